@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// counts are those of a report, with what it says of each conversation but for its context.
+// counts returns the counts of a report, with those of each conversation but without its context.
 func counts(r *Report) Report {
 	out := *r
 	out.Imported = nil
@@ -20,11 +20,11 @@ func counts(r *Report) Report {
 		i.Context = ""
 		out.Imported = append(out.Imported, i)
 	}
-	slices.SortFunc(out.Imported, func(a, b Imported) int { return strings.Compare(a.SourceID, b.SourceID) }) // files that are known come first
+	slices.SortFunc(out.Imported, func(a, b Imported) int { return strings.Compare(a.SourceID, b.SourceID) }) // known files come first
 	return out
 }
 
-// importReading is importInto without what is known of files.
+// importReading is importInto without the notes about known files.
 func importReading(t *testing.T, s *chatctx.Store, paths ...string) *Report {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -45,7 +45,7 @@ func importReading(t *testing.T, s *chatctx.Store, paths ...string) *Report {
 	return rep
 }
 
-// TestAgainAsRead imports each input a second time: the report is the one of reading it.
+// TestAgainAsRead imports each input a second time: the report is the same as when it is read.
 func TestAgainAsRead(t *testing.T) {
 	names, err := filepath.Glob("testdata/formats/*")
 	if err != nil || len(names) == 0 {
@@ -63,7 +63,7 @@ func TestAgainAsRead(t *testing.T) {
 	}
 }
 
-// isKnown tells whether a file would be imported without being read.
+// isKnown reports whether a file would be imported without being read.
 func isKnown(t *testing.T, s *chatctx.Store, path string) bool {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -84,7 +84,7 @@ func isKnown(t *testing.T, s *chatctx.Store, path string) bool {
 	return known
 }
 
-// TestKnownFiles does to a store what makes a known file unknown: it is read again, and what is missing comes back.
+// TestKnownFiles changes a store so that a known file becomes unknown: it is read again, and what is missing comes back.
 func TestKnownFiles(t *testing.T) {
 	ctx := context.Background()
 	text, err := os.ReadFile("testdata/formats/claude-code/compaction.jsonl")

@@ -84,7 +84,7 @@ func benchConversation(r *rand.Rand, n int) map[string]any {
 				"content_references": []any{}, "is_complete": true,
 			},
 		}}
-		if r.IntN(10) > 0 { // else the next message is a sibling
+		if r.IntN(10) > 0 { // otherwise the next message is a sibling
 			parent = id
 		}
 		last = id
@@ -142,7 +142,7 @@ func BenchmarkImportChatGPT(b *testing.B) {
 	b.ReportMetric(peakMemory(b), "MB-peak")
 }
 
-// peakMemory is the most resident memory that the process had so far, in MB; 0 where the system does not tell.
+// peakMemory returns the most resident memory of the process so far, in MB; 0 if the system does not tell.
 func peakMemory(b *testing.B) float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -160,7 +160,7 @@ func peakMemory(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkDecodeAny is what encoding/json takes for the same bytes.
+// BenchmarkDecodeAny measures encoding/json on the same bytes.
 func BenchmarkDecodeAny(b *testing.B) {
 	path, size := benchExport(b)
 	b.SetBytes(size)

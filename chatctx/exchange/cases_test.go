@@ -11,16 +11,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// sharedCase is what is expected of a case that lies beside the project: the branches by the ids of their messages, and the report.
+// sharedCase is the expected result of a case beside the project: the branches by the ids of their messages, and the report.
 type sharedCase struct {
 	folder, file string
-	paths        []string // of each conversation, as paths writes them
+	paths        []string // of each conversation, as the function paths writes them
 	report       Report   // the counts
 	warnings     int
 	also         func(t *testing.T, all []*chatctx.Incoming)
 }
 
-// first and the like find messages in what was read.
+// message and the like find messages in what was read.
 func message(t *testing.T, in *chatctx.Incoming, id string) *chatctx.Message {
 	t.Helper()
 	for i := range in.Nodes {
@@ -39,7 +39,7 @@ func check(t *testing.T, ok bool, what string) {
 	}
 }
 
-// texts of the messages on the active path, hidden ones left out.
+// visible returns the texts of the messages on the active path, without hidden ones.
 func visible(in *chatctx.Incoming) string {
 	var out []string
 	for _, n := range pathTo(in, in.Branches[0].Leaf) {
@@ -158,7 +158,7 @@ var sharedCases = []sharedCase{
 	{folder: "93-", paths: []string{"main: m2 q2\nedit 1 of u1: q1 a1\nanswer 2 of u1: m1\n"}, report: Report{Contexts: 1, Messages: 5, Branches: 3}, warnings: 1},
 }
 
-// TestSharedCases reads the cases that lie beside the project.
+// TestSharedCases reads the cases beside the project.
 func TestSharedCases(t *testing.T) {
 	root := testkit.Shared(t, "cases")
 	for _, c := range sharedCases {

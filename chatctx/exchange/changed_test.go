@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// saidOn writes the branches of a context by name: the texts of each.
+// saidOn returns the branches of a context by name: the texts of each.
 func saidOn(t *testing.T, s *chatctx.Store, ref string) string {
 	t.Helper()
 	ctx := context.Background()
@@ -41,7 +41,7 @@ func saidOn(t *testing.T, s *chatctx.Store, ref string) string {
 	return out.String()
 }
 
-// state is a state of a ChatGPT conversation: its time, title, and nodes, each NAME=TEXT with the one before above it.
+// state returns a state of a ChatGPT conversation: its time, title, and nodes NAME=TEXT, each below the previous one.
 func state(at int, title string, nodes ...string) string {
 	var list []string
 	before := ""
@@ -54,7 +54,7 @@ func state(at int, title string, nodes ...string) string {
 	return fmt.Sprintf(`[{"conversation_id":"c","title":%q,"update_time":%d,"current_node":%q,"mapping":{%s}}]`, title, at, before, strings.Join(list, ","))
 }
 
-// TestWhatChangedSince imports states of a conversation one after the other.
+// TestWhatChangedSince imports states of a conversation one after another.
 func TestWhatChangedSince(t *testing.T) {
 	const first, second = 1_700_000_000, 1_800_000_000
 	for name, c := range map[string]struct {
@@ -139,7 +139,7 @@ func only(t *testing.T, s *chatctx.Store) *chatctx.ContextInfo {
 	return nil
 }
 
-// TestAnUndoneRenameFollowsTheFileAgain: the mark of a title given here goes with it.
+// TestAnUndoneRenameFollowsTheFileAgain: an undo also removes the mark of a title that was set in the store.
 func TestAnUndoneRenameFollowsTheFileAgain(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
@@ -159,7 +159,7 @@ func TestAnUndoneRenameFollowsTheFileAgain(t *testing.T) {
 	}
 }
 
-// TestARecordStandsAgainWrittenOn: within one file the later state of a message takes the place of the earlier.
+// TestARecordStandsAgainWrittenOn: within one file the later state of a message replaces the earlier.
 func TestARecordStandsAgainWrittenOn(t *testing.T) {
 	lines := ccText("user", "u1", "", "what is here") + ccText("assistant", "a1", "u1", "I look")
 	all, rep := readAll(t, Options{}, writeTemp(t, "session.jsonl", lines, ccText("assistant", "a1", "u1", "I look around"), ccText("assistant", "a1", "u1", "I look")))
@@ -168,7 +168,7 @@ func TestARecordStandsAgainWrittenOn(t *testing.T) {
 	}
 }
 
-// TestLabelsFollowTheFile: a context has its format's name, and what the file says of archive, pins and projects, until somebody changes that here.
+// TestLabelsFollowTheFile: a context has its format's name, and labels for the file's archive, pins and projects, until somebody changes them in the store.
 func TestLabelsFollowTheFile(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
@@ -200,7 +200,7 @@ func TestLabelsFollowTheFile(t *testing.T) {
 	checkClean(t, s)
 }
 
-// TestPiLabelsAreTags: the newest label of an entry names its message.
+// TestPiLabelsAreTags: the newest label of an entry becomes a tag of its message.
 func TestPiLabelsAreTags(t *testing.T) {
 	s := memoryStore(t)
 	importInto(t, s, writeTemp(t, "s.jsonl", `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv/kite"}

@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// outcome is what a case of the shared folder has to come to.
+// outcome is the expected result of a case of the shared folder.
 type outcome struct {
 	contexts, messages, structural, skipped, skippedContexts, repaired int
 	warnings                                                           int
@@ -20,7 +20,7 @@ type outcome struct {
 	verify func(t *testing.T, all []*chatctx.Incoming)
 }
 
-// pathOf gives a branch as the ids of its nodes.
+// pathOf returns a branch as the ids of its nodes.
 func pathOf(in *chatctx.Incoming, leaf int) string {
 	var ids []string
 	for n := leaf - 1; n >= 0; n = in.Nodes[n].Parent - 1 {
@@ -184,7 +184,7 @@ func checkOutcome(t *testing.T, want outcome, all []*chatctx.Incoming, rep *Repo
 	}
 }
 
-// TestSharedWrongFiles reads the files of case 80, of which some are none that anybody can read.
+// TestSharedWrongFiles reads the files of case 80, some of which nobody can read.
 func TestSharedWrongFiles(t *testing.T) {
 	dir := testkit.Shared(t, "cases", "80-utf16-and-empty-and-wrong-files")
 	for name, want := range map[string]struct {

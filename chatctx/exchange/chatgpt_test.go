@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// describe writes what a reader made of files, for golden files.
+// describe describes what a reader made from files, for golden files.
 func describe(all []*chatctx.Incoming, rep *Report) string {
 	var b bytes.Buffer
 	for _, in := range all {
@@ -131,7 +131,7 @@ func golden(t *testing.T, path, got string) {
 	t.Fatalf("%s has %d lines, got %d", path, len(w), len(g))
 }
 
-// TestReadChatGPT reads each file of testdata/chatgpt and compares all that comes of it with a golden file beside it.
+// TestReadChatGPT reads each file of testdata/chatgpt and compares the whole result with a golden file beside it.
 func TestReadChatGPT(t *testing.T) {
 	files, err := filepath.Glob("testdata/chatgpt/*.json")
 	if err != nil || len(files) == 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// structuralDocs is the list of docs/formats.md.
+// structuralDocs returns the list for docs/formats.md.
 func structuralDocs() string {
 	var b strings.Builder
 	line := func(name string) {
@@ -24,7 +24,7 @@ func structuralDocs() string {
 
 var updateDocs = flag.Bool("docs", false, "write the list of structural keys into docs/formats.md")
 
-// TestStructuralDocs holds the list of structural keys in docs/formats.md to the one that readers use.
+// TestStructuralDocs compares the list of structural keys in docs/formats.md with the one that readers use.
 func TestStructuralDocs(t *testing.T) {
 	const path, begin, end = "../../docs/formats.md", "say how a file hangs together:", "## chatctx: our own JSON lines"
 	text, err := os.ReadFile(path)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestFollower writes a session line by line, with a clock of its own: a message is taken when it is finished, or when the file was still for a while.
+// TestFollower writes a session line by line, with a clock of its own: a message is imported when it is finished, or when the file did not change for a while.
 func TestFollower(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
@@ -39,7 +39,7 @@ func TestFollower(t *testing.T) {
 		{1, 0, ""}, // not at once: more may come in the same moment
 		{1, pause, "main: what is here"},
 		{2, 5 * time.Second, "main: what is here"},
-		{2, 9 * time.Second, "main: what is here"}, // nothing says that the answer is finished
+		{2, 9 * time.Second, "main: what is here"}, // nothing shows that the answer is finished
 		{2, Still, "main: what is here I look"},
 		{3, 5 * time.Second, "main: what is here I look"},
 		{3, pause, "main: what is here I look go on"},
@@ -70,7 +70,7 @@ func TestFollower(t *testing.T) {
 	}
 }
 
-// TestFollowerPassesOver: what is no conversation, gone or broken ends nothing.
+// TestFollowerPassesOver: a file that is not a conversation, missing or broken ends nothing.
 func TestFollowerPassesOver(t *testing.T) {
 	s := memoryStore(t)
 	now := time.Unix(1_800_000_000, 0)
@@ -92,7 +92,7 @@ func TestFollowerPassesOver(t *testing.T) {
 	}
 }
 
-// TestPlaces finds the places of tools, by their variables too, and nothing where nothing is.
+// TestPlaces finds the places of tools, also by their variables, and nothing if there is nothing.
 func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	codex := t.TempDir()
@@ -122,7 +122,7 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("%swant\n%s", got, want)
 	}
 	for _, tool := range ToolsWithPlaces() {
-		if tool != "roo-code" && !slices.ContainsFunc(formats, func(f format) bool { return f.name == tool }) { // which is read as cline
+		if tool != "roo-code" && !slices.ContainsFunc(formats, func(f format) bool { return f.name == tool }) { // it is read as cline
 			t.Errorf("no format is called %q", tool)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// idsOf are the ids that stand behind a key in an export, each once.
+// idsOf returns the ids after a key in an export, each once.
 func idsOf(export []byte, key string) []string {
 	var out []string
 	for _, m := range regexp.MustCompile(key+`":\{"id":"([^"]+)"`).FindAllSubmatch(export, -1) {
@@ -31,7 +31,7 @@ func idsOf(export []byte, key string) []string {
 	return out
 }
 
-// nameless is an export with its ids numbered in the order in which they come, and without what copies are copies of.
+// nameless returns an export with its ids numbered in their order, and without the originals of copies.
 func nameless(export []byte) []byte {
 	numbers := map[string]string{}
 	export = regexp.MustCompile(`,"copied_from":"[^"]+"`).ReplaceAll(export, nil)
@@ -43,7 +43,7 @@ func nameless(export []byte) []byte {
 	})
 }
 
-// TestForeignIDsComeAsCopies: a context of another id with the messages of one that is here gets messages of its own, and all that names them follows.
+// TestForeignIDsComeAsCopies: a context with another id, but with messages of one that is here, gets messages of its own, and all references to them follow.
 func TestForeignIDsComeAsCopies(t *testing.T) {
 	ctx := context.Background()
 	s := richStore(t)
@@ -71,7 +71,7 @@ func TestForeignIDsComeAsCopies(t *testing.T) {
 	}
 }
 
-// TestRedactedStaysRedacted: an export from before a redaction does not bring back what was redacted.
+// TestRedactedStaysRedacted: an export from before a redaction does not bring the redacted text back.
 func TestRedactedStaysRedacted(t *testing.T) {
 	ctx := context.Background()
 	s := richStore(t)
@@ -96,7 +96,8 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	}
 }
 
-// TestMixedNativeFiles: whatever was edited in exports of related stores, and in whatever order they come, no message is in two contexts, what came is there or named, and comes once.
+// TestMixedNativeFiles: whatever was edited in exports of related stores, and in whatever order they come, no message is in two contexts, and everything is
+// imported or reported, once.
 func TestMixedNativeFiles(t *testing.T) {
 	for seed := range testkit.Seeds(t, 12) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -105,7 +106,7 @@ func TestMixedNativeFiles(t *testing.T) {
 		var all [][]byte
 		for i := range 2 + r.IntN(3) {
 			s := memoryStore(t)
-			if i > 0 && r.IntN(2) == 0 { // goes on from another one
+			if i > 0 && r.IntN(2) == 0 { // continues another one
 				if _, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(all[r.IntN(i)])}); err != nil {
 					t.Fatal(err)
 				}
@@ -125,7 +126,7 @@ func TestMixedNativeFiles(t *testing.T) {
 		s := memoryStore(t)
 		for turn := range 3 {
 			r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
-			whole := 0 // of the first turn, a file alone: what it brought is there
+			whole := 0 // in the first turn, the number of files that are imported alone: all their content is there
 			if turn == 0 {
 				whole = r.IntN(len(files) + 1)
 			}
@@ -143,7 +144,7 @@ func TestMixedNativeFiles(t *testing.T) {
 	}
 }
 
-// importMixed imports files and looks for what they say.
+// importMixed imports files and looks for their contents.
 func importMixed(t *testing.T, s *chatctx.Store, turn int, files ...string) {
 	t.Helper()
 	rep, err := Import(context.Background(), s, files, Options{})
@@ -173,7 +174,7 @@ func importMixed(t *testing.T, s *chatctx.Store, turn int, files ...string) {
 	}
 }
 
-// nativeMessages are the messages of an export, each with its context.
+// nativeMessages returns the messages of an export, each with its context.
 func nativeMessages(export []byte) func(yield func(string, *chatctx.Message) bool) {
 	return func(yield func(string, *chatctx.Message) bool) {
 		at := ""
@@ -221,7 +222,7 @@ func editedExport(r *rand.Rand, text []byte, all [][]byte) []byte {
 	}
 }
 
-// TestAMessageTwiceOnABranch: what follows a message that stands twice on one branch is exported too.
+// TestAMessageTwiceOnABranch: messages after one that is twice on one branch are exported too.
 func TestAMessageTwiceOnABranch(t *testing.T) {
 	s := memoryStore(t)
 	if _, err := s.New(context.Background(), chatctx.NewContext{Title: "echo", Messages: []*chatctx.Message{pool.NewText(pool.User, "one"), pool.NewText(pool.Assistant, "two")}}); err != nil {

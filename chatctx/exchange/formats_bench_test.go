@@ -14,8 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// writeSessions writes Claude Code sessions of about mb megabytes together into a folder, per megabytes each: prompts, replies in several lines
-// with thoughts and calls, results with what the program keeps of them, progress records.
+// writeSessions writes Claude Code sessions of about mb megabytes in all into a folder, per megabytes each: prompts, replies in several lines with thoughts and
+// calls, results with the program's data about them, progress records.
 func writeSessions(dir string, mb, per int) (total int64, err error) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 0; total < int64(mb)<<20; n++ {
@@ -103,7 +103,7 @@ func BenchmarkReadClaudeCode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeLinesAny is what encoding/json takes for the same lines.
+// BenchmarkDecodeLinesAny measures encoding/json on the same lines.
 func BenchmarkDecodeLinesAny(b *testing.B) {
 	dir, size := benchSessions(b)
 	b.SetBytes(size)

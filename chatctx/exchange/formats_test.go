@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// paths tells a conversation by the ids of its branches, the active one first: what most tests look at.
+// paths describes a conversation by the ids of its branches, the active one first: the subject of most tests.
 func paths(in *chatctx.Incoming) string {
 	var b strings.Builder
 	for _, br := range in.Branches {
@@ -27,7 +27,7 @@ func paths(in *chatctx.Incoming) string {
 	return b.String()
 }
 
-// dump writes all that a test can want to know of what was read.
+// dump describes everything that a test may need of what was read.
 func dump(all []*chatctx.Incoming, rep *Report) string {
 	var b strings.Builder
 	for _, in := range all {
@@ -137,7 +137,7 @@ func dumpPart(b *strings.Builder, p *pool.Part) {
 
 var shown = flag.String("show", "", "print what is read of this file or folder")
 
-// TestShow prints what is in a file, for people: go test -run TestShow -show FILE.
+// TestShow prints the contents of a file, for people: go test -run TestShow -show FILE.
 func TestShow(t *testing.T) {
 	if *shown == "" {
 		t.Skip("no -show")
@@ -168,7 +168,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestDetection reads a small file of each format from one folder: none is taken for another's.
+// TestDetection reads a small file of each format from one folder: each is read as its own format.
 func TestDetection(t *testing.T) {
 	all, rep := readAll(t, Options{}, "testdata/formats/detection")
 	if rep.Files != 42 || len(all) != 42 || rep.Outcome() != Complete {

@@ -7,8 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// fuzzFormat gives any bytes to a reader, past detection. Nothing panics or hangs, what is read is what a store takes, and ids are
-// unique.
+// fuzzFormat gives any bytes to a reader, past detection. Nothing panics or hangs, the store accepts what is read, and ids are unique.
 func fuzzFormat(f *testing.F, name string, read func(*reading) error) {
 	f.Helper()
 	addSeeds(f, "testdata/formats/"+name+"/*.json*", "testdata/formats/"+name+"/*/*.json*")

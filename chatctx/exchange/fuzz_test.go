@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// addSeeds gives a fuzz target the files that match; none at all fails, so that a target never passes with nothing to start from.
+// addSeeds gives a fuzz target the files that match. It fails if there are none, so that a target never passes without seeds.
 func addSeeds(f *testing.F, patterns ...string) {
 	f.Helper()
 	n := 0
@@ -35,8 +35,7 @@ func addSeeds(f *testing.F, patterns ...string) {
 	}
 }
 
-// FuzzImport reads any bytes as a file: detection and every reader, whichever the bytes lead to. Nothing panics or hangs, and what is read is
-// what a store takes.
+// FuzzImport reads any bytes as a file: detection and every reader, whichever the bytes lead to. Nothing panics or hangs, and the store accepts what is read.
 func FuzzImport(f *testing.F) {
 	addSeeds(f, "testdata/*/*.json", "testdata/*/*.jsonl", "testdata/*/*/*.json", "testdata/*/*/*.jsonl")
 	f.Add([]byte(zipOf(f, member{"conversations.json", one("a")}, member{"x/y.zip", zipOf(f, member{"c.json", one("b")})})))

@@ -13,10 +13,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// goldenStore is a store of format 2, compressed, and beside it what it holds as an export. -update makes both anew; once the format is frozen they stay.
+// goldenStore is a store of format 2, compressed, with its contents as an export beside it. -update writes both again; once the format is frozen they stay.
 const goldenStore = "testdata/stores/v2.db.gz"
 
-// TestGoldenStore reads a store that an earlier program wrote: nothing is damaged, everything is there, and the journal goes back and on.
+// TestGoldenStore reads a store that an earlier program wrote: nothing is damaged, everything is there, and undo and redo work.
 func TestGoldenStore(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "golden.db")

@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// writeTemp writes a file that a test makes.
+// writeTemp writes a temporary file.
 func writeTemp(t testing.TB, name string, parts ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -21,7 +21,7 @@ func writeTemp(t testing.TB, name string, parts ...string) string {
 	return path
 }
 
-// ccText is a line of Claude Code.
+// ccText returns a line of Claude Code.
 func ccText(role, id, parent, text string) string {
 	up := "null"
 	if parent != "" {
@@ -30,7 +30,7 @@ func ccText(role, id, parent, text string) string {
 	return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%s,"sessionId":"s","message":{"role":%q,"content":%q}}`+"\n", role, id, up, role, text)
 }
 
-// TestDamagedLines has one of everything that can be wrong with a line between two good ones, for each format of lines.
+// TestDamagedLines puts each kind of damaged line between two good ones, for each format of lines.
 func TestDamagedLines(t *testing.T) {
 	damage := []string{"\x00\x00\x00\n", "not json\n", "[1,2]\n", "42\n", `"text"` + "\n", "null\n", `{"type":` + "\n", `{"a":1}{"b":2}` + "\n",
 		`{"type":null,"uuid":7,"parentUuid":{},"message":[]}` + "\n",
@@ -71,8 +71,7 @@ func TestDamagedLines(t *testing.T) {
 	}
 }
 
-// TestLargeShapes reads shapes that a walk by recursion or by pairs would not survive: a chain, a fan, a circle, many copies, results without
-// calls.
+// TestLargeShapes reads shapes that recursion or comparing pairs would not survive: a chain, a fan, a circle, many copies, results without calls.
 func TestLargeShapes(t *testing.T) {
 	n := 4_000
 	if testkit.Long() {
@@ -111,7 +110,7 @@ func TestLargeShapes(t *testing.T) {
 	}
 }
 
-// TestRereadIsTheSame reads each input twice: ids do not depend on anything but the file.
+// TestRereadIsTheSame reads each input twice: ids depend only on the file.
 func TestRereadIsTheSame(t *testing.T) {
 	names, err := filepath.Glob("testdata/formats/*")
 	if err != nil {

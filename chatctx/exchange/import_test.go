@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// importInto imports and checks the store.
+// importInto imports files and checks the store.
 func importInto(t testing.TB, s *chatctx.Store, paths ...string) *Report {
 	t.Helper()
 	rep, err := Import(context.Background(), s, paths, Options{})
@@ -25,7 +25,7 @@ func importInto(t testing.TB, s *chatctx.Store, paths ...string) *Report {
 	return rep
 }
 
-// TestImportAddsUp imports everything in testdata: what is in the files is what is in the store, and on the report.
+// TestImportAddsUp imports everything in testdata: the contents of the files are in the store, and in the report.
 func TestImportAddsUp(t *testing.T) {
 	s := memoryStore(t)
 	first := importInto(t, s, "testdata/chatgpt", filepath.Join("..", "..", "testdata"))
@@ -49,7 +49,7 @@ func TestImportAddsUp(t *testing.T) {
 	}
 }
 
-// TestImportOfALongerVersion adds only what is new, and leaves what was done in the store meanwhile.
+// TestImportOfALongerVersion adds only what is new, and keeps changes made in the store meanwhile.
 func TestImportOfALongerVersion(t *testing.T) {
 	ctx := context.Background()
 	node := func(id, parent, role string) string {
@@ -116,7 +116,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 	}
 }
 
-// TestImportKeepsWhatWasStored: an import that is interrupted has stored whole conversations, and says which.
+// TestImportKeepsWhatWasStored: an interrupted import has stored whole conversations, and reports which.
 func TestImportKeepsWhatWasStored(t *testing.T) {
 	s := memoryStore(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -259,7 +259,7 @@ func TestHostileMarkdown(t *testing.T) {
 	}
 }
 
-// TestStoreErrorsEndAnImport: what is wrong with the store is no fault of a file's.
+// TestStoreErrorsEndAnImport: an error of the store is not blamed on a file.
 func TestStoreErrorsEndAnImport(t *testing.T) {
 	export := string(exported(t, richStore(t), ExportOptions{All: true}))
 	for name, text := range map[string]string{"chatgpt": one("a"), "chatctx": export} {
@@ -274,7 +274,7 @@ func TestStoreErrorsEndAnImport(t *testing.T) {
 	}
 }
 
-// TestARefusedConversationIsLeftOut: one that the store does not take leaves the others of its batch.
+// TestARefusedConversationIsLeftOut: a conversation that the store refuses does not affect the others of its batch.
 func TestARefusedConversationIsLeftOut(t *testing.T) {
 	parts := strings.Repeat(`"x",`, 100_001) + `"x"`
 	text := strings.Replace(one("much"), `"words of much"`, parts, 1)

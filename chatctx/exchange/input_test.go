@@ -21,7 +21,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// one is a ChatGPT export of one conversation with one message.
+// one returns a ChatGPT export of one conversation with one message.
 func one(id string) string {
 	return `[{"conversation_id":"` + id + `","title":"T ` + id + `","current_node":"q","mapping":{"q":{"id":"q","parent":null,"children":[],"message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["words of ` + id + `"]}}}}}]`
 }
@@ -236,7 +236,7 @@ func TestCutOffExportKeepsWhatIsWhole(t *testing.T) {
 	}
 }
 
-// TestImagesOfTheArchive reads the files that messages point to out of the export.
+// TestImagesOfTheArchive reads the files of messages from the export.
 func TestImagesOfTheArchive(t *testing.T) {
 	conv := `[{"conversation_id":"i","current_node":"q","mapping":{"q":{"id":"q","message":{"author":{"role":"user"},"metadata":{"attachments":[{"id":"file-DOC","name":"plan.txt","mime_type":"text/plain"},{"id":"file-IMG"}]},
 		"content":{"content_type":"multimodal_text","parts":["see",{"content_type":"image_asset_pointer","asset_pointer":"file-service://file-IMG"},{"content_type":"image_asset_pointer","asset_pointer":"sediment://file_77#p1"},{"content_type":"image_asset_pointer","asset_pointer":"file-service://file-GONE"}]}}}}}]`
@@ -302,7 +302,7 @@ func TestNaturalOrder(t *testing.T) {
 	}
 }
 
-// TestRoom lets a buffer grow in steps of any size: it never holds more than it may, and all the buffers together not twice that.
+// TestRoom grows a buffer in steps of any size: it never holds more than its limit, and all buffers together never twice that.
 func TestRoom(t *testing.T) {
 	const most = 1 << 20
 	for _, step := range []int{1, 100, 4096, 70_001, most} {

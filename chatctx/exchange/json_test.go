@@ -28,7 +28,7 @@ func parseFile(t *testing.T, path string) value {
 	return v
 }
 
-// plain makes of a value what encoding/json makes of it.
+// plain converts a value to what encoding/json would give.
 func plain(v value) any {
 	switch v.kind() {
 	case boolKind:
@@ -53,7 +53,7 @@ func plain(v value) any {
 	return nil
 }
 
-// checkJSON holds the parser to encoding/json: what one takes the other takes, and it is the same.
+// checkJSON compares the parser with encoding/json: both accept the same texts, with the same result.
 func checkJSON(t *testing.T, text []byte) {
 	t.Helper()
 	v, rest, err := new(document).parse(text, false)
@@ -74,7 +74,7 @@ func checkJSON(t *testing.T, text []byte) {
 		t.Fatal(err)
 	}
 	if hasRepeated(v) {
-		return // encoding/json merges what stands twice, here the last counts
+		return // encoding/json merges repeated keys, here the last one counts
 	}
 	if got := plain(v); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q:\n got %#v\nwant %#v", show.Clip(string(text), 200), got, want)
@@ -178,7 +178,7 @@ func TestRepeatedKeys(t *testing.T) {
 	}
 }
 
-// TestSplitterCutsValues cuts streams however they arrive, one byte at a time too.
+// TestSplitterCutsValues splits streams in any pieces, also one byte at a time.
 func TestSplitterCutsValues(t *testing.T) {
 	for text, want := range map[string][]string{
 		`[{"a":"]}"},2,"x,]" , null,[1,[2]] ]`:                 {`{"a":"]}"}`, `2`, `"x,]"`, `null`, `[1,[2]]`},
@@ -216,7 +216,7 @@ func TestSplitterCutsValues(t *testing.T) {
 	}
 }
 
-// TestSplitterIsLinear cuts strings of escapes, with their end far away and near.
+// TestSplitterIsLinear splits strings of escapes, with their end far away and near.
 func TestSplitterIsLinear(t *testing.T) {
 	for name, unit := range map[string]string{"escapes": `\n`, "quotes": `\"`, "slashes": `\\`} {
 		text := `["` + strings.Repeat(unit, 1<<20) + `",7]`

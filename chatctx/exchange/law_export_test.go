@@ -25,9 +25,9 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// The law holds for what a store prints: files are imported, the store is exported, and what the export says is looked through.
+// The law holds for what a store prints: files are imported, the store is exported, and the export is searched for the strings of the files.
 
-// lawOfExport are the strings of an export in our own format.
+// lawOfExport returns the strings of an export in our own format.
 func lawOfExport(t testing.TB, export []byte) *lawOutput {
 	t.Helper()
 	o := &lawOutput{said: map[string]bool{"": true}, sums: map[[32]byte]bool{}}
@@ -54,7 +54,7 @@ func lawOfExport(t testing.TB, export []byte) *lawOutput {
 	return o
 }
 
-// lawColumns are the texts of a database: of each row of each table, what is JSON by its strings.
+// lawColumns calls f with the texts of a database: of each row of each table, JSON by its strings.
 func lawColumns(t testing.TB, path string, structural func(string) bool, rep *Report, f func(path, s string)) {
 	t.Helper()
 	db, err := sqlite.Open(path)
@@ -84,7 +84,7 @@ func lawColumns(t testing.TB, path string, structural func(string) bool, rep *Re
 						b = plain
 					}
 					if text = string(b); !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }) {
-						continue // no text
+						continue // not a text
 					}
 				}
 				if b, err := hex.DecodeString(text); err == nil && json.Valid(b) {
@@ -102,7 +102,7 @@ func lawColumns(t testing.TB, path string, structural func(string) bool, rep *Re
 	}
 }
 
-// rowNamed tells whether the report names a row, by its number or its id.
+// rowNamed reports whether the report names a row, by its number or its id.
 func rowNamed(rep *Report, row sqlite.Row) bool {
 	for _, w := range rep.Warnings {
 		if strings.HasPrefix(w.Text, fmt.Sprintf("row %d:", row.ID)) {
@@ -122,7 +122,7 @@ var (
 	yamlPrefix  = regexp.MustCompile(`^(- *)*(role: \w+$|[a-z_]+:( \|[-+]?$)?)?`)
 )
 
-// lawLines are the lines of a text format without their prefixes: of YAML, what stands behind a key.
+// lawLines calls f with the lines of a text format without their prefixes; in YAML, with the text after a key.
 func lawLines(ext string, text []byte, f func(s string)) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -140,7 +140,7 @@ func lawLines(ext string, text []byte, f func(s string)) {
 	}
 }
 
-// holdExportLaw imports a file and finds what the store does not print of it.
+// holdExportLaw imports a file and finds the strings that the store does not print.
 func holdExportLaw(t *testing.T, path string) {
 	t.Helper()
 	s := memoryStore(t)
@@ -183,14 +183,14 @@ func holdExportLaw(t *testing.T, path string) {
 	}
 }
 
-// TestLawOfExports holds what a store prints to the law, over the project's files.
+// TestLawOfExports checks the law for the output of a store, with the project's files.
 func TestLawOfExports(t *testing.T) {
 	if n := holdExportsLaw(t, "testdata/formats") + holdExportsLaw(t, "testdata/chatgpt"); n < 150 {
 		t.Errorf("%d files", n)
 	}
 }
 
-// TestLawOfExportedSamples does so over the samples and cases beside the project.
+// TestLawOfExportedSamples does the same with the samples and cases beside the project.
 func TestLawOfExportedSamples(t *testing.T) {
 	n := 0
 	for _, folder := range []string{"samples", "cases", "findings"} {
@@ -201,7 +201,7 @@ func TestLawOfExportedSamples(t *testing.T) {
 	}
 }
 
-// TestExportedMutants holds damaged files to it: what was read of them, and what the report names.
+// TestExportedMutants checks damaged files: what was read of them, and what the report names.
 func TestExportedMutants(t *testing.T) {
 	files := mutantFiles(t)
 	for seed := range testkit.Seeds(t, 8) {
@@ -233,7 +233,7 @@ func exportMutant(t *testing.T, text []byte) bool {
 	return !t.Failed()
 }
 
-// holdExportsLaw holds all files of a folder to the law and counts them.
+// holdExportsLaw checks the law for all files of a folder and counts them.
 func holdExportsLaw(t *testing.T, folder string) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {

@@ -15,9 +15,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// The law over files that were changed everywhere at once: a later version of a program adds members, a broken one writes some twice or in another order.
+// The law for files that were changed everywhere at once: a later version of a program adds members, a broken one writes some twice or in another order.
 
-// changedEverywhere are the records of a file of JSON with f done to each, in the shape that the file has; nil where it is none.
+// changedEverywhere returns a file of JSON with f applied to each record, in the same shape; nil if it is not JSON.
 func changedEverywhere(text []byte, f func(v any) []byte) []byte {
 	one := func(text []byte) ([]byte, bool) {
 		d := json.NewDecoder(bytes.NewReader(text))
@@ -46,7 +46,7 @@ func changedEverywhere(text []byte, f func(v any) []byte) []byte {
 	return b.Bytes()
 }
 
-// reversed writes a JSON value with the members of its objects in the other order.
+// reversed returns a JSON value with the members of its objects in reverse order.
 func reversed(v any) []byte {
 	switch x := v.(type) {
 	case []any:
@@ -67,12 +67,13 @@ func reversed(v any) []byte {
 	return raw
 }
 
-// TestLawOfChangedFiles holds the law for each file of the formats with one more member in every object, with every member twice, and with members and lines in another order.
+// TestLawOfChangedFiles checks the law for each file of the formats with one more member in every object, with every member twice, and with members and lines
+// in another order.
 func TestLawOfChangedFiles(t *testing.T) {
 	held := map[string]int{}
 	for folder, files := range mutantFiles(t) {
 		for i, text := range files {
-			n := 0 // so that each text is another
+			n := 0 // makes each text different
 			for name, f := range map[string]func(any) []byte{
 				"one more":  func(v any) []byte { b, _ := json.Marshal(everywhere(v, &n)); return b },
 				"twice":     func(v any) []byte { return doubled(v, &n) },
@@ -107,8 +108,8 @@ func TestLawOfChangedFiles(t *testing.T) {
 	}
 }
 
-// TestLawOfLaterDatabases holds it for databases of a later version: testdata/later.zip has those of the formats with one more column of text in each table, and in each row of it a text
-// that stands nowhere else.
+// TestLawOfLaterDatabases checks it for databases of a later version: testdata/later.zip has those of the formats with one more column of text in each table,
+// and a unique text there in each row.
 func TestLawOfLaterDatabases(t *testing.T) {
 	z, err := zip.OpenReader("testdata/later.zip")
 	if err != nil {
@@ -146,7 +147,7 @@ func TestLawOfLaterDatabases(t *testing.T) {
 	}
 }
 
-// TestMembersOfOneName: two members of a ZIP that bear one name are both read.
+// TestMembersOfOneName: two members of a ZIP with the same name are both read.
 func TestMembersOfOneName(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -170,7 +171,7 @@ func TestMembersOfOneName(t *testing.T) {
 	checkClean(t, s)
 }
 
-// TestAStreamThatIsCut: what came of a message before its stream ended is unfinished, and the report says so.
+// TestAStreamThatIsCut: a message whose stream broke off is unfinished, and the report says so.
 func TestAStreamThatIsCut(t *testing.T) {
 	whole := `event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":5}}}

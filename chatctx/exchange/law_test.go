@@ -26,14 +26,14 @@ import (
 
 // The law of every reader: each string of the input, unless its key is structural, is part of what was read, or the report names its record.
 
-// lawOutput is what was read, as the strings that an export prints.
+// lawOutput holds the strings that an export of what was read prints.
 type lawOutput struct {
 	said map[string]bool
 	all  strings.Builder
 	sums map[[32]byte]bool
 }
 
-// lawText is how strings are compared: in one normal form, without white space around.
+// lawText returns the form in which strings are compared: normalized, without white space around.
 func lawText(s string) string {
 	return strings.TrimSpace(norm.NFC.String(strings.ToValidUTF8(s, "\uFFFD")))
 }
@@ -119,7 +119,7 @@ func newLawOutput(t testing.TB, all []*chatctx.Incoming) *lawOutput {
 	return o
 }
 
-// has tells whether a string of the input is part of the output: as it is, as the bytes that it encodes, or, where it is JSON, by its strings.
+// has reports whether a string of the input is part of the output: as it is, as the bytes that it encodes, or, if it is JSON, by its strings.
 func (o *lawOutput) has(s string) bool {
 	t := lawText(s)
 	if o.said[t] || strings.Contains(o.all.String(), t) {
@@ -133,7 +133,7 @@ func (o *lawOutput) has(s string) bool {
 	if b, err := base64.RawStdEncoding.DecodeString(body); err == nil && o.sums[sha256.Sum256(b)] {
 		return true
 	}
-	if prompt, ok := strings.CutPrefix(s, "Prompted "); ok { // the prefix that takeouts have
+	if prompt, ok := strings.CutPrefix(s, "Prompted "); ok { // the prefix in takeouts
 		return o.has(prompt)
 	}
 	if rest, ok := strings.CutPrefix(s, "data:"); ok {
@@ -152,7 +152,7 @@ func (o *lawOutput) has(s string) bool {
 	return whole
 }
 
-// lawStrings walks over the strings of a value that are not structural.
+// lawStrings calls f with the strings of a value that are not structural.
 func lawStrings(v any, structural func(key string) bool, path string, f func(path, s string)) {
 	switch x := v.(type) {
 	case string:
@@ -181,13 +181,13 @@ func lawStrings(v any, structural func(key string) bool, path string, f func(pat
 	}
 }
 
-// lawRecord is a record of a file with where it stands, as reports say it.
+// lawRecord is a record of a file with its place, as in reports.
 type lawRecord struct {
 	line, index int
 	v           any
 }
 
-// lawRecords takes a file of JSON apart, apart from the readers: its items, its lines, or all of it. What is not JSON is not among them.
+// lawRecords splits a file of JSON without using the readers: into its items, its lines, or all of it. It leaves out what is not JSON.
 func lawRecords(text []byte) []lawRecord {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var one any
@@ -222,7 +222,7 @@ func lawRecords(text []byte) []lawRecord {
 	return out
 }
 
-// lost are the strings of a file that the law finds neither in what was read nor in a record that the report names.
+// lost returns the strings of a file that are neither in what was read nor in a record that the report names.
 func lost(t testing.TB, text []byte, all []*chatctx.Incoming, rep *Report) []string {
 	if len(all) == 0 && len(rep.Warnings) > 0 {
 		return nil // the report says why nothing was read
@@ -232,17 +232,17 @@ func lost(t testing.TB, text []byte, all []*chatctx.Incoming, rep *Report) []str
 		format = all[0].Format
 	}
 	if format == nativeName {
-		return nil // what stores write has its own tests
+		return nil // exports of stores have their own tests
 	}
 	return lostIn(text, newLawOutput(t, all), format, rep)
 }
 
-// lawKeys tells which keys are structural in a format.
+// lawKeys returns a function that reports whether a key is structural in a format.
 func lawKeys(format string) func(key string) bool {
 	return func(key string) bool { return structuralKeys[""][key] || structuralKeys[format][key] }
 }
 
-// lostIn are the strings of a file of JSON that are not part of an output, and whose record the report does not name.
+// lostIn returns the strings of a file of JSON that are not part of an output, and whose record the report does not name.
 func lostIn(text []byte, out *lawOutput, format string, rep *Report) []string {
 	structural, named := lawKeys(format), map[int]bool{}
 	for _, w := range rep.Warnings {
@@ -270,7 +270,7 @@ func lostIn(text []byte, out *lawOutput, format string, rep *Report) []string {
 	return missing
 }
 
-// inNamed tells whether a path leads into an item of the list that a file's object holds, which the report names by its index.
+// inNamed reports whether a path leads into an item of a list in the file's object that the report names by its index.
 func inNamed(named map[int]bool, path string) bool {
 	m := lawItem.FindStringSubmatch(path)
 	if m == nil {
@@ -282,7 +282,7 @@ func inNamed(named map[int]bool, path string) bool {
 
 var lawItem = regexp.MustCompile(`^\.(?:conversations|loglines)\[(\d+)\]`)
 
-// leftOut tells whether the report says that a member of a file's object, or rows of a database's table, are left out.
+// leftOut reports whether the report says that a member of a file's object, or rows of a database's table, are left out.
 func leftOut(rep *Report, path string) bool {
 	key, _, _ := strings.Cut(strings.TrimPrefix(path, "."), ".")
 	key, _, _ = strings.Cut(key, "[")
@@ -301,10 +301,10 @@ func leftOut(rep *Report, path string) bool {
 	return false
 }
 
-// lawColumn is where a text of a database stands.
+// lawColumn matches the path of a text in a database.
 var lawColumn = regexp.MustCompile(`^\.(\w+)\[\d+\]\.(\w+)`)
 
-// lawFiles are the inputs that the law is held to: the project's own, and the samples and cases that lie beside it.
+// lawFiles returns the inputs for the law: the project's own, and the samples and cases beside it.
 func lawFiles(t testing.TB) []string {
 	var files []string
 	for _, pattern := range []string{"testdata/formats/*/*.json", "testdata/formats/*/*.jsonl", "testdata/formats/*/*/*.json*", "testdata/formats/*/*/*/*.json", "testdata/chatgpt/*.json"} {
@@ -336,14 +336,14 @@ func holdLaw(t *testing.T, path string) {
 	}
 }
 
-// TestLaw holds the project's inputs to the law.
+// TestLaw checks the law for the project's inputs.
 func TestLaw(t *testing.T) {
 	for _, path := range lawFiles(t) {
 		t.Run(strings.TrimPrefix(path, "testdata/"), func(t *testing.T) { holdLaw(t, path) })
 	}
 }
 
-// TestLawOfSamples holds the samples and cases beside the project to it.
+// TestLawOfSamples checks it for the samples and cases beside the project.
 func TestLawOfSamples(t *testing.T) {
 	n := 0
 	for _, folder := range []string{"samples", "cases", "findings"} {
@@ -366,7 +366,7 @@ func TestLawOfSamples(t *testing.T) {
 
 var lawful = flag.Bool("lawful", false, "hold damaged files of any seed to the law")
 
-// TestMutants reads damaged files of each format: no panic, no hang, and what is read is what a store takes. The law holds for those of the first seeds, which are
+// TestMutants reads damaged files of each format: no panic, no hang, and the store accepts what is read. The law holds for those of the first seeds, which are
 // the same every day.
 func TestMutants(t *testing.T) {
 	files := mutantFiles(t)
@@ -381,7 +381,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// mutantFiles are the files of each format that are damaged.
+// mutantFiles returns the files of each format that are damaged.
 func mutantFiles(t *testing.T) map[string][][]byte {
 	t.Helper()
 	files := map[string][][]byte{}
@@ -401,7 +401,7 @@ func mutantFiles(t *testing.T) map[string][][]byte {
 	return files
 }
 
-// readMutant reads a damaged file from memory; false after a complaint.
+// readMutant reads a damaged file from memory. It returns false after an error.
 func readMutant(t *testing.T, text []byte, law bool) bool {
 	var all []*chatctx.Incoming
 	rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(text), Limits: fuzzLimits}, func(in *chatctx.Incoming) error {
@@ -431,25 +431,25 @@ func mutate(rng *rand.Rand, text, other []byte) []byte {
 		i := rng.IntN(len(text))
 		j := min(len(text), i+1+rng.IntN(60))
 		switch rng.IntN(8) {
-		case 0: // a byte is another
+		case 0: // another byte
 			text[i] = byte(rng.IntN(256))
 		case 1: // cut off
 			text = text[:i]
 		case 2: // a piece is missing
 			text = append(text[:i:i], text[j:]...)
-		case 3: // a piece stands twice
+		case 3: // a piece twice
 			text = append(text[:j:j], text[i:]...)
-		case 4: // a value is of another kind
+		case 4: // a value of another kind
 			text = swapValue(rng, text, []byte([]string{"null", "7", "-1.5e3", `"odd text"`, "true", `["odd item",null]`, `{"odd key":"odd value"}`, `""`}[rng.IntN(8)]))
-		case 5: // a value is another one's
+		case 5: // a value from the other file
 			if v := someValue(rng, other); v != nil {
 				text = swapValue(rng, text, v)
 			}
-		case 6: // lines or pieces change places
+		case 6: // lines in another order
 			lines := bytes.SplitAfter(text, []byte("\n"))
 			rng.Shuffle(len(lines), func(a, b int) { lines[a], lines[b] = lines[b], lines[a] })
 			text = bytes.Join(lines, nil)
-		case 7: // bytes from elsewhere
+		case 7: // bytes from the other file
 			k := rng.IntN(len(other) + 1)
 			text = append(append(text[:i:i], other[k:min(len(other), k+rng.IntN(40))]...), text[i:]...)
 		}
@@ -457,7 +457,7 @@ func mutate(rng *rand.Rand, text, other []byte) []byte {
 	return text
 }
 
-// someValue is a value of a JSON text, nil where there is none.
+// someValue returns a value of a JSON text, nil if there is none.
 func someValue(rng *rand.Rand, text []byte) []byte {
 	v, _, err := new(document).parse(text, true)
 	if err != nil {
@@ -466,7 +466,7 @@ func someValue(rng *rand.Rand, text []byte) []byte {
 	return value{v.d, uint32(rng.IntN(len(v.d.tokens)))}.raw()
 }
 
-// swapValue puts another value in the place of one.
+// swapValue replaces one value with another.
 func swapValue(rng *rand.Rand, text, by []byte) []byte {
 	d := new(document)
 	start := bytes.LastIndexByte(text[:rng.IntN(len(text))], '\n') + 1

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// contextsOf gives a store's contexts by their titles.
+// contextsOf returns a store's contexts by their titles.
 func contextsOf(t *testing.T, s *chatctx.Store) map[string]*chatctx.ContextInfo {
 	t.Helper()
 	out := map[string]*chatctx.ContextInfo{}
@@ -23,7 +23,7 @@ func contextsOf(t *testing.T, s *chatctx.Store) map[string]*chatctx.ContextInfo 
 	return out
 }
 
-// TestImportFormats imports the inputs of all formats: what is read is in the store, and a second time nothing is added.
+// TestImportFormats imports the inputs of all formats: what is read is in the store, and a second import adds nothing.
 func TestImportFormats(t *testing.T) {
 	names, err := filepath.Glob("testdata/formats/*")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestImportFormats(t *testing.T) {
 	}
 }
 
-// TestForksAreLinked imports a fork before what it is a fork of: what it repeats is a copy, and counted as known.
+// TestForksAreLinked imports a fork before its original: the messages that it repeats are copies, and counted as known.
 func TestForksAreLinked(t *testing.T) {
 	for dir, copies := range map[string]int{"testdata/formats/codex/fork": 2, "testdata/formats/claude-code/project": 1} {
 		s := memoryStore(t)
@@ -96,7 +96,7 @@ func TestSubAgentsBelongToTheirSession(t *testing.T) {
 	}
 }
 
-// TestLongerSession imports a Claude Code session that goes on: with a compaction and another branch, and nothing twice.
+// TestLongerSession imports a Claude Code session that was continued: with a compaction and another branch, and nothing twice.
 func TestLongerSession(t *testing.T) {
 	s := memoryStore(t)
 	whole, err := os.ReadFile("testdata/formats/claude-code/compaction.jsonl")

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// databaseOf gives a copy of the database that internal/sqlitecheck made of a file of SQL beside it.
+// databaseOf returns a copy of the database that internal/sqlitecheck made from an SQL file beside it.
 func databaseOf(t testing.TB, file string) string {
 	t.Helper()
 	whole, err := os.ReadFile(strings.TrimSuffix(file, ".sql") + ".db")
@@ -27,7 +27,7 @@ func databaseOf(t testing.TB, file string) string {
 	return path
 }
 
-// databaseFrom makes a database of SQL that lies elsewhere, with SQLite.
+// databaseFrom makes a database from SQL elsewhere, with SQLite.
 func databaseFrom(t testing.TB, file string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "logs.db")
@@ -37,7 +37,7 @@ func databaseFrom(t testing.TB, file string) string {
 	return path
 }
 
-// TestLLM reads databases of three generations, alone and packed, and does not change them.
+// TestLLM reads databases of three generations, alone and in an archive, and does not change them.
 func TestLLM(t *testing.T) {
 	files, err := filepath.Glob("testdata/llm/*.sql")
 	if err != nil || len(files) != 3 {
@@ -77,7 +77,7 @@ func TestLLM(t *testing.T) {
 	}
 }
 
-// TestLLMDamaged reads databases that are cut off or hold something else.
+// TestLLMDamaged reads databases that are cut off or contain something else.
 func TestLLMDamaged(t *testing.T) {
 	whole, err := os.ReadFile(databaseOf(t, "testdata/llm/responses.sql"))
 	if err != nil {
@@ -99,7 +99,7 @@ func TestLLMDamaged(t *testing.T) {
 	}
 }
 
-// TestSharedLLM reads the case that lies beside the project.
+// TestSharedLLM reads the case beside the project.
 func TestSharedLLM(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(testkit.Shared(t, "cases"), "62-*"))
 	if err != nil || len(folders) != 1 {
@@ -112,7 +112,7 @@ func TestSharedLLM(t *testing.T) {
 	}
 }
 
-// FuzzLLM changes databases here and there: what can still be read is what a store takes.
+// FuzzLLM changes databases here and there: the store accepts what can still be read.
 func FuzzLLM(f *testing.F) {
 	files, err := filepath.Glob("testdata/llm/*.sql")
 	if err != nil || len(files) == 0 {
@@ -145,8 +145,8 @@ func FuzzLLM(f *testing.F) {
 	})
 }
 
-// TestDatabaseWithLog reads a database most of which lies in its log, in a folder and in a ZIP; it is read again each time, since neither its size nor its bytes
-// tell that the log has grown.
+// TestDatabaseWithLog reads a database whose data is mostly in its log, in a folder and in a ZIP. It is read again each time, since neither its size nor its
+// bytes show that the log has grown.
 func TestDatabaseWithLog(t *testing.T) {
 	dir := t.TempDir()
 	contents := map[string]string{}

@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// branchOf reads the messages of a context's active branch.
+// branchOf returns the messages of a context's active branch.
 func branchOf(t *testing.T, s *chatctx.Store, id chatctx.ID) []*chatctx.Message {
 	t.Helper()
 	ctx := context.Background()
@@ -33,7 +33,7 @@ func branchOf(t *testing.T, s *chatctx.Store, id chatctx.ID) []*chatctx.Message 
 	return out
 }
 
-// ccLines are a session in which two tools are called in one reply.
+// ccLines is a session with a reply that calls two tools.
 var ccLines = []string{
 	ccText("user", "u1", "", "what is here"),
 	`{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"I look."}]}}` + "\n",
@@ -44,7 +44,7 @@ var ccLines = []string{
 	ccText("assistant", "a4", "r2", "There are a and b."),
 }
 
-// TestSessionWhileItIsWritten imports a session after each line, and in one step from each line to the end: what is in the store is what the whole file gives.
+// TestSessionWhileItIsWritten imports a session after each line, and in one step from each line to the end: the store then has the same as from the whole file.
 func TestSessionWhileItIsWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "session.jsonl")
 	write := func(n int) {
@@ -108,7 +108,7 @@ func TestSessionWhileItIsWritten(t *testing.T) {
 	}
 }
 
-// TestParentsMayComeLater imports a sub-agent's file before its session's: it belongs to it then, until that import is undone.
+// TestParentsMayComeLater imports a sub-agent's file before its session's: it then belongs to it, until that import is undone.
 func TestParentsMayComeLater(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
@@ -132,8 +132,8 @@ func TestParentsMayComeLater(t *testing.T) {
 	checkClean(t, s)
 }
 
-// TestLinksWhateverTheCommand: a session that goes on from another is put below it whichever comes first, and a sub-agent below a session that comes by
-// the store's own export.
+// TestLinksWhateverTheCommand: a session that continues another is put below it whichever comes first, and a sub-agent below a session that comes from the
+// store's own export.
 func TestLinksWhateverTheCommand(t *testing.T) {
 	ctx := context.Background()
 	older := writeTemp(t, "older.jsonl", ccText("user", "gone", "", "plan the trip"))

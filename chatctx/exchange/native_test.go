@@ -37,7 +37,7 @@ func checkClean(t testing.TB, s *chatctx.Store) {
 	}
 }
 
-// richStore holds one of everything that a context can have.
+// richStore returns a store with one of everything that a context can have.
 func richStore(t testing.TB) *chatctx.Store {
 	t.Helper()
 	s := memoryStore(t)
@@ -89,7 +89,7 @@ func fillRich(t testing.TB, s *chatctx.Store) {
 	}
 }
 
-// imported takes an export into an empty store.
+// imported imports an export into an empty store.
 func imported(t testing.TB, export []byte) (*chatctx.Store, *Report) {
 	t.Helper()
 	s := memoryStore(t)
@@ -130,7 +130,7 @@ func compareLines(t testing.TB, got, want []byte) {
 	}
 }
 
-// TestNativeExportKeepsWhatWaits: a call that waits goes on waiting in the other store, and decides there alone.
+// TestNativeExportKeepsWhatWaits: a waiting call still waits in the other store, where it is decided separately.
 func TestNativeExportKeepsWhatWaits(t *testing.T) {
 	ctx := context.Background()
 	other, _ := imported(t, exported(t, richStore(t), ExportOptions{All: true}))
@@ -166,7 +166,7 @@ func TestNativeExportKeepsWhatWaits(t *testing.T) {
 	checkClean(t, other)
 }
 
-// TestNativeExportOfRandomStores does random things to a context, takes it to another store and back.
+// TestNativeExportOfRandomStores does random things to a context, and takes it to another store and back.
 func TestNativeExportOfRandomStores(t *testing.T) {
 	for seed := range testkit.Seeds(t, 40) {
 		s := memoryStore(t)
@@ -223,7 +223,7 @@ func randomContext(t testing.TB, s *chatctx.Store, r *rand.Rand) {
 	}
 }
 
-// TestNativeImportAddsWhatIsNew: an export of a context that went on adds only the rest to a store that has its beginning.
+// TestNativeImportAddsWhatIsNew: an export of a context that was continued adds only the rest to a store that has its beginning.
 func TestNativeImportAddsWhatIsNew(t *testing.T) {
 	ctx := context.Background()
 	s := richStore(t)
@@ -248,7 +248,8 @@ func TestNativeImportAddsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestAParentComesWithItsFile: a file's sub-context belongs to a parent that came in by the same file, also in an earlier state of it, and to no other; what it may do is never more than there.
+// TestAParentComesWithItsFile: a file's sub-context belongs to a parent from the same file, also from an earlier state of it, and to no other; it never
+// may do more than its parent here.
 func TestAParentComesWithItsFile(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
@@ -334,7 +335,7 @@ func textsOf(t *testing.T, s *chatctx.Store, branchName string) string {
 	return b.String()
 }
 
-// TestNativeImportKnowsItsSources: what an export holds of another format is known when that format is imported.
+// TestNativeImportKnowsItsSources: conversations of another format in an export are known when that format is imported.
 func TestNativeImportKnowsItsSources(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join("..", "..", "testdata", "chatgpt-export.json")
@@ -350,7 +351,7 @@ func TestNativeImportKnowsItsSources(t *testing.T) {
 	checkClean(t, other)
 }
 
-// TestDamagedNativeExports: a context comes whole or not at all, and the others come.
+// TestDamagedNativeExports: a context is imported whole or not at all, and the others are imported.
 func TestDamagedNativeExports(t *testing.T) {
 	whole := exported(t, richStore(t), ExportOptions{All: true})
 	lines := strings.SplitAfter(string(whole), "\n")
@@ -423,7 +424,7 @@ func TestExportRefusals(t *testing.T) {
 	}
 }
 
-// TestNativeJSONIsWhole fails when a type gets a field that the export's JSON does not have.
+// TestNativeJSONIsWhole fails when a type gets a field that the export's JSON lacks.
 func TestNativeJSONIsWhole(t *testing.T) {
 	for _, c := range []struct {
 		what       string
@@ -433,7 +434,7 @@ func TestNativeJSONIsWhole(t *testing.T) {
 		{"context", chatctx.Native{}, nativeContext{}, 0},
 		{"branch", chatctx.NativeBranch{}, nativeBranch{}, 1}, // Like and Shared are one
 		{"call", chatctx.NativeCall{}, nativeCall{}, 0},
-		{"decision", chatctx.Decision{}, nativeDecision{}, 1}, // Said is what an import says
+		{"decision", chatctx.Decision{}, nativeDecision{}, 1}, // Said is set by an import
 		{"task", chatctx.Task{}, nativeTask{}, 0},
 		{"session", branch.Session{}, nativeSession{}, 1}, // Extra is in no record either
 		{"digest", branch.Digest{}, nativeDigest{}, 0},

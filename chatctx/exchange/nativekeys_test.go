@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// everywhere gives each object of a JSON value one more member, and counts them.
+// everywhere adds a member to each object of a JSON value, and counts them.
 func everywhere(v any, n *int) any {
 	switch x := v.(type) {
 	case []any:
@@ -33,7 +33,7 @@ func everywhere(v any, n *int) any {
 	return v
 }
 
-// doubled writes a JSON value with one more member before each of an object's: of the same name, with another text.
+// doubled returns a JSON value with one more member before each member of an object: with the same name and another text.
 func doubled(v any, n *int) []byte {
 	var b bytes.Buffer
 	switch x := v.(type) {
@@ -74,7 +74,7 @@ func keysOf(m map[string]any) func(func(string) bool) {
 	}
 }
 
-// mutantLines makes another line of each line of an export.
+// mutantLines applies f to each line of an export.
 func mutantLines(t testing.TB, export []byte, f func(v any) []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -95,7 +95,7 @@ var (
 	nativeOutside = regexp.MustCompile(`^from here to line (\d+) `)
 )
 
-// nativeNamed are the lines of an export that a report names: alone, as lines outside of contexts, or as those of a context that is left out.
+// nativeNamed returns the lines of an export that a report names: single ones, lines outside of contexts, or all lines of a context that is left out.
 func nativeNamed(text []byte, rep *Report) map[int]bool {
 	named, gone := map[int]bool{}, map[int]bool{}
 	for _, w := range rep.Warnings {
@@ -117,7 +117,7 @@ func nativeNamed(text []byte, rep *Report) map[int]bool {
 	return named
 }
 
-// lostOfNative are the strings of an export in our own format that a store which took it in does not print, on lines that the report does not name.
+// lostOfNative returns the strings of an export in our own format that a store does not print after importing it, on lines that the report does not name.
 func lostOfNative(t testing.TB, text []byte, s *chatctx.Store, rep *Report) (missing []string) {
 	t.Helper()
 	out := lawOfExport(t, exported(t, s, ExportOptions{All: true}))
@@ -136,8 +136,8 @@ func lostOfNative(t testing.TB, text []byte, s *chatctx.Store, rep *Report) (mis
 	return missing
 }
 
-// TestLawOfNativeExports: what a file of our own format says is in the store that takes it in, or named: with one more member in each object, each member twice, lines
-// in another order, lines that are missing, and a file that is cut off anywhere.
+// TestLawOfNativeExports: the contents of a file in our own format are in the store that imports it, or reported: with one more member in each object, each
+// member twice, lines in another order, missing lines, and a file that is cut off anywhere.
 func TestLawOfNativeExports(t *testing.T) {
 	whole := exported(t, richStore(t), ExportOptions{All: true})
 	lines := bytes.SplitAfter(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
@@ -192,7 +192,7 @@ func TestLawOfNativeExports(t *testing.T) {
 	}
 }
 
-// TestAChildBeforeItsParent: contexts of one file come out the same in whatever order they stand in it.
+// TestAChildBeforeItsParent: contexts of one file have the same result in any order.
 func TestAChildBeforeItsParent(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
@@ -239,7 +239,7 @@ func TestAChildBeforeItsParent(t *testing.T) {
 		}
 		checkClean(t, to)
 	}
-	// contexts that name each other, or themselves, stay where they are
+	// Contexts that name each other, or themselves, stay at their place.
 	ids := regexp.MustCompile(`"id":"([^"]*)"`)
 	low := ids.FindStringSubmatch(blocks[2])[1]
 	loop := strings.Replace(blocks[0], `,"active"`, `,"parent":"`+low+`","active"`, 1)
@@ -256,7 +256,7 @@ func TestAChildBeforeItsParent(t *testing.T) {
 	}
 }
 
-// TestSettingsUnderBothNames: what a file holds back beside what it has in force comes and goes whole.
+// TestSettingsUnderBothNames: the settings that a file holds back are kept completely beside those in force.
 func TestSettingsUnderBothNames(t *testing.T) {
 	text := `{"chatctx":1,"contexts":1}
 {"context":{"id":"01a22021-63f6-7ad6-9c13-ff9dd353865f","title":"p","settings":{"base_url":"http://one","held.base_url":"http://two"},"active":"main"}}

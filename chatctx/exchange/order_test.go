@@ -15,10 +15,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What a store has in the end is the same for every order and split of the files, but for ids, operations, the current context, the active branch and
+// The final contents of a store are the same for every order and division of the files, except for ids, operations, the current context, the active branch and
 // numbers in names.
 
-// conversationSeen is what an imported context comes to.
+// conversationSeen is the result of importing a context.
 type conversationSeen struct {
 	title, parent string
 	root          *nodeSeen
@@ -41,7 +41,7 @@ func (n *nodeSeen) write(b *strings.Builder, depth int) {
 	}
 }
 
-// contentsOf writes all conversations of a store.
+// contentsOf describes all conversations of a store.
 func contentsOf(t *testing.T, s *chatctx.Store) string {
 	t.Helper()
 	ctx := context.Background()
@@ -106,7 +106,7 @@ func contentsOf(t *testing.T, s *chatctx.Store) string {
 	return strings.Join(out, "")
 }
 
-// permuted imports files in an order and in commands of the seed's.
+// permuted imports files in an order, and divided into commands, by the seed.
 func permuted(t *testing.T, files []string, seed uint64) (string, string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -128,7 +128,7 @@ func permuted(t *testing.T, files []string, seed uint64) (string, string) {
 	return contentsOf(t, s), strings.Join(how, " ")
 }
 
-// sameInEveryOrder holds a set of files to the property.
+// sameInEveryOrder checks the property for a set of files.
 func sameInEveryOrder(t *testing.T, files []string, rounds int, seed uint64) {
 	t.Helper()
 	want, first := permuted(t, files, seed)
@@ -150,7 +150,7 @@ func firstDifference(a, b string) string {
 	return "one goes on: " + strings.Join(y[len(x):], "\n")
 }
 
-// filesUnder are all files of a folder but those of the tests.
+// filesUnder returns all files of a folder except those of the tests.
 func filesUnder(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
@@ -177,7 +177,7 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestOrderOfSharedFiles permutes samples and cases that lie beside the project.
+// TestOrderOfSharedFiles permutes samples and cases beside the project.
 func TestOrderOfSharedFiles(t *testing.T) {
 	for _, what := range []string{"samples", "cases"} {
 		dirs, err := os.ReadDir(testkit.Shared(t, what))
@@ -203,7 +203,7 @@ func TestOrderOfSharedFiles(t *testing.T) {
 	}
 }
 
-// TestOrderOfStates permutes states of conversations that grow, branch, change their texts and titles.
+// TestOrderOfStates permutes states of conversations that grow, branch, and change their texts and titles.
 func TestOrderOfStates(t *testing.T) {
 	for seed := range testkit.Seeds(t, 30) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestAPipeIsImported: what can be read once is read like standard input; nobody at its other end keeps an import longer than its context.
+// TestAPipeIsImported: a file that can be read only once is read like standard input; an import does not outlast its context, even if nobody writes to the
+// pipe.
 func TestAPipeIsImported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

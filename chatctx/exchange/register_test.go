@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// minutes is a format of somebody else's program: a first line that says so, then "speaker: text"; "see FILE" names a file beside it.
+// minutes is the format of another program: a first line that says so, then "speaker: text"; "see FILE" names a file beside it.
 var minutes = exchange.Format{
 	Name:   "minutes",
 	Detect: func(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte("MINUTES\n")) },
@@ -93,7 +93,7 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestRegisterRefuses holds names to be taken once, also those of the package's own formats.
+// TestRegisterRefuses checks that a name can be registered only once, and not one of the package's own formats.
 func TestRegisterRefuses(t *testing.T) {
 	read := minutes
 	for name, f := range map[string]func(){

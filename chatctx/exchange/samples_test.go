@@ -12,11 +12,11 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// What files hold, counted apart from the readers: with encoding/json, and by what each format says a message is.
+// The contents of files, counted without the readers: with encoding/json, and by each format's definition of a message.
 
 type anyObject = map[string]any
 
-// jsonValues decodes a file as one JSON value, or as a value a line; text that is none counts as nil.
+// jsonValues decodes a file as one JSON value, or as one value a line; other text is nil.
 func jsonValues(t *testing.T, path string) []any {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -35,7 +35,7 @@ func jsonValues(t *testing.T, path string) []any {
 	for line := range bytes.Lines(b) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			var v any
-			_ = json.Unmarshal(line, &v) // nil for what is no JSON
+			_ = json.Unmarshal(line, &v) // nil if it is not JSON
 			out = append(out, v)
 		}
 	}
@@ -66,7 +66,7 @@ func holds(v any, key string) bool {
 	return ok
 }
 
-// sumOf adds up a count of values.
+// sumOf returns a function that adds up a count of values.
 func sumOf(count func(v any) int) func([]any) int {
 	return func(vs []any) int {
 		n := 0
@@ -89,7 +89,7 @@ func countClaudeCode(v any) int {
 	return 0
 }
 
-// countCodex counts response items, and what a person said where only events tell it.
+// countCodex counts response items, and a person's messages that are only in events.
 func countCodex(vs []any) int {
 	n, prompts, said := 0, 0, 0
 	for _, v := range vs {
@@ -190,7 +190,7 @@ var sampleSkipped = map[string]bool{"vshulcz__deja-vu__goose.sql": true, "vshulc
 // sampleFormats are formats whose folder has another name.
 var sampleFormats = map[string]string{"kiro": "kiro-cli", "roo-code": "cline"}
 
-// sampleMessages are the messages of further samples, as the index beside them counts them.
+// sampleMessages are the numbers of messages in further samples, according to the index beside them.
 var sampleMessages = map[string]int{
 	"kenn-io__agentsview__aider.chat.history.md": 8, // 6 without notices, each run of which is one
 	"vshulcz__deja-vu__aider.chat.history.md":    2, "cline/vshulcz__deja-vu__api_conversation_history.json": 2,
@@ -198,11 +198,11 @@ var sampleMessages = map[string]int{
 	"andrmkrff__deepseek-chat-export__sample_conversation.json": 6, // with the root
 	"ceyaima__deepseek-exporter__test_chat_raw.json":            11, "vshulcz__deja-vu__20250724_1.jsonl": 2, "kenn-io__agentsview__conversation.jsonl": 7,
 	"Sinity__polylogue__grok-export.json": 2, "yetanotherchris__openwebui-importer__grok_example.json": 10, "kenn-io__agentsview__standard_payload.json": 4,
-	"es617__claude-replay__fixture-opencode.jsonl": 5, "jazzyalex__agent-sessions__001.jsonl": 6, // a record of telemetry among them
+	"es617__claude-replay__fixture-opencode.jsonl": 5, "jazzyalex__agent-sessions__001.jsonl": 6, // includes a telemetry record
 	"jazzyalex__agent-sessions__004.jsonl": 9, "jazzyalex__agent-sessions__system_telemetry.jsonl": 8, "roo-code/vshulcz__deja-vu__api_conversation_history.json": 2,
 }
 
-// unreadable are samples that no reader can read: why.
+// unreadable are samples that no reader can read, with the reason.
 var unreadable = map[string]string{
 	"es617__claude-replay__demo-session.jsonl":         "a player's own format of turns, not a session",
 	"simonw__llm-anthropic__test_tools.1.response.sse": "gzip whose bytes were damaged as text",
@@ -210,8 +210,8 @@ var unreadable = map[string]string{
 	"ragaeeb__blackiya__sample_grok_conversation.json": "another program's",
 }
 
-// TestSharedSamples reads the real files that lie beside the project and compares each report with a count of its own: what is in the
-// file is imported, left out, a repetition or a link.
+// TestSharedSamples reads the real files beside the project and compares each report with a separate count: everything in a file is imported, left out, a
+// repetition or a link.
 func TestSharedSamples(t *testing.T) {
 	root := testkit.Shared(t, "samples")
 	read := 0

@@ -7,7 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// readAll reads paths and gives what is in them, held to the laws of every reader.
+// readAll reads paths and returns their contents, after checking the laws of every reader.
 func readAll(t testing.TB, o Options, paths ...string) ([]*chatctx.Incoming, *Report) {
 	t.Helper()
 	var all []*chatctx.Incoming
@@ -22,7 +22,7 @@ func readAll(t testing.TB, o Options, paths ...string) ([]*chatctx.Incoming, *Re
 	return all, rep
 }
 
-// checkIncoming holds a conversation to what the store asks for.
+// checkIncoming checks that a conversation meets the store's requirements.
 func checkIncoming(t testing.TB, in *chatctx.Incoming) {
 	t.Helper()
 	if in.Conversation == "" || in.Title == "" || in.Format == "" {

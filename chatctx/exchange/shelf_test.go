@@ -16,14 +16,14 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// Large conversations are read with what their messages say in a file. Nothing else is different.
+// Large conversations are read with the contents of their messages in a file. Nothing else is different.
 
 var (
 	lawID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	madeNow = regexp.MustCompile(`"(created_at|updated_at)":"[^"]*"`)
 )
 
-// plainExport is an export of a store without what two imports of the same files differ in: ids, and when contexts and branches were made.
+// plainExport returns an export of a store without what differs between two imports of the same files: ids, and when contexts and branches were made.
 func plainExport(t testing.TB, s *chatctx.Store) string {
 	t.Helper()
 	var ids map[string]string
@@ -47,7 +47,7 @@ func plainExport(t testing.TB, s *chatctx.Store) string {
 	return strings.Join(out, "")
 }
 
-// TestShelfChangesNothing imports each format's files with all messages put away, and as they are.
+// TestShelfChangesNothing imports each format's files with all messages on the shelf, and without the shelf.
 func TestShelfChangesNothing(t *testing.T) {
 	paths, err := filepath.Glob("testdata/formats/*/*")
 	if err != nil || len(paths) < 50 {
@@ -82,7 +82,7 @@ func sameOnShelf(t *testing.T, path string) {
 	compareLines(t, []byte(plainExport(t, large)), []byte(plainExport(t, plain)))
 }
 
-// TestShelfOfSamples is the same for the samples beside the project.
+// TestShelfOfSamples does the same for the samples beside the project.
 func TestShelfOfSamples(t *testing.T) {
 	folders, err := os.ReadDir(testkit.Shared(t, "samples"))
 	if err != nil {
@@ -106,7 +106,7 @@ func largeSession(n int, begin, line, end string) []byte {
 	return []byte(b.String())
 }
 
-// TestLargeSessionsAreNotInMemory reads sessions of 12 MB with 1 MB for their messages: what is in memory when a session is read is little more.
+// TestLargeSessionsAreNotInMemory reads sessions of 12 MB with 1 MB for their messages: after reading, little more is in memory.
 func TestLargeSessionsAreNotInMemory(t *testing.T) {
 	const n = 400
 	for name, text := range map[string][]byte{
@@ -150,7 +150,7 @@ func TestLargeSessionsAreNotInMemory(t *testing.T) {
 	}
 }
 
-// TestLargeSessionIsStoredWhole imports a large session into a file, twice, and again when it has gone on.
+// TestLargeSessionIsStoredWhole imports a large session into a file, twice, and again after it was continued.
 func TestLargeSessionIsStoredWhole(t *testing.T) {
 	line := `{"type":"user","uuid":"u%[1]d","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":%[2]q}}` + "\n"
 	path := filepath.Join(t.TempDir(), "s.jsonl")

@@ -17,8 +17,8 @@ func testReading() *reading {
 	return &reading{file: &file{name: "test"}, report: rep}
 }
 
-// TestTreeOfAnything gives tree random links, cycles and orphans included: it ends, every message is on a branch and has at most one
-// parent, which stands before it, and nothing depends on anything but the input.
+// TestTreeOfAnything gives tree random links, with cycles and orphans: it ends, every message is on a branch and has at most one parent, which comes before it,
+// and the result depends only on the input.
 func TestTreeOfAnything(t *testing.T) {
 	for seed := range testkit.Seeds(t, 2000) {
 		build := func() (*chatctx.Incoming, *Report) {
@@ -116,7 +116,7 @@ func TestSiblingsKeepTheFilesOrder(t *testing.T) {
 	}
 }
 
-// TestBranchNames reads the names off trees that are written as paths; the first is the active one.
+// TestBranchNames checks the names in trees that are written as paths; the first is the active one.
 func TestBranchNames(t *testing.T) {
 	for _, c := range []struct{ paths, names string }{
 		{"u1 a1", "main"},

@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// said is what of a message every format that was asked for can hold, to compare before and after.
+// said returns what every requested format can hold of a message, to compare before and after.
 func said(m *chatctx.Message, thinking bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", m.Role)
@@ -42,7 +42,7 @@ func said(m *chatctx.Message, thinking bool) string {
 	return b.String()
 }
 
-// treeText tells the branches by what is said on them, the active one first.
+// treeText describes the branches by their texts, the active one first.
 func treeText(in *chatctx.Incoming, thinking bool) string {
 	var out []string
 	for _, br := range in.Branches {
@@ -58,7 +58,7 @@ func treeText(in *chatctx.Incoming, thinking bool) string {
 
 func text(role pool.Role, s string) *chatctx.Message { return pool.NewText(role, s) }
 
-// writable is a conversation with what the formats can hold.
+// writable returns a conversation with what the formats can hold.
 func writable() *chatctx.Incoming {
 	call := &chatctx.Message{Role: pool.Assistant, Meta: pool.Metadata{Provider: "anthropic", Model: "claude-kite", FinishReason: "tool_use"}, Content: []pool.Part{
 		{Type: pool.ThinkingPart, Text: "first the <b>wind</b>", Signature: "c2lnbmF0dXJl", Provider: "anthropic"},
@@ -124,7 +124,7 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// flatText tells a path by its texts, calls and results alone: what ShareGPT has a place for.
+// flatText describes a path by its texts, calls and results alone: ShareGPT has a place for these.
 func flatText(in *chatctx.Incoming) string {
 	var b strings.Builder
 	for _, n := range pathTo(in, in.Branches[0].Leaf) {

@@ -46,7 +46,7 @@ func TestPageEscapesEverything(t *testing.T) {
 	}
 }
 
-// TestPagePolicy holds the policy to what it allows: exactly the style and the script that are in the page.
+// TestPagePolicy checks that the policy allows exactly the style and the script in the page.
 func TestPagePolicy(t *testing.T) {
 	page := string(exported(t, exchangetest.HostileStore(t)))
 	for _, part := range []string{"default-src &#39;none&#39;", "img-src data:"} {
@@ -94,8 +94,7 @@ func TestMarkdownRenderingEndsOnHostileText(t *testing.T) {
 	}
 }
 
-// TestPageInChromium walks the branches of a page in a browser: the page is loaded with a branch in its address, and what is
-// shown is read off the document that comes of it.
+// TestPageInChromium walks through the branches of a page in a browser: it loads the page with a branch in its address, and looks at the resulting document.
 func TestPageInChromium(t *testing.T) {
 	browser := testkit.Program(t, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 	s := exchangetest.MemoryStore(t)
