@@ -30,7 +30,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: the canonical form says the same, and is its own.
+// FuzzCanonical: the canonical form has the same meaning, and is its own canonical form.
 func FuzzCanonical(f *testing.F) {
 	f.Add(`{"a":[1,"\u00e9\ud800",{"b":null}]}`)
 	f.Fuzz(func(t *testing.T, s string) {

@@ -38,7 +38,7 @@ func FuzzWhole(f *testing.F) {
 	})
 }
 
-// FuzzEach holds the walk over members and elements to package json.
+// FuzzEach compares the walk over members and elements with package json.
 func FuzzEach(f *testing.F) {
 	for _, s := range []string{`{"a":[1,{"b":"]"}] , "\"":null}`, ` [ ] `, `{}`, `[1e5 ,"\\",true]`, `{"a" : {"b" : {}}, "c":"{"}`} {
 		f.Add([]byte(s))

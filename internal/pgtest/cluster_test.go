@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Main(m.Run)) }
 
-// TestKillAndUp: the server ends like one that crashed and comes back with its data.
+// TestKillAndUp: the server ends as in a crash and comes back with its data.
 func TestKillAndUp(t *testing.T) {
 	if Server == nil {
 		t.Skip(ErrMissing)

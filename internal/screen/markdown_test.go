@@ -7,7 +7,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// rendered is Markdown as text, a line each.
+// shownAs returns Markdown as text, one line each.
 func shownAs(source string, columns int) string {
 	var b strings.Builder
 	for _, l := range Markdown(source, columns, uniseg.StringWidth) {
@@ -47,7 +47,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestMarkdownDrivesNothing: whatever a model writes, no control character comes out, also where Markdown itself would make one.
+// TestMarkdownDrivesNothing: whatever a model writes, no control character is shown, even if Markdown itself would make one.
 func TestMarkdownDrivesNothing(t *testing.T) {
 	for _, s := range []string{"\x1b[2J", "&#27;[2J", "&#x9b;31m", "`\x1b]52;c;x\x07`", "[a](\x1b[H)", "<\x1b[1m>", "```\x1b]0;t\x07\nx\n```", "# \u202eabc", "| \x1b[2J |\n| - |\n", "&NewLine;&Tab;"} {
 		for _, l := range Markdown(s, 20, uniseg.StringWidth) {
@@ -85,7 +85,7 @@ func TestPen(t *testing.T) {
 	}
 }
 
-// TestTypedKeepsLineBreaks: who types a line break means it; a model's lines are put together.
+// TestTypedKeepsLineBreaks: a line break that a person typed stays; the lines of a model are joined.
 func TestTypedKeepsLineBreaks(t *testing.T) {
 	const source = "first line\nsecond **line**\n\n- one\n  more"
 	for _, test := range []struct {

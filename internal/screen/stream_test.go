@@ -9,7 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// streamed are texts in which the blocks of Markdown follow each other.
+// streamed are texts with different sequences of Markdown's blocks.
 var streamed = []string{
 	"",
 	"One line",
@@ -26,7 +26,7 @@ var streamed = []string{
 	"- [x] done\n- [ ] open\n\n\n\n\n1. a\n2. b\n- c\n",
 }
 
-// TestStream: a text gives the lines that it gives as a whole, however it is cut, and nothing that was given changes.
+// TestStream: a text gives the same lines as in one piece, however it is cut, and lines that were returned do not change.
 func TestStream(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, text := range append(streamed, strings.Join(streamed[2:], "\n\n")) {
@@ -54,7 +54,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamGivesWhatIsWhole: a block comes when the next one begins, and not before.
+// TestStreamGivesWhatIsWhole: a block is returned when the next one begins, and not before.
 func TestStreamGivesWhatIsWhole(t *testing.T) {
 	var s Stream
 	for _, step := range []struct{ add, given, rest string }{
@@ -73,7 +73,7 @@ func TestStreamGivesWhatIsWhole(t *testing.T) {
 	}
 }
 
-// painted is the text of lines, with their styles as no terminal shows them.
+// painted returns the text of lines, with marks for their styles.
 func painted(lines []Line) string {
 	var b strings.Builder
 	for _, l := range lines {

@@ -110,7 +110,7 @@ func TestUnjoined(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain é שלום 漢字 🇩🇪":                                 "plain é שלום 漢字 🇩🇪",
 		"👩\u200d👩\u200d👧 👩🏽\u200d🚀 👍🏽 ❤\ufe0f 1\ufe0f\u20e3": "👩👩👧 👩🚀 👍 ❤ 1\u20e3",
-		"क्\u200dष ම්\u200dම":                                "क्\u200dष ම්\u200dම", // joiners of letters shape them
+		"क्\u200dष ම්\u200dම":                                "क्\u200dष ම්\u200dම", // joiners between letters shape them
 		"🏽\u200d":                                            "🏽\u200d",
 	} {
 		if got := Unjoined(in); got != want {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// copyOf gives a copy of a database of testdata, which internal/sqlitecheck made of the SQL beside it and compares with what SQLite reads.
+// copyOf returns a copy of a database of testdata, which internal/sqlitecheck made from the SQL beside it and compares with what SQLite reads.
 func copyOf(t testing.TB, name string) (path string, whole []byte) {
 	t.Helper()
 	whole, err := os.ReadFile(filepath.Join("testdata", name))
@@ -41,7 +41,7 @@ func open(t testing.TB, path string) *DB {
 	return db
 }
 
-// TestTables reads UTF-16, records over several pages, whole numbers of a REAL column, a column that was added later, a table without row ids.
+// TestTables reads UTF-16, records over several pages, whole numbers of a REAL column, a column that was added later, and a table without row ids.
 func TestTables(t *testing.T) {
 	path, _ := copyOf(t, "tables.db")
 	db := open(t, path)
@@ -102,7 +102,7 @@ func shown(row Row) string {
 	return "[" + strings.Join(list, " ") + "]"
 }
 
-// logOf makes a write-ahead log of versions of page 2, each of which ends a change where commit says so.
+// logOf returns a write-ahead log of versions of page 2, each of which ends a transaction if commit says so.
 func logOf(pages [][]byte, commit []bool) []byte {
 	sum := checksum{order: binary.BigEndian}
 	out := make([]byte, 0, 2048)
@@ -138,8 +138,7 @@ func songs(t *testing.T, path string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestLog reads pages from a log as far as its last whole change goes, and not further. Whether the frames are as SQLite writes them is
-// internal/sqlitecheck's to test.
+// TestLog reads pages from a log up to its last complete transaction, and not further. internal/sqlitecheck tests whether the frames are as SQLite writes them.
 func TestLog(t *testing.T) {
 	path, whole := copyOf(t, "logged.db")
 	page := func(text string) []byte {
@@ -171,7 +170,7 @@ func turned(b []byte, at int) []byte {
 	return b
 }
 
-// TestRefuses opens what is no database, or must not be read as it lies there.
+// TestRefuses opens files that are not databases, or must not be read in their state.
 func TestRefuses(t *testing.T) {
 	path, whole := copyOf(t, "tables.db")
 	for name, b := range map[string][]byte{
@@ -194,7 +193,7 @@ func TestRefuses(t *testing.T) {
 	if _, err := Open(path); !errors.Is(err, ErrJournal) {
 		t.Errorf("beside a journal: %v", err)
 	}
-	write(t, path+"-journal", make([]byte, 512)) // one that was emptied
+	write(t, path+"-journal", make([]byte, 512)) // a spent one
 	if _, err := Open(path); err != nil {
 		t.Error(err)
 	}
@@ -203,7 +202,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestChanged tells that somebody wrote to the database or its log after it was opened.
+// TestChanged reports that somebody wrote to the database or its log after it was opened.
 func TestChanged(t *testing.T) {
 	path, whole := copyOf(t, "logged.db")
 	write(t, path+"-wal", nil)
@@ -217,7 +216,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// readAll walks over everything there is, for what it must not do: panic or go on for ever.
+// readAll reads everything, to see that it neither panics nor runs for ever.
 func readAll(path string) (rows int) {
 	db, err := Open(path)
 	if err != nil {
@@ -236,7 +235,7 @@ func readAll(path string) (rows int) {
 	return rows
 }
 
-// TestDamage changes a database at random 5,000 times: a few bytes, mostly where pages and records say how they are laid out.
+// TestDamage changes a database at random 5,000 times: a few bytes, mostly those that describe the layout of pages and records.
 func TestDamage(t *testing.T) {
 	path, whole := copyOf(t, "tables.db")
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -255,7 +254,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestCircle holds pages that lead to each other, and a chain of pages that many records claim, to an end.
+// TestCircle reads pages that lead to each other, and a chain of pages that many records claim: both have to end.
 func TestCircle(t *testing.T) {
 	path, whole := copyOf(t, "tables.db")
 	db := open(t, path)
@@ -278,7 +277,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestDeclarations reads what people write into CREATE TABLE.
+// TestDeclarations parses CREATE TABLE as people write it.
 func TestDeclarations(t *testing.T) {
 	for sql, want := range map[string]string{
 		`CREATE TABLE t (a INTEGER PRIMARY KEY, b)`:                                                       "a b id=0 [0 1]",

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// spy is a test whose messages and end are looked at. Its Fatal and Skip end the goroutine, as a test's do.
+// spy is a test whose messages and end are examined. Its Fatal and Skip end the goroutine, as those of a test do.
 type spy struct {
 	testing.TB
 	said   []string
@@ -26,7 +26,7 @@ func (s *spy) Fatal(args ...any)            { s.Error(args...); panic(s) }
 func (s *spy) Fatalf(f string, args ...any) { s.Fatal(fmt.Sprintf(f, args...)) }
 func (s *spy) Skipf(f string, args ...any)  { s.Logf(f, args...); panic(s) }
 
-// watched runs fn as a test and gives what it said, and whether it failed.
+// watched runs fn as a test and returns its messages, and whether it failed.
 func watched(t *testing.T, fn func(testing.TB)) (said string, failed bool) {
 	s := &spy{TB: t}
 	defer func() {
@@ -79,7 +79,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestSeedsForATime: rounds begin as long as the time lasts.
+// TestSeedsForATime: rounds begin until the time is over.
 func TestSeedsForATime(t *testing.T) {
 	t.Setenv("CHATCTX_LONG", "20ms")
 	start, rounds := time.Now(), 0

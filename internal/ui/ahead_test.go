@@ -15,7 +15,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// hasty runs a model whose commands take any time: what they read may be old when it comes, what began later may come first, and keys come in between.
+// hasty runs a model whose commands take any time: their results may be old when they come, may come in another order, and keys come in between.
 type hasty struct {
 	t *testing.T
 	*model
@@ -24,7 +24,7 @@ type hasty struct {
 	come    []tea.Msg
 }
 
-// some takes one of a list out.
+// some removes a random element from a list.
 func some[T any](r *rand.Rand, list *[]T) T {
 	i := r.IntN(len(*list))
 	x := (*list)[i]
@@ -32,7 +32,7 @@ func some[T any](r *rand.Rand, list *[]T) T {
 	return x
 }
 
-// step runs one command, or takes what one brought; false where there is nothing.
+// step runs one command, or takes the result of one; false if there is none.
 func (h *hasty) step() bool {
 	switch n := len(h.waiting) + len(h.come); {
 	case n == 0:
@@ -57,7 +57,7 @@ func (h *hasty) take(msg tea.Msg) {
 	}
 }
 
-// rest lets everything come about. It comes to an end.
+// rest runs until nothing waits any more. That has to end.
 func (h *hasty) rest() {
 	for range 20_000 {
 		if !h.step() {
@@ -67,7 +67,7 @@ func (h *hasty) rest() {
 	h.t.Fatal("the program reads on and on")
 }
 
-// told has the program know of changes, as the watch does: some time after they were made, and perhaps of others too.
+// told tells the program of changes as the watch does: some time after they were made, and perhaps with others.
 func (h *hasty) told() {
 	if h.conv != nil {
 		h.come = append(h.come, changesMsg{[]chatctx.Change{{Context: h.conv.c.ID}}})
@@ -76,12 +76,12 @@ func (h *hasty) told() {
 
 var wholeID = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f-]{27}\b`)
 
-// plain is a screen without styles and without what differs from run to run.
+// plain returns a screen without styles and without what differs from run to run.
 func plain(m *model) string {
 	return aTime.ReplaceAllString(anID.ReplaceAllString(wholeID.ReplaceAllString(ansi.Strip(m.View().Content), "xxxxxxxx"), "xxxxxxxx"), "yyyy-mm-dd hh:mm")
 }
 
-// typing is a random walk of keys that change and look.
+// typing returns a random walk of keys that change and look.
 func typing(r *rand.Rand, n int) []string {
 	words := [][]string{{"up"}, {"down"}, {"down"}, {"k"}, {"j"}, {"g"}, {"G"}, {"["}, {"]"}, {"h"}, {"l"}, {"@"}, {"s"}, {"s"}, {"u"}, {"u"}, {"U"}, {"U"}, {"d"}, {"p"}, {"t"}, {"M"}, {"R"}, {"D"}, {"m"}, {"c", "j", "q"},
 		{"J", "j", "u", "q"}, {"J", "q"}, {"J", "down", "enter"}, {"a", "esc"}, {"?", "q"}, {"v"}, {"enter", "j", "esc"}, {"tab", "tab", "enter"}, {"esc", "enter"}, {"n"}}
@@ -98,7 +98,7 @@ func typing(r *rand.Rand, n int) []string {
 	return keys
 }
 
-// messages are the keys as messages; a word is pasted.
+// messages returns the keys as messages; a word is pasted.
 func messages(keys []string) []tea.Msg {
 	var out []tea.Msg
 	for _, k := range keys {
@@ -111,7 +111,8 @@ func messages(keys []string) []tea.Msg {
 	return out
 }
 
-// TestTypingFast types the same keys into two programs, into one when all that came before has come about, and into the other at any time: both come to the same screen.
+// TestTypingFast types the same keys into two programs: into one when everything before is done, and into the other at any time. Both have to reach the same
+// screen.
 func TestTypingFast(t *testing.T) {
 	for seed := range testkit.Seeds(t, 25) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -124,7 +125,7 @@ func TestTypingFast(t *testing.T) {
 		fast.waiting = append(fast.waiting, fast.Init())
 		fast.take(tea.WindowSizeMsg{Width: w, Height: h})
 		for _, msg := range messages(keys) {
-			if slow.take(msg); slow.leaving { // where nothing stood over the panes that q would have closed
+			if slow.take(msg); slow.leaving { // when nothing was open over the panes that q would have closed
 				slow.leaving = false
 				continue
 			}
@@ -146,7 +147,7 @@ func TestTypingFast(t *testing.T) {
 	}
 }
 
-// TestOthersAtAnyTime has another program change the conversation while this one reads: when it has been told, it shows what there is, as a program does that is started then.
+// TestOthersAtAnyTime lets another program change the conversation while this one reads: once told, it shows the same as a program that starts then.
 func TestOthersAtAnyTime(t *testing.T) {
 	for seed := range testkit.Seeds(t, 15) {
 		r := rand.New(rand.NewPCG(seed, 8))
@@ -173,7 +174,7 @@ func TestOthersAtAnyTime(t *testing.T) {
 			case 2:
 				b.SetTitle(name)
 			case 3:
-				b.RenameBranch("main", "main.") // where it is not there: a refusal
+				b.RenameBranch("main", "main.") // refused unless it exists
 			default:
 				_, _ = st.Undo(t.Context(), c.ID.String(), "", "")
 				h.told()
@@ -185,7 +186,7 @@ func TestOthersAtAnyTime(t *testing.T) {
 		h.rest()
 		h.told()
 		h.rest()
-		h.conv.folds = screen.Folds{} // what the cursor was on is open
+		h.conv.folds = screen.Folds{} // opens what the cursor was on
 		h.conv.lay()
 		h.press("g", "@")
 		fresh := drive(t, Options{Store: st}, 200, 50)

@@ -19,7 +19,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// driver runs a model without a terminal: what commands give comes back at once, and there is no watch.
+// driver runs a model without a terminal: results of commands come back at once, and there is no watch.
 type driver struct {
 	t testing.TB
 	*model
@@ -38,7 +38,7 @@ func (d *driver) take(msg tea.Msg) {
 	d.do(cmd)
 }
 
-// do runs a command and all that follows.
+// do runs a command and everything that follows from it.
 func (d *driver) do(cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -51,7 +51,7 @@ func (d *driver) do(cmd tea.Cmd) {
 		}
 	default:
 		if fmt.Sprintf("%T", msg) == "tea.sequenceMsg" {
-			return // what stands in one is tested in the virtual terminal
+			return // its content is tested in the virtual terminal
 		}
 		d.take(msg)
 	}
@@ -63,7 +63,7 @@ func (d *driver) press(keys ...string) {
 	}
 }
 
-// keyOf is the message of a key by its name.
+// keyOf returns the message of a key by its name.
 func keyOf(name string) tea.KeyPressMsg {
 	codes := map[string]rune{"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab,
 		"backspace": tea.KeyBackspace, "home": tea.KeyHome, "end": tea.KeyEnd}
@@ -76,7 +76,7 @@ func keyOf(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// large is a store with so many conversations and, in the current one, so many messages on main and so many branches from its end.
+// large returns a store with so many conversations and, in the current one, so many messages on main and so many branches from its end.
 func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatctx.Store {
 	t.Helper()
 	st, err := chatctx.OpenDB(db, chatctx.Options{Program: "test"})
@@ -112,13 +112,14 @@ func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatc
 			t.Fatal(err)
 		}
 	}
-	if err := st.Maintenance().Index(t.Context(), nil); err != nil { // else it is read on meanwhile
+	if err := st.Maintenance().Index(t.Context(), nil); err != nil { // otherwise it is built meanwhile
 		t.Fatal(err)
 	}
 	return st
 }
 
-// TestReadsWhatIsShown counts the records that the first screen and keys read: with ten times as many conversations and a hundred times as many messages they are as many.
+// TestReadsWhatIsShown counts the records that the first screen and keys read: they are as many with ten times as many conversations and a hundred times as
+// many messages.
 func TestReadsWhatIsShown(t *testing.T) {
 	keys := []string{"down", "up", "pgup", "g", "l", "j", "]", "G", "h", "enter", "esc", "esc", "down", "pgdown", "enter", "v"}
 	measure := func(conversations, messages int) (first int64, each []int64) {
@@ -157,20 +158,20 @@ func TestReadsWhatIsShown(t *testing.T) {
 	}
 }
 
-// only matches text with the styles of this program, and nothing else that a terminal obeys.
+// only matches text with the styles of this program, without anything else that a terminal obeys.
 var only = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f-\x9f\x{202a}-\x{202e}\x{2066}-\x{2069}]|\n|\x1b\[(?:[0-9]+(?:;[0-9]+)*)?m)*$`)
 
-// hostile is what a model might write to drive a terminal.
+// hostile is text that a model might write to control a terminal.
 var hostile = []string{
 	"\x1b[2J\x1b[H\x1b]0;title\x07\x1b]52;c;aGk=\x07", "\u009b31mred\u009d52;c;aGk=\u009c", "a\rb\bc\x00d\x7fe", "right \u202eto left\u202c \u2066isolated\u2069", "&#27;[31m &#x9b;1m", "```\n\x1b[5mblink\n```", "[x](\x1b]8;;http://evil\x07)",
 	"漢字かな交じり文と🙂👩‍👩‍👧‍👦👍🏽❤️", "e\u0301\u0302\u0303 क्षि สวัสดี 한국어", "שלום עולם مرحبا بالعالم", "\u200b\u200d\ufeff\u00ad soft", strings.Repeat("x", 5000), strings.Repeat("\n", 300), "| a\x1b[2J | b |\n| - | - |\n| \x07 | c |", "",
 }
 
-// hostileStore has it everywhere: titles, branches' names as far as these may, tags, words, calls, results, reasons, models.
+// hostileStore returns a store with it everywhere: in titles, names of branches as far as possible, tags, words, calls, results, reasons, models.
 func hostileStore(t testing.TB) *chatctx.Store {
 	st := newStore(t)
 	for _, h := range hostile {
-		title := strings.Map(func(c rune) rune { // no store takes control characters in a title
+		title := strings.Map(func(c rune) rune { // the store refuses control characters in titles
 			if unicode.IsControl(c) {
 				return ' '
 			}
@@ -191,14 +192,14 @@ func hostileStore(t testing.TB) *chatctx.Store {
 		for _, name := range []string{"b" + h, "b2"} {
 			b := c.Begin("")
 			b.Fork(name, chatctx.ForkOptions{At: "@1", Stay: true})
-			_, _ = b.Commit(t.Context()) // some are no names
+			_, _ = b.Commit(t.Context()) // some are not valid names
 			_, _ = c.Append(t.Context(), name, pool.NewText(pool.Assistant, h))
 		}
 	}
 	return st
 }
 
-// TestHostile draws what drives no terminal, in lines that are as wide as the screen and no more of them than it has, whatever is pressed.
+// TestHostile: whatever is pressed, the screen controls no terminal, and its lines fit it in width and number.
 func TestHostile(t *testing.T) {
 	names := []string{"up", "down", "left", "right", "pgup", "pgdown", "enter", "esc", "tab", "home", "end", "[", "]", "@", "v", "s", "f", "e", "p", "M", "R", "d", "T", "b", "D", "y", "u", "U", "m", "c", "t", "/", "S", "n", "N", "J", "a", "?", "x", "i",
 		"y", "A", "r", "漢", "ctrl+u", "ctrl+w", "backspace", "ctrl+k"}
@@ -239,7 +240,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestCompareJoined: columns stand below each other whether a terminal joins emoji or not, and a family is not cut.
+// TestCompareJoined: columns are aligned whether a terminal joins emoji or not, and a family is not cut.
 func TestCompareJoined(t *testing.T) {
 	text := "Family 👩\u200d👩\u200d👧\u200d👦 and 👍🏽, ❤️ 🏳️\u200d🌈 👩🏽\u200d🚀 漢字かな交じり文が続く。한국어 e\u0301 שלום عليكم 🇩🇪 "
 	for _, method := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
@@ -267,7 +268,7 @@ func TestCompareJoined(t *testing.T) {
 				continue
 			}
 			rows++
-			// what a terminal that joins makes of it, and one that does not: where the program does not know which it has, both are alike
+			// the widths in a terminal that joins and in one that does not: they are equal if the program does not know which it has
 			if w := ansi.GraphemeWidth.StringWidth(before); w != 38 {
 				t.Errorf("%v: a column is %d wide: %q", method, w, l)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// prompting is a Prompt in a virtual terminal.
+// prompting starts a Prompt in a virtual terminal.
 func prompting(t *testing.T, o PromptOptions, w, h int) (*terminal, *Prompt) {
 	t.Helper()
 	in, keys := io.Pipe()
@@ -31,7 +31,7 @@ func prompting(t *testing.T, o PromptOptions, w, h int) (*terminal, *Prompt) {
 	return x, p
 }
 
-// TestPromptBetweenWidths: what is printed stands whole above the line that is typed, at any width, also with wide and joined characters.
+// TestPromptBetweenWidths: printed text is complete above the line being typed, at any width, also with wide and joined characters.
 func TestPromptBetweenWidths(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {40, 12}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestPromptBetweenWidths(t *testing.T) {
 	}
 }
 
-// transcript is what scrolled away and what the screen shows.
+// transcript returns the lines that scrolled away and those on the screen.
 func transcript(em *vt.Emulator) string {
 	var b strings.Builder
 	for y := range em.ScrollbackLen() {
@@ -88,7 +88,7 @@ func transcript(em *vt.Emulator) string {
 	return b.String() + em.String()
 }
 
-// TestPromptTakesNoOrders: what is printed and pasted does not drive the terminal.
+// TestPromptTakesNoOrders: printed and pasted text does not control the terminal.
 func TestPromptTakesNoOrders(t *testing.T) {
 	for _, h := range hostile {
 		x, p := prompting(t, PromptOptions{Label: "main> ", Complete: func(string) (int, []Completion) { return 1, []Completion{{h, h}, {h + "2", h}} }}, 60, 14)
@@ -119,7 +119,7 @@ func TestPromptTakesNoOrders(t *testing.T) {
 	}
 }
 
-// TestPromptEnds: Ctrl-D ends the lines, Ctrl-C stops what runs or clears the line, and a context ends all.
+// TestPromptEnds: Ctrl-D ends the input, Ctrl-C stops what runs or clears the line, and a context ends everything.
 func TestPromptEnds(t *testing.T) {
 	stopped := make(chan bool, 2)
 	stopped <- true
@@ -155,7 +155,7 @@ func TestPromptEnds(t *testing.T) {
 	q.Said()
 }
 
-// TestPast goes through what was typed.
+// TestPast goes through typed lines.
 func TestPast(t *testing.T) {
 	p := newPast([]string{"one", "Two words", "three"})
 	step := func(by int, text, want string, ok bool) {

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
-// TestDraft: what is typed and not given away is kept for each conversation, and offered again.
+// TestDraft: text that was typed but not sent is kept for each conversation, and offered again.
 func TestDraft(t *testing.T) {
 	st := asked(t)
 	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "Another"}); err != nil {
@@ -34,7 +34,7 @@ func TestDraft(t *testing.T) {
 	x.until("what you typed is kept")
 	x.press("e")
 	x.until("edit a1", "Petrel. Or Auk.", "what you typed before")
-	x.press("\x15", "esc", "e") // emptied it is dropped
+	x.press("\x15", "esc", "e") // emptied, it is dropped
 	x.until("edit a1", "not Or Auk")
 	x.press("esc")
 	x.until("not edit a1", "not is kept")
@@ -54,7 +54,7 @@ func TestDraft(t *testing.T) {
 	x.until("to the model on main", "not half a thought, whole\nenter: done")
 }
 
-// TestDraftOfFailure: what could not be sent is a draft again; what is stored is not, and Enter asks again.
+// TestDraftOfFailure: text that could not be sent is a draft again; stored text is not, and Enter asks again.
 func TestDraftOfFailure(t *testing.T) {
 	st := asked(t)
 	o := talking(t, st, nil)
@@ -120,7 +120,7 @@ func messagesOn(t *testing.T, st *chatctx.Store, branch string) int {
 	return snap.Len()
 }
 
-// TestRefused: a dialog whose answer is refused stays, with what was typed and the reason; the keys that follow go to it.
+// TestRefused: a dialog whose answer is refused stays, with the typed text and the reason; it gets the following keys.
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("long ", 400)
 	for key, typed := range map[string][2]string{
@@ -156,7 +156,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestInKeys: what is told to be typed in a shell is a key here, and what has none says that it is for a shell.
+// TestInKeys: commands for a shell become keys here; those without a key are marked as commands for a shell.
 func TestInKeys(t *testing.T) {
 	m := newModel(t.Context(), Options{Store: newStore(t)})
 	defer m.list.stop()
@@ -201,7 +201,7 @@ func TestFollow(t *testing.T) {
 	x.until("stopped; what came is kept, unfinished", "a3 assistant: One paragraph", "│#1 u1 user")
 }
 
-// TestFollowMany: all answers that come are shown below the question, and what became of each is told at the end.
+// TestFollowMany: all arriving answers are shown below the question, and at the end what became of each.
 func TestFollowMany(t *testing.T) {
 	st := asked(t)
 	if _, err := st.SetSettings(t.Context(), map[string]json.RawMessage{"model": quoted("gpt-test")}); err != nil {
@@ -225,7 +225,7 @@ func conflict(format string, args ...any) error {
 	return &chatctx.ConflictError{Text: fmt.Sprintf(format, args...)}
 }
 
-// TestFollowNarrow: where there is room for one pane, an answer that comes takes it, and esc goes back to the tree.
+// TestFollowNarrow: if there is room for one pane, an arriving answer takes it, and esc goes back to the tree.
 func TestFollowNarrow(t *testing.T) {
 	x := start(t, talking(t, asked(t), nil), 40, 12)
 	x.until("a1 assistant", "? keys")
@@ -239,7 +239,7 @@ func TestFollowNarrow(t *testing.T) {
 	x.until("a1 assistant", "a2 assistant")
 }
 
-// TestEscTwice: two of them that come as one key are two.
+// TestEscTwice: two esc that arrive as one key are two.
 func TestEscTwice(t *testing.T) {
 	d := drive(t, Options{Store: asked(t)}, 80, 24)
 	d.press("?")

@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// TestModelOfTheEnvironment: the model that is shown is the one that would be asked.
+// TestModelOfTheEnvironment: the model on the screen is the one that would be asked.
 func TestModelOfTheEnvironment(t *testing.T) {
 	t.Setenv("CHATCTX_MODEL", "of-the-environment")
 	st := newStore(t)

@@ -12,12 +12,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestChanges: each change of a history by its key, and taken back.
+// TestChanges: each change of a history by its key, and its undo.
 func TestChanges(t *testing.T) {
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {
 			x := start(t, Options{Store: bread(t)}, size[0], size[1])
-			title := func(branches, messages int) string { // as far as the screen has room for it
+			title := func(branches, messages int) string { // as far as there is room for it
 				s := fmt.Sprintf("%d branches, %d messages", branches, messages)
 				if size[0] < 60 {
 					s = fmt.Sprintf("%d branches", branches)
@@ -25,7 +25,7 @@ func TestChanges(t *testing.T) {
 				return s
 			}
 			x.until("a4 assistant", title(4, 15), "? keys")
-			at := func(row int) { // the cursor on a row of the tree
+			at := func(row int) { // moves the cursor to a row of the tree
 				x.press("g")
 				x.press(strings.Repeat("j", row))
 			}
@@ -76,14 +76,14 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestCopy puts a message on the clipboard by the terminal's own way.
+// TestCopy puts a message on the clipboard with the terminal's own sequence.
 func TestCopy(t *testing.T) {
 	x := start(t, Options{Store: asked(t)}, 100, 24)
 	x.until("a1 assistant: Petrel.", "? keys")
 	x.press("y")
 	x.until("copied 7 characters")
 	want := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte("Petrel."))
-	for deadline := time.After(time.Minute); ; { // it goes out by itself, before the screen or after it
+	for deadline := time.After(time.Minute); ; { // it is written separately, before the screen or after it
 		x.mu.Lock()
 		written, wrote := strings.Contains(x.raw.String(), want), x.wrote
 		x.mu.Unlock()
@@ -98,7 +98,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// waitingCalls is a store in which two calls wait for a decision.
+// waitingCalls returns a store in which two calls wait for a decision.
 func waitingCalls(t *testing.T) *chatctx.Store {
 	t.Helper()
 	st := asked(t)
@@ -116,7 +116,7 @@ func waitingCalls(t *testing.T) *chatctx.Store {
 	return st
 }
 
-// TestQueue: the calls that wait, with everything that would run; a reason, no, yes.
+// TestQueue: the waiting calls, with everything that would run; a reason, no, yes.
 func TestQueue(t *testing.T) {
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {

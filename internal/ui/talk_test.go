@@ -18,7 +18,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// model answers as Chat Completions do: its name and the last words; slow says a paragraph and waits until nobody listens; "write it" has it call a tool once.
+// serveModel answers as Chat Completions do: its name and the last words; slow says a paragraph and waits until nobody listens; "write it" makes it call a tool
+// once.
 func serveModel(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	var body struct {
@@ -56,7 +57,7 @@ func serveModel(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":%q,\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n", body.Model)
 }
 
-// talking is a program whose model is a server in the test.
+// talking returns the options of a program whose model is a server in the test.
 func talking(t *testing.T, st *chatctx.Store, ran func(json.RawMessage)) Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(serveModel))
@@ -79,7 +80,7 @@ func talking(t *testing.T, st *chatctx.Store, ran func(json.RawMessage)) Options
 	}}
 }
 
-// asked is a store with one conversation, in which a question was answered.
+// asked returns a store with one conversation, in which a question was answered.
 func asked(t *testing.T) *chatctx.Store {
 	t.Helper()
 	st := newStore(t)
@@ -117,7 +118,7 @@ func TestTalk(t *testing.T) {
 	x.until("took back", "not ‹gpt-a›", "not Which one?")
 }
 
-// TestStop stops an answer; what came of it is kept.
+// TestStop stops an answer; what arrived of it is kept.
 func TestStop(t *testing.T) {
 	st := asked(t)
 	c, err := st.Context(t.Context(), "")
@@ -142,7 +143,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// leave types q twice, waits for the program's end, and gives the last message of a branch, nil where there is no such branch. Nobody answers there any more.
+// leave types q twice, waits for the program's end, and returns the last message of a branch, nil if there is no such branch. No reply is running there any
+// more.
 func leave(t *testing.T, x *terminal, st *chatctx.Store, branch string) *chatctx.Entry {
 	t.Helper()
 	x.press("q")
@@ -173,7 +175,7 @@ func leave(t *testing.T, x *terminal, st *chatctx.Store, branch string) *chatctx
 	return last[0]
 }
 
-// TestLeaveWhileAnswering: the program ends, and what came is on the branch.
+// TestLeaveWhileAnswering: the program ends, and what arrived is on the branch.
 func TestLeaveWhileAnswering(t *testing.T) {
 	st := asked(t)
 	x := start(t, talking(t, st, nil), 130, 24)
@@ -187,7 +189,8 @@ func TestLeaveWhileAnswering(t *testing.T) {
 	}
 }
 
-// TestLeaveAtOnce: who leaves while the branch for an answer is being made, or before words came, finds no branch; where the program was just faster, the words that came.
+// TestLeaveAtOnce: leaving while the branch for an answer is created, or before words arrive, leaves no branch; if the program was just faster, it leaves the
+// words that arrived.
 func TestLeaveAtOnce(t *testing.T) {
 	st := asked(t)
 	x := start(t, talking(t, st, nil), 130, 24)
@@ -200,7 +203,7 @@ func TestLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// TestStopAtOnce stops an answer before anything came of it: what was written is kept.
+// TestStopAtOnce stops an answer before anything arrived: the typed text is kept.
 func TestStopAtOnce(t *testing.T) {
 	x := start(t, talking(t, asked(t), nil), 130, 24)
 	x.until("a1 assistant: Petrel.", "? keys")
@@ -210,7 +213,7 @@ func TestStopAtOnce(t *testing.T) {
 	x.until("stopped", "not answering on")
 }
 
-// TestCalls decides about a call after its arguments were changed, runs it, and goes on.
+// TestCalls decides a call after its arguments were changed, runs it, and goes on.
 func TestCalls(t *testing.T) {
 	ran := make(chan json.RawMessage, 1)
 	x := start(t, talking(t, asked(t), func(raw json.RawMessage) { ran <- raw }), 130, 30)
@@ -227,9 +230,9 @@ func TestCalls(t *testing.T) {
 	x.until("reason: looks right")
 	x.press("e")
 	x.until("the arguments of write_file")
-	x.press("x", "enter") // no JSON any more
+	x.press("x", "enter") // no longer valid JSON
 	x.until("that is no JSON", "the arguments of write_file", "}x")
-	for range 3 { // over the lines, to take all away
+	for range 3 { // over the lines, to delete all
 		x.press("\x15\x7f")
 	}
 	x.press(strings.Repeat("\x15\x7f", 6), `{"path":"/nowhere/other.txt"}`, "enter")
@@ -238,14 +241,14 @@ func TestCalls(t *testing.T) {
 	x.until("no call waits for a decision", "write_file is approved")
 	x.press("q", "i")
 	x.until("to the model on main")
-	x.press("enter") // nothing: go on
+	x.press("enter") // empty: go on
 	x.until("a2 assistant: I am **gpt-test**", "tool: ← Run with other arguments")
 	if got := string(<-ran); got != `{"path":"/nowhere/other.txt"}` {
 		t.Errorf("ran with %s", got)
 	}
 }
 
-// TestAlways makes a rule of a call that waits.
+// TestAlways makes a rule from a waiting call.
 func TestAlways(t *testing.T) {
 	st := asked(t)
 	x := start(t, talking(t, st, func(json.RawMessage) {}), 130, 30)
@@ -272,7 +275,7 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestBudgetOfTheServer: what Ollama said of a model's window is the budget that is shown, as it is the one that a request goes by.
+// TestBudgetOfTheServer: the window that Ollama reports for a model is the budget on the screen, as it is the budget of a request.
 func TestBudgetOfTheServer(t *testing.T) {
 	st := asked(t)
 	const server = "http://127.0.0.1:9"

@@ -36,17 +36,17 @@ type terminal struct {
 	send  func(tea.Msg)
 	mu    sync.Mutex
 	em    *vt.Emulator
-	wrote chan struct{} // closed and made anew with each write
+	wrote chan struct{} // closed and replaced with each write
 	raw   strings.Builder
 	ended chan error
 }
 
-// Write takes what the program draws.
+// Write receives what the program draws.
 func (x *terminal) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.raw.Write(p)
-	// The program sees no terminal to put into raw mode, so it leaves what a terminal's driver does to it.
+	// The program has no terminal to put into raw mode, so it leaves line ends to the terminal's driver.
 	_, err := x.em.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n")))
 	close(x.wrote)
 	x.wrote = make(chan struct{})
@@ -58,7 +58,7 @@ func start(t *testing.T, o Options, w, h int) *terminal {
 	t.Helper()
 	in, keys := io.Pipe()
 	x := &terminal{t: t, keys: keys, em: vt.NewEmulator(w, h), wrote: make(chan struct{}), ended: make(chan error, 1)}
-	go io.Copy(io.Discard, x.em) // what it answers: the queries of a terminal that knows nothing more
+	go io.Copy(io.Discard, x.em) // its answers to the program's queries
 	o.In, o.Out, o.Env = in, x, []string{"TERM=xterm-256color", "LANG=C.UTF-8", "HOME=" + t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newModel(ctx, o)
@@ -73,13 +73,13 @@ func start(t *testing.T, o Options, w, h int) *terminal {
 	return x
 }
 
-// What differs from run to run: ids, and the times of what the test itself does.
+// Parts that differ from run to run: ids, and the times of the test's own changes.
 var (
 	anID  = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
 	aTime = regexp.MustCompile(`\b20\d\d-\d\d-\d\d \d\d:\d\d\b`)
 )
 
-// screen is what the terminal shows, with all ids and times alike and without spaces at the ends of lines.
+// screen returns the terminal's content, with all ids and times alike and without spaces at the ends of lines.
 func (x *terminal) screen() string {
 	lines := strings.Split(aTime.ReplaceAllString(anID.ReplaceAllString(x.em.String(), "xxxxxxxx"), "yyyy-mm-dd hh:mm"), "\n")
 	for i, l := range lines {
@@ -88,7 +88,7 @@ func (x *terminal) screen() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// until waits for a screen that has all the words.
+// until waits for a screen that contains all the words.
 func (x *terminal) until(words ...string) string {
 	x.t.Helper()
 	return x.wait(fmt.Sprintf("%q", words), func(s string) bool {
@@ -101,7 +101,7 @@ func (x *terminal) until(words ...string) string {
 	})
 }
 
-// wait waits for a screen that is right: each time something is drawn it looks again.
+// wait waits for a screen that is right: it looks each time something is drawn.
 func (x *terminal) wait(what string, right func(string) bool) string {
 	x.t.Helper()
 	hangs := time.After(time.Minute)
@@ -123,7 +123,7 @@ func (x *terminal) wait(what string, right func(string) bool) string {
 	}
 }
 
-// golden waits for the screen on record.
+// golden waits for the recorded screen.
 func (x *terminal) golden(name string) {
 	x.t.Helper()
 	file := filepath.Join("testdata", name+".txt")
@@ -140,7 +140,7 @@ func (x *terminal) golden(name string) {
 	x.wait(name+":\n"+string(want), func(s string) bool { return s == string(want) })
 }
 
-// settled is the screen once nothing more is drawn, as far as one can see. Only new screens on record are made of it.
+// settled returns the screen once nothing more is drawn, as far as one can see. It is only used to record new screens.
 func (x *terminal) settled() string {
 	for {
 		x.mu.Lock()
@@ -174,7 +174,7 @@ func (x *terminal) resize(w, h int) {
 	x.send(tea.WindowSizeMsg{Width: w, Height: h})
 }
 
-// newStore is a store in memory that is checked at the end.
+// newStore returns a store in memory that is checked at the end.
 func newStore(t testing.TB) *chatctx.Store {
 	t.Helper()
 	st, err := chatctx.OpenMemory(chatctx.Options{Program: "test", Judge: approval.Rules{}})
@@ -190,7 +190,7 @@ func newStore(t testing.TB) *chatctx.Store {
 	return st
 }
 
-// bread is a store with the conversation of the README's first line.
+// bread returns a store with the conversation of the README's first line.
 func bread(t *testing.T) *chatctx.Store {
 	t.Helper()
 	st := newStore(t)

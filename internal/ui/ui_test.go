@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// sizes are those that the screens on record are drawn in.
+// sizes are the sizes of the recorded screens.
 var sizes = map[string][2]int{"80x24": {80, 24}, "40x12": {40, 12}, "200x50": {200, 50}}
 
 // TestStories walks through the session of the README at each size.
@@ -83,7 +83,7 @@ func TestEdit(t *testing.T) {
 	x.until("‹main› active")
 }
 
-// TestOthers shows at once what another program changes.
+// TestOthers shows the changes of another program at once.
 func TestOthers(t *testing.T) {
 	st := bread(t)
 	x := start(t, Options{Store: st}, 100, 30)
@@ -148,7 +148,7 @@ func TestKeysAreInTheDocs(t *testing.T) {
 	}
 }
 
-// TestBackToTheList: who comes back to the list stands on the conversation that is open, however far down it is; what was put into the trash there comes back with u.
+// TestBackToTheList: back in the list, the cursor is on the open conversation, however far down it is; u brings back what was put into the trash there.
 func TestBackToTheList(t *testing.T) {
 	st := newStore(t)
 	for i := range 3 * listPage {
@@ -177,7 +177,8 @@ func TestBackToTheList(t *testing.T) {
 	at("Number 2")
 }
 
-// TestResizeOver resizes with each thing open that can stand over the panes or below them: it fits any size, shows what it is about, and looks as before when the size is as before.
+// TestResizeOver resizes with each thing open that can be over the panes or below them: it fits any size, shows its subject, and looks as before at the old
+// size.
 func TestResizeOver(t *testing.T) {
 	for name, open := range map[string][]string{
 		"keys": {"?"}, "journal": {"J"}, "calls": {"a"}, "choice": {"a", "A"}, "compare": {"m", "g", "c"}, "found": {"/", "w", "i", "enter"}, "found in all": {"S", "w", "i", "enter"},
@@ -214,7 +215,8 @@ func TestResizeOver(t *testing.T) {
 	}
 }
 
-// TestUndoStaysHere: u takes nothing back that was done to the whole store, as the import that brought the conversation; a rewind to the end and a comparison with itself are no change.
+// TestUndoStaysHere: u does not undo operations on the whole store, like the import of the conversation; a rewind to the end and a comparison with itself are
+// no change.
 func TestUndoStaysHere(t *testing.T) {
 	st := bread(t)
 	d := drive(t, Options{Store: st}, 80, 24)

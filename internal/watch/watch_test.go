@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFiles writes into a folder, one made later and a single file, and is told of each; of what lies beside the single file it is not.
+// TestFiles writes into a folder, a folder created later and a single file, and is told of each, but not of other files beside the single file.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	folder, single := filepath.Join(dir, "folder"), filepath.Join(dir, "one.db")
