@@ -489,12 +489,13 @@ func (b *Batch) Take(ref Ref, o TakeOptions) {
 // MergeOptions are options of Merge. Summary, if not "", is the text of one message that stands for those of the other branch and links to its origin.
 type MergeOptions struct{ Summary string }
 
-// Merge appends the messages that from holds after the common ancestor.
+// Merge appends the messages that from holds after the common ancestor and this branch does not hold yet, also not as copies with calls that wait. If there
+// are none, or a summary of all up to from's head is here, it changes nothing.
 func (b *Batch) Merge(from string, o MergeOptions) {
 	var message *Message
 	if o.Summary != "" {
 		message = pool.NewText(pool.User, o.Summary)
-		message.Kind = "summary"
+		message.Kind = journal.SummaryKind
 		b.ready([]*Message{message})
 	}
 	b.history("merge", func(t *journal.Txn, s *Step) error {
@@ -505,14 +506,7 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 		if src == t.Target {
 			return record.Invalidf("a branch is not merged into itself")
 		}
-		n, err := branch.Shared(t.Tx, t.ID, src.Pieces, t.Target.Pieces)
-		if err != nil || n == src.Len() {
-			return err
-		}
-		if message == nil {
-			return t.Bring(branch.Slice(src.Pieces, n, src.Len()), s)
-		}
-		return t.MergeSummary(src, *message, s)
+		return t.MergeBranch(src, message, s)
 	})
 }
 

@@ -17,6 +17,9 @@ import (
 // MaxCompared is the largest number of histories in one comparison.
 const MaxCompared = 32
 
+// SecondAnswer is the Kind of the RefError that Compare returns if a branch has no second answer to compare with.
+const SecondAnswer = "second answer to compare with on branch"
+
 // Comparison is how several histories continue after what all of them share.
 type Comparison struct {
 	Ancestor *Entry // the last message that all share; nil: none
@@ -46,8 +49,8 @@ type compared struct {
 func (c *compared) pieces() []branch.Piece { return branch.Slice(c.on.Pieces, 0, c.Len) }
 
 // Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
-// branchName ("" means the active one). With one ref it compares that branch with it. Without any it compares the answers to the branch's last user
-// message, the branch's own first, each once; it returns ErrNotFound if there are not two.
+// branchName ("" means the active one). With one ref it compares that branch with it. Without any, or with the branch itself as the only one, it compares
+// the answers to the branch's last user message, the branch's own first, each once; it returns ErrNotFound if there are not two.
 func (c *ChatContext) Compare(ctx context.Context, branchName string, refs ...Ref) (*Comparison, error) {
 	var out *Comparison
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -115,6 +118,13 @@ func (x comparing) histories(refs []Ref) ([]*compared, error) {
 	case len(refs) == 0:
 		return x.siblings()
 	case len(refs) == 1:
+		on, pos, err := x.whole(refs[0])
+		if err != nil {
+			return nil, err
+		}
+		if on.ID == x.b.ID && pos == on.Len() {
+			return x.siblings()
+		}
 		refs = []Ref{Ref("branch:" + x.b.Name), refs[0]}
 	}
 	var all []*compared
@@ -160,7 +170,7 @@ func (x comparing) siblings() ([]*compared, error) {
 		}
 	}
 	if len(all) < 2 {
-		return nil, record.NotFound("second answer to compare with on branch", x.b.Name)
+		return nil, record.NotFound(SecondAnswer, x.b.Name)
 	}
 	return all, nil
 }

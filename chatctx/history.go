@@ -303,8 +303,8 @@ type Stretch struct {
 	From, To int
 }
 
-// Range resolves A..B: the messages after A up to and including B, on B's branch. Either end may be missing: then it is the beginning of the branch or its
-// head. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history. It returns nil if the reference is no
+// Range resolves A..B: the messages after A up to and including B, on B's branch. Either end may be missing: then it is the beginning of B's branch or the
+// head of A's. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history. It returns nil if the reference is no
 // range.
 func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
 	var out *Stretch

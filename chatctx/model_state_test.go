@@ -63,6 +63,7 @@ type message struct {
 	note       string // a program's data that it was copied with
 	from       id     // the message that it is a copy of, word for word; zero: none
 	root       id     // the message that it is a copy of in the end
+	sums       id     // a merge's summary: the head of the branch for which it stands
 	ours       bool   // the store gave it an id that is not known here
 	gone       bool
 }
@@ -725,7 +726,7 @@ func (t *change) replaceIDs(real map[id]id) {
 		}
 	}
 	for _, s := range t.messages {
-		s.root, s.from = to(s.root), to(s.from)
+		s.root, s.from, s.sums = to(s.root), to(s.from), to(s.sums)
 	}
 	for k, s := range t.calls {
 		if r, ok := real[k.message]; ok {

@@ -426,7 +426,7 @@ func (t *change) share(list []id, ending bool) []id {
 func (t *change) duplicate(of id, after []id) id {
 	m := *t.message(of)
 	m.note = t.ctx.note(&m)
-	m.id, m.ours, m.from = pool.NewID(), true, id{}
+	m.id, m.ours, m.from, m.sums = pool.NewID(), true, id{}, id{}
 	for j, c := range m.calls {
 		s := t.call(callKey{of, j})
 		switch answer := t.answer(c.id, after); {
@@ -482,7 +482,7 @@ func (b *batch) edit() error {
 	}
 	m := *b.message(from.list[at])
 	m.note = b.ctx.note(&m)
-	m.id, m.ours, m.from, m.text, m.thinks = pool.NewID(), true, id{}, hushed(text), false
+	m.id, m.ours, m.from, m.sums, m.text, m.thinks = pool.NewID(), true, id{}, id{}, hushed(text), false
 	b.keep(&m)
 	for j := range m.calls {
 		if s := b.call(callKey{from.list[at], j}); s.status != pool.Denied {
@@ -639,27 +639,48 @@ func (b *batch) merge() error {
 	if !ok || len(b.state().list) > 60 {
 		return errSkip
 	}
-	src, n := b.branch(from).list, 0
-	for n < len(src) && n < len(b.state().list) && src[n] == b.state().list[n] {
+	src, here, n := b.branch(from).list, b.state().list, 0
+	for n < len(src) && n < len(here) && src[n] == here[n] {
 		n++
 	}
+	news := b.lacking(src[n:], here[n:])
 	if b.rng.Intn(2) == 0 {
 		b.say("merge %s", b.branch(from).name)
 		b.b.Merge(b.branch(from).name, chatctx.MergeOptions{})
-		if n < len(src) {
-			b.take(src[n:])
+		if len(news) > 0 {
+			b.take(news)
 		}
 		return nil
 	}
 	text := b.text()
 	b.say("merge %s as a summary", b.branch(from).name)
 	b.b.Merge(b.branch(from).name, chatctx.MergeOptions{Summary: text})
-	if n < len(src) {
-		m := &message{id: pool.NewID(), ours: true, role: pool.User, kind: "summary", text: hushed(text), root: b.message(src[len(src)-1]).root}
+	if len(news) > 0 && !slices.ContainsFunc(here[n:], func(x id) bool { return b.message(x).sums == src[len(src)-1] }) {
+		head := src[len(src)-1]
+		m := &message{id: pool.NewID(), ours: true, role: pool.User, kind: "summary", text: hushed(text), root: b.message(head).root, sums: head}
 		b.keep(m)
-		b.splice(b.target, len(b.state().list), 0, m.id)
+		b.splice(b.target, len(here), 0, m.id)
 	}
 	return nil
+}
+
+// lacking are the messages of a stretch of another branch that are not here, neither themselves nor as copies with calls that waited; with these their results
+// stay away.
+func (t *change) lacking(there, here []id) (news []id) {
+	copied := map[string]bool{}
+	for _, x := range there {
+		m := t.message(x)
+		known := t.stands(here, m) >= 0
+		if !slices.Contains(here, x) {
+			for _, c := range m.calls {
+				copied[c.id] = known
+			}
+		}
+		if !known && !copied[m.answers] {
+			news = append(news, x)
+		}
+	}
+	return news
 }
 
 func (b *batch) switchTo() error {

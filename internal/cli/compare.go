@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/rivo/uniseg"
 	urfave "github.com/urfave/cli/v3"
 
@@ -13,7 +15,7 @@ import (
 func compareCommands() []*command {
 	return []*command{
 		{name: "compare", args: "[REF…]", does: "show answers side by side", scope: onBranch, do: doCompare, paged: true,
-			more: "Each REF is a branch, or a place on one up to which it counts; one REF alone is compared with this branch. Without any: the answers to this branch's last user message. " +
+			more: "Each REF is a branch, or a place on one up to which it counts; one REF alone is compared with this branch. Without any, or with this branch alone: the answers to this branch's last user message. " +
 				"Turn by turn from what all share, in as many columns as the terminal holds, else below each other; words that the first has not are marked.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "markdown", Usage: "write Markdown"},
@@ -43,8 +45,9 @@ func doCompare(r *run) error {
 		refs[i] = chatctx.Ref(arg)
 	}
 	t, err := compare.Of(r.ctx, c, r.branchName(), refs...)
+	var ref *chatctx.RefError
 	switch {
-	case err != nil && len(refs) == 0:
+	case errors.As(err, &ref) && ref.Kind == chatctx.SecondAnswer:
 		return &hinted{err, "ask several models: " + r.again("ask --models A,B") + "   or name what to compare: " + r.again("compare BRANCH BRANCH")}
 	case err != nil:
 		return err

@@ -32,6 +32,7 @@ func historyCommands() []*command {
 				&urfave.StringFlag{Name: "summary", Usage: "one message with this `TEXT` instead, which links to where it came from; - for standard input"},
 				rawText(),
 			},
+			more: "What was merged or picked before is not brought again: a second merge brings what has come since, and says so if that is nothing. A call that waits here as a copy keeps its own decision and result.",
 			json: moved, example: `chatctx merge trains --summary "Trains take 9 hours; we fly."`},
 		{name: "diff", args: "BRANCH [BRANCH]", does: "what two branches do not share, turn by turn, with the changed words", scope: onContext, do: doDiff, paged: true,
 			more: "With one BRANCH: that one against the active one. - is the first, + the second.",
@@ -220,6 +221,9 @@ func doMerge(r *run) error {
 	c, err := r.change(func(b *chatctx.Batch) { b.Merge(r.arg(0), o) })
 	if err != nil {
 		return err
+	}
+	if c.Operation == "" {
+		return r.moved(c, "%s has nothing that %s lacks", clean(r.arg(0)), placed(c))
 	}
 	return r.moved(c, "merged %s from %s into %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
 }

@@ -38,7 +38,7 @@ git diff | chatctx add user - --key diff-42`},
 			},
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
 		{name: "log", args: "[A..B]", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
-			more: "A..B is what comes after A up to and with B, on B's branch; either end may be missing. On a terminal Markdown is rendered and wrapped at words. With -f it goes on with what is added to the branch, by whomever, until Ctrl-C. Lines between messages say what goes to the model where sessions were compacted or resumed.",
+			more: "A..B is what comes after A up to and with B, on B's branch; either end may be missing, and the branch is that of the other. On a terminal Markdown is rendered and wrapped at words. With -f it goes on with what is added to the branch, by whomever, until Ctrl-C. Lines between messages say what goes to the model where sessions were compacted or resumed.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "or -f: go on with what is added, until Ctrl-C"},
 				&urfave.BoolFlag{Name: "raw", Usage: "the words as they are, on a terminal too"},

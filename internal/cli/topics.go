@@ -35,7 +35,7 @@ const helpRefs = `A message (REF), on any branch of the context:
 
 A range, where several may be named (log, pick, drop, pin):
   A..B                  what comes after A up to and with B, on B's branch
-  A..  ..B              to the head; from the beginning
+  A..  ..B              to the head of A's branch; from the beginning of B's
 
 What could be two things is refused with a list. These are always sure:
   tag:best  branch:trains  id:8f3a21bc

@@ -192,6 +192,9 @@ func (m *model) mergeHere() tea.Cmd {
 		return nil
 	}
 	return m.change("", func(b *chatctx.Batch) { b.Merge(from, chatctx.MergeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+		if c.Operation == "" {
+			return doneMsg{note: from + " has nothing that is not here", head: c.Branch}
+		}
 		return doneMsg{note: fmt.Sprintf("merged %s from %s", screen.Count(len(c.Last().Placed), "message"), from), head: c.Branch}
 	})
 }

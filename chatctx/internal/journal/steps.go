@@ -381,17 +381,6 @@ func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bo
 	return pieces, nil
 }
 
-// MergeSummary appends one message that stands for the messages of a branch.
-func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Step) error {
-	head, err := branch.Head(t.Tx, t.ID, src.Pieces)
-	if err != nil {
-		return err
-	}
-	m.CopiedFrom = &head
-	res.Placed, err = t.Append(t.Target, []*pool.Message{&m})
-	return err
-}
-
 // LastTurn finds the last turn. start is the place of its user's message, counted from 0: 0 in an empty history, -1 if there is no user's message. finished
 // reports whether the history is empty, or ends with a complete assistant's message without calls or with a system message.
 func (t *Txn) LastTurn(b *branch.Branch) (start int, finished bool, err error) {

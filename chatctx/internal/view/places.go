@@ -111,7 +111,8 @@ func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
 }
 
 // Range resolves A..B to a branch and the positions of the first message after A and of B. If nothing lies between them, to < from. ok is false if the
-// reference is no range. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history.
+// reference is no range. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history. A range without B ends at
+// the head of A's branch, which is the one that A names, if it names one.
 func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from, to int, ok bool, err error) {
 	left, right, ok := strings.Cut(string(ref), "..")
 	if !ok {
@@ -121,6 +122,12 @@ func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from
 		return nil, 0, 0, false, err
 	}
 	on, to = b, b.Len()
+	if right == "" && left != "" {
+		if on, from, err = r.LocateThere(b, record.Ref(left)); err != nil {
+			return nil, 0, 0, true, err
+		}
+		return on, from + 1, on.Len(), true, nil
+	}
 	if right != "" {
 		id, at, pos, err := r.Locate(b, record.Ref(right))
 		if err != nil {
