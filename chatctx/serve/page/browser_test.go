@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,8 +61,13 @@ type reader struct {
 	url   string
 	dir   string // the store's folder; the store is s.db
 
+	server *serve.Server
+	web    *httptest.Server
+	front  atomic.Pointer[serve.Server] // who answers at url: nil breaks every connection off
+
 	mu     sync.Mutex
 	errors []string         // in the console
+	away   bool             // errors of the API are no faults, since a test takes the server away
 	found  []exchange.Place // what tools of this machine keep
 }
 
@@ -81,7 +88,16 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	}
 	r := &reader{t: t, store: store, dir: dir}
 	server := serve.New(store, serve.Options{Page: page.Files, Places: r.places})
-	web := httptest.NewServer(server)
+	r.server = server
+	r.front.Store(server)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		front := r.front.Load()
+		if front == nil {
+			panic(http.ErrAbortHandler)
+		}
+		front.ServeHTTP(w, q)
+	}))
+	r.web = web
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	ctx, late := context.WithTimeout(ctx, 2*time.Minute) // a browser that does not answer fails the test
 	r.ctx, r.url = ctx, web.URL
@@ -124,6 +140,9 @@ func (r *reader) listen() {
 			// A requested object may just have disappeared, like a branch that an undo took away: the browser reports it by itself, and the page goes
 			// elsewhere.
 			gone := strings.Contains(e.Entry.URL, "/api/") && strings.Contains(e.Entry.Text, "status of 404")
+			r.mu.Lock()
+			gone = gone || r.away && strings.HasPrefix(e.Entry.URL, r.url)
+			r.mu.Unlock()
 			if e.Entry.Level == log.EntryLevelError && !gone {
 				r.keep(e.Entry.Text + " " + e.Entry.URL)
 			}

@@ -122,7 +122,7 @@ func TestExploringByKeyboard(t *testing.T) {
 	chosen := r.chooses(chatGPT(t))
 	r.enter("Import files")
 	chosen()
-	r.sees("1 conversations, 2 messages new")
+	r.sees("1 conversation, 2 messages new")
 	r.enter("Open")
 	r.keeps(`document.querySelector("main").innerText.includes("The answer is in the harbour")`)
 
@@ -235,7 +235,7 @@ func TestWalkingByKeyboard(t *testing.T) {
 	r.on("Fork")
 	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Append(user("And when?")) })
 	r.until(`document.querySelectorAll("main article").length === 3`)
-	r.said("1 new messages")
+	r.said("1 new message")
 	r.on("Fork")
 	if at := value[string](r, `document.activeElement.closest("article").innerText`); !strings.Contains(at, "To Rome.") {
 		t.Errorf("the focus is in %q", at)

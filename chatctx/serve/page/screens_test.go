@@ -25,6 +25,14 @@ const misplaced = `(() => { const faults = [], w = innerWidth, h = innerHeight, 
 		if ((box.left < -1 || box.right > w + 1) && !scrolls(e.parentElement, "X")) faults.push("left or right of the view: " + (e.ariaLabel ?? e.innerText));
 		if ((box.top < -1 || box.bottom > h + 1) && !scrolls(e.parentElement, "Y")) faults.push("above or below the view: " + (e.ariaLabel ?? e.innerText));
 	}
+	const breaks = (node) => [...node.data.matchAll(/[\p{L}\p{N}]+/gu)].some((w) => { const r = document.createRange(); r.setStart(node, w.index); r.setEnd(node, w.index + w[0].length); return new Set([...r.getClientRects()].map((b) => Math.round(b.top))).size > 1; });
+	for (const e of document.querySelectorAll("button, th, td[title], .chart span")) {
+		if (!e.checkVisibility() || e.closest(".unseen, .labels")) continue;
+		for (const node of e.childNodes) if (node.nodeType === 3 && breaks(node)) faults.push("a word is broken: " + e.innerText);
+	}
+	for (const e of document.querySelectorAll(".chart")) if (e.scrollWidth > e.clientWidth) faults.push("a chart is cut off");
+	const size = (e) => parseFloat(getComputedStyle(e).fontSize), title = document.querySelector("main h1");
+	for (const e of document.querySelectorAll("main :is(h1, h2, h3)")) if (title && size(e) > size(title)) faults.push("larger than the title: " + e.innerText);
 	for (const e of document.querySelectorAll(".text p, .text li, p.text, .begin li, dialog p, .queue p")) {
 		const line = e.getBoundingClientRect().width / parseFloat(getComputedStyle(e).fontSize) * 2; // about two letters of a text to its size
 		if (line > 130) faults.push("a line has " + Math.round(line) + " letters: " + e.innerText.slice(0, 30));
@@ -36,6 +44,11 @@ func TestScreens(t *testing.T) {
 	long := strings.Repeat("Words that go on and on to the end of the line. ", 30)
 	r := open(t, func(s *chatctx.Store) {
 		provider(t, s)
+		for i, model := range []string{"", "a-model-with-a-name-that-goes-on-and-on"} {
+			m, in, out := assistant("So it is."), int64(123_456*i+1000), int64(789_012)
+			m.Meta = pool.Metadata{Model: model, InputTokens: &in, OutputTokens: &out}
+			newContext(t, s, "Figures", user("How much?"), m)
+		}
 		c := newContext(t, s, "A title that is rather long for what it says of a trip to the sea", user("Where do we go? "+long), assistant(long+"\n\n- "+long+"\n\n```\n"+strings.Repeat("code ", 90)+"\n```\n\n| a | b |\n|---|---|\n| "+strings.Repeat("wide", 90)+" | 2 |"))
 		commit(t, c.Begin("main"), func(b *chatctx.Batch) {
 			b.Fork("a-name-of-a-branch-that-is-long-too", chatctx.ForkOptions{At: "@1", Stay: true})
@@ -70,6 +83,9 @@ func TestScreens(t *testing.T) {
 		r.click("main", "More…")
 		r.fits("dialog", width)
 		r.click("dialog", "Close")
+		value[any](r, `app.did("What was done has a notice of some words", {operation: "none"})`)
+		r.fits("notice", width)
+		r.click("#notices", "Close")
 		r.click("#tools", "Keys")
 		r.fits("keys", width)
 		r.click("dialog", "Close")

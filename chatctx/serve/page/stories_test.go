@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,6 +65,10 @@ func provider(t *testing.T, s *chatctx.Store) {
 		raw, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(raw, &body)
 		w.Header().Set("Content-Type", "text/event-stream")
+		if bytes.Contains(raw, []byte("Please look")) {
+			fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":\"sea\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n")
+			return
+		}
 		for _, word := range []string{"My", " name", " is ", body.Model, "."} {
 			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", word)
 			w.(http.Flusher).Flush()
@@ -127,6 +132,15 @@ func TestExploring(t *testing.T) {
 	r.click("form", "Send")
 	r.until(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("My name is red.") && document.querySelector(".columns").innerText.includes("My name is blue.")`)
 	r.accessible("two answers")
+	r.until(`document.querySelector(".columns > .line button")`)
+	r.shot("answers")
+	for _, fault := range value[[]string](r, `(() => { const all = document.querySelector(".columns"), box = (e) => e.getBoundingClientRect(), faults = [], [one, two] = all.querySelectorAll("section");
+		if (all.scrollWidth > all.clientWidth) faults.push("they scroll sideways");
+		if (box(all.querySelector(".line")).bottom > box(one).top) faults.push("the controls are not above them");
+		if (box(one).top !== box(two).top || Math.abs(box(one).width - box(two).width) > 1 || box(two).right > box(all).right) faults.push("they do not share the width");
+		return faults; })()`) {
+		t.Errorf("two answers: %s", fault)
+	}
 	r.click(".columns", "Compare")
 	r.until(`document.querySelector("td ins.added")?.textContent === "blue" && document.querySelector("td del.removed")?.textContent === "red"`)
 	r.shot("compare")
@@ -244,7 +258,7 @@ func TestACallWaits(t *testing.T) {
 	r.sees("My name is plain.")
 }
 
-// TestManyCallsWait: however many calls wait, each can be reached.
+// TestManyCallsWait: of however many calls wait, the first are shown at once, without waiting for their number, and each can be scrolled to.
 func TestManyCallsWait(t *testing.T) {
 	calls := make([]pool.Call, 130)
 	for i := range calls {
@@ -254,15 +268,41 @@ func TestManyCallsWait(t *testing.T) {
 		newContext(t, s, "Sea", user("Look"), &chatctx.Message{Role: pool.Assistant, Calls: calls})
 	})
 	r.until(`document.querySelector("#views .badge").textContent === "130"`)
+	value[any](r, `(() => { const real = window.fetch, holds = (which) => new Promise((yes) => (window[which] = yes)), [all, first] = [holds("letAll"), holds("letFirst")];
+		window.fetch = async (...a) => { if (a[0].includes("/calls?")) await (a[0].includes("limit=1000") ? all : first); return real(...a); }; })()`)
 	r.click("#views", "Approvals130")
-	for shown := 20; shown < len(calls); shown += 20 {
-		r.until(fmt.Sprintf(`document.querySelectorAll(".queue > *").length === %d`, shown))
-		r.click("main", "Show more")
+	r.until(`!document.querySelector("main").innerText.includes("Look") && !document.querySelector("main textarea")`)
+	value[any](r, "letFirst()")
+	r.until(`document.querySelectorAll(".queue > *").length === 20`)
+	r.accessible("many calls")
+	value[any](r, "letAll()")
+	for shown := 40; shown <= 120; shown += 20 {
+		r.until(fmt.Sprintf(`(document.querySelector(".view").scrollTop = 1e6, document.querySelectorAll(".queue > *").length >= %d)`, shown))
 	}
 	r.until(`document.querySelectorAll(".queue > *").length === 130 && !document.querySelector("main").innerText.includes("Show more")`)
+	if n := value[int](r, `new Set([...document.querySelectorAll(".queue > *")].map((e) => e.dataset.key)).size`); n != 130 {
+		t.Errorf("%d of 130 calls are shown", n)
+	}
 	r.click(".queue > :last-child", "Approve")
 	r.until(`document.querySelector("#views .badge").textContent === "129"`)
-	r.accessible("many calls")
+}
+
+// TestNoticeOfACallGoes: a notice that a call waits goes when the call was decided.
+func TestNoticeOfACallGoes(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) {
+		newContext(t, s, "Sea", user("Hello"))
+		provider(t, s)
+		if _, err := s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "{at}"}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.sees("Hello")
+	r.types("form textarea", "Please look")
+	r.click("form", "Send")
+	r.until(`document.querySelector("#notices").innerText.includes("A call waits for you.")`)
+	r.click("#views", "Approvals1")
+	r.click(".queue", "Approve")
+	r.until(`!document.querySelector("#notices").innerText.includes("A call waits for you.")`)
 }
 
 // TestOthersAdd: another program adds messages while the person looks.

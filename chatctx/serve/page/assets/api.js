@@ -41,8 +41,10 @@ const on = ({ context, branch }) => `${inside(context)}/branches/${name(branch)}
 const callAt = (c) => `${on(c)}/calls/${name(c.call)}`;
 
 // stream does a method that tells of events while it works; told is called with the name and the value of each, and what comes last is the answer.
-async function stream(path, body, told, signal) {
-  const response = await request(path, { ...json(body), signal });
+const stream = (path, body, told, signal) => events(path, { ...json(body), signal }, told);
+
+async function events(path, options, told) {
+  const response = await request(path, options);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   let answer;
@@ -56,7 +58,7 @@ async function stream(path, body, told, signal) {
       const data = JSON.parse(/^data: (.*)$/m.exec(block)?.[1] ?? "null");
       if (event === "done") answer = data;
       else if (event === "error") throw new Failure(200, data.error);
-      else told(event, data);
+      else if (event) told(event, data);
     }
   }
 }
@@ -65,6 +67,9 @@ async function stream(path, body, told, signal) {
 export function mayNotify() {
   return "Notification" in window && Notification.permission === "granted" && "locks" in navigator;
 }
+
+export const mostPending = 1000; // calls that are counted
+const [leastPause, mostPause] = [500, 30_000]; // ms until a server is asked again that does not answer
 
 export const api = {
   contexts: (parameters) => get("/contexts", parameters),
@@ -112,7 +117,7 @@ export const api = {
   redo: (where) => post(`${on(where)}/redo`),
 
   calls: (state, after, limit) => get("/calls", { state, after, limit }),
-  pending: async () => (await get("/calls", { state: "pending", limit: 1000 })).items,
+  pending: async () => (await get("/calls", { state: "pending", limit: mostPending })).items,
   call: (c) => get(callAt(c)),
   approve: (c, body) => post(`${callAt(c)}/approve`, body),
   deny: (c, reason) => post(`${callAt(c)}/deny`, { reason: reason || undefined }),
@@ -138,34 +143,36 @@ export const api = {
   places: async () => (await get("/places")).items,
   importPlaces: (tools, told) => stream("/places/import", { tools }, (event, p) => event === "progress" && p.total && told(p.read / p.total)),
 
-  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself. Of the pages that nobody sees one
-  // listens, if it may notify, and no other, since a browser has few connections to a server; when a page is seen again it is told what it missed.
-  changes(told) {
-    let source;
-    let hiding;
+  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself, after pauses that grow, and linked is
+  // called with why the server does not let it listen, or with null when it does. Of the pages that nobody sees one listens, if it may notify, and no other, since a browser
+  // has few connections to a server; when a page is seen again it is told what it missed.
+  changes(told, linked) {
+    let turns;
     let last = "";
-    const take = (e, change) => ((last = JSON.parse(e.data).cursor), change && told(change));
-    const listen = () => {
-      source = new EventSource(`${base}/changes${query({ after: last })}`);
-      for (const event of ["ready", "cursor"]) source.addEventListener(event, (e) => take(e));
-      source.addEventListener("change", (e) => take(e, JSON.parse(e.data)));
-      source.addEventListener("reset", (e) => take(e, { reset: true }));
-      const mine = source;
-      source.onerror = () => mine.readyState === EventSource.CLOSED && setTimeout(() => mine === source && listen(), 2000);
+    let pause = leastPause;
+    const take = (event, change) => {
+      pause = leastPause;
+      last = change.cursor;
+      linked(null);
+      if (event === "change") told(change);
+      if (event === "reset") told({ reset: true });
     };
-    const end = () => {
-      hiding?.abort();
-      source?.close();
-      source = null;
+    const listen = async (signal) => {
+      while (!signal.aborted) {
+        await events(`/changes${query({ after: last })}`, { signal }, take).catch((error) => signal.aborted || !(error instanceof Failure) || error.status === 200 || linked(error)); // what only broke off is begun again
+        if (signal.aborted) return;
+        await new Promise((yes) => (signal.addEventListener("abort", yes, { once: true }), setTimeout(yes, pause)));
+        pause = Math.min(pause * 2, mostPause);
+      }
     };
+    const end = () => turns?.abort();
     const turn = () => {
       end();
-      if (!document.hidden) return listen();
-      if (!mayNotify()) return;
-      hiding = new AbortController();
-      const { signal } = hiding;
-      const seen = new Promise((yes) => signal.addEventListener("abort", yes));
-      navigator.locks.request("notify", { signal }, () => (listen(), seen)).catch(() => {}); // it was seen before its turn came
+      turns = new AbortController();
+      pause = leastPause;
+      const { signal } = turns;
+      if (!document.hidden) listen(signal);
+      else if (mayNotify()) navigator.locks.request("notify", { signal }, () => listen(signal)).catch(() => {}); // it was seen before its turn came
     };
     document.addEventListener("visibilitychange", turn);
     addEventListener("pagehide", end, { once: true });

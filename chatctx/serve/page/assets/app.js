@@ -1,9 +1,9 @@
-import { api, mayNotify } from "./api.js";
+import { api, mayNotify, mostPending } from "./api.js";
 import { Calls } from "./calls.js";
 import { Conversation } from "./conversation.js";
 import { Conversations } from "./conversations.js";
 import { ask, box } from "./dialog.js";
-import { button, el, focusOn, hidden, notice, replace, say } from "./dom.js";
+import { button, counted, el, focusOn, hidden, notice, replace, say } from "./dom.js";
 import { Compare, Figures, History, Trash } from "./places.js";
 
 const views = [["", "Conversations"], ["calls", "Approvals"], ["history", "History"], ["figures", "Figures"], ["trash", "Trash"]];
@@ -20,6 +20,7 @@ class App {
     this.figures = new Figures(this.main, this);
     this.trash = new Trash(this.main, this);
     this.badge = el("span", { class: "badge", hidden: true });
+    this.asks = new Map(); // branches that wait for a decision to what takes their notices away
     this.drawHead();
     addEventListener("hashchange", () => this.run(() => this.route()));
     addEventListener("dragover", (e) => (e.preventDefault(), document.body.classList.add("dropping")));
@@ -47,11 +48,26 @@ class App {
   }
 
   async start() {
-    await this.list.load();
+    api.changes((change) => this.changed(change), (error) => this.linked(error));
+    await this.run(() => this.list.load());
     await this.route();
-    this.run(async () => this.waiting((await api.pending()).length));
+    this.run(() => this.count());
     api.models().then((names) => replace(document.getElementById("models"), names.map((n) => el("option", { value: n }))), () => {});
-    api.changes((change) => this.changed(change));
+  }
+
+  // linked is called with why the page hears nothing of the server, or with null when it does. What was missed meanwhile is read then.
+  linked(error) {
+    const text = error && (unlinked(error) ?? error.message);
+    if (text === (this.link?.text ?? null)) return;
+    this.link?.leave();
+    this.link = text && { text, leave: notice(text, null, { stays: true }) };
+    if (text) return;
+    say("The page is up to date again.");
+    this.run(async () => {
+      await this.list.load();
+      if (this.shown === null) await this.route();
+      await this.changed({ reset: true });
+    });
   }
 
   // go moves to a place by its address; the browser's back and forward work.
@@ -71,6 +87,29 @@ class App {
       else a.removeAttribute("aria-current");
     }
     this.showSide(false);
+    if (view && view !== this.shown) {
+      this.shown = view;
+      replace(this.main, el("p", { class: "view soft loading" }, "Loading…"));
+    }
+    const route = (this.routing = Symbol());
+    try {
+      await this.show(view, rest);
+    } catch (error) {
+      if (this.routing === route) this.lacks(error);
+    }
+  }
+
+  // lacks says that an address shows nothing.
+  lacks(error) {
+    this.shown = null;
+    const title = error.status === 404 ? "This is not there" : "This cannot be shown now";
+    document.title = `${title} · chatctx`;
+    replace(this.main, el("section", { class: "view", "aria-label": title }, el("h1", {}, title), el("p", { class: "bad" }, hidden(unlinked(error) ?? error.message))));
+    say(title);
+    if (error.status === 401) this.linked(error);
+  }
+
+  async show(view, rest) {
     switch (view) {
       case "c":
         await this.conversation.open(rest[0], rest[1], Number(rest[2]) || undefined);
@@ -95,6 +134,7 @@ class App {
   async begin() {
     const first = (await api.contexts({ limit: 1 })).items[0];
     if (first) return this.go({ context: first.context });
+    this.shown = "";
     replace(this.main, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
       el("li", {}, button("Begin a conversation", () => this.run(() => this.create()), { class: "main" })),
       el("li", {}, button("Import files", () => this.file.click()), " or drop them here: exports of ChatGPT and Claude, and the files of many other tools."),
@@ -106,7 +146,7 @@ class App {
     const found = await api.places();
     if (!found.length) return notice("No tool keeps conversations where they are looked for");
     const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-    const chosen = await ask("Chats of tools on this machine", found.map((p, i) => ({ name: String(i), kind: "tick", value: true, label: hidden(`${p.tool}: ${p.files} files, ${size(p.bytes)}, ${p.path}`) })), { yes: "Import" });
+    const chosen = await ask("Chats of tools on this machine", found.map((p, i) => ({ name: String(i), kind: "tick", value: true, label: hidden(`${p.tool}: ${counted(p.files, "file")}, ${size(p.bytes)}, ${p.path}`) })), { yes: "Import" });
     const tools = [...new Set(found.filter((_, i) => chosen?.[i]).map((p) => p.tool))];
     if (tools.length) await this.imports(tools, (told) => api.importPlaces(tools, told));
   }
@@ -137,7 +177,7 @@ class App {
     try {
       const report = await run((share) => (bar.value = share));
       bar.value = 1;
-      lines.append(el("p", {}, `${report.contexts} conversations, ${report.messages} messages new, ${report.duplicated ?? 0} known, ${report.skipped ?? 0} left out.`));
+      lines.append(el("p", {}, `${counted(report.contexts, "conversation")}, ${counted(report.messages, "message")} new, ${report.duplicated ?? 0} known, ${report.skipped ?? 0} left out.`));
       for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.file, w.line, w.text].filter(Boolean).join(": "))));
       if (report.imported?.length) lines.append(button("Open", () => (dialog.close(), this.go({ context: report.imported[0].context })), { class: "main" }));
     } catch (error) {
@@ -154,13 +194,28 @@ class App {
     clearTimeout(this.listTimer);
     this.listTimer = setTimeout(() => this.run(() => this.list.list.scrollTop < 50 && !this.list.input.value ? this.list.show() : this.list.list.renew()), 150);
     const here = change.reset || change.context === this.conversation.context;
-    if (this.view === "c" && here && !this.conversation.writer.stop) this.run(() => this.conversation.changed());
+    if (this.shown === "c" && this.conversation.context && here && !this.conversation.writer.stop) this.run(() => this.conversation.changed());
     const before = this.waits ?? 0;
-    const calls = await api.pending().catch(() => null);
+    const calls = await this.count().catch(() => null);
     if (!calls) return;
-    this.waiting(calls.length);
     if (calls.length > before) this.tell(calls.at(-1));
-    if (this.view === "calls" && calls.length !== before && !document.querySelector("dialog")) this.run(() => this.calls.open());
+    if (this.shown === "calls" && (change.reset || calls.length !== before) && !document.querySelector("dialog")) this.run(() => this.calls.open());
+  }
+
+  // count reads which calls wait, and takes the notices away of those that wait no more.
+  async count() {
+    const calls = await api.pending();
+    this.waiting(calls.length);
+    for (const [branch, leave] of this.asks) if (calls.length < mostPending && !calls.some((c) => branch === `${c.context} ${c.branch}`)) this.asks.delete(branch), leave();
+    return calls;
+  }
+
+  // asked tells that a branch waits for a decision, until it does no more.
+  asked({ context, branch }) {
+    const key = `${context} ${branch}`;
+    this.asks.get(key)?.();
+    this.asks.set(key, notice("A call waits for you.", { name: "Look at it", run: () => this.go({ view: "calls" }) }));
+    this.run(() => this.count());
   }
 
   tell(call) {
@@ -171,7 +226,7 @@ class App {
   waiting(n) {
     this.waits = n;
     this.badge.hidden = !n;
-    this.badge.textContent = n < 1000 ? n : "1000+";
+    this.badge.textContent = n < mostPending ? n : `${mostPending}+`;
   }
 
   // did tells what was done, with a button that takes it back.
@@ -191,7 +246,7 @@ class App {
 
   failed(error) {
     if (error?.name === "AbortError") return;
-    if (error?.status === 401) return replace(document.body, el("p", { class: "begin" }, "This page is no longer let in. Press Enter in the terminal that runs chatctx web: it prints a new address."));
+    if (error?.status === 401) return this.linked(error);
     notice(error?.message ?? String(error));
   }
 
@@ -200,6 +255,12 @@ class App {
       ["In the tree: arrows, Enter, Space", "walk and fold, open, mark for comparing"], ["+ −", "zoom the tree"]];
     box("Keys", el("table", {}, el("tbody", {}, keys.map(([k, does]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, does))))));
   }
+}
+
+// unlinked says why a server is not reached, null for any other error.
+function unlinked(error) {
+  if (error.status === 0) return "The program that serves this page is gone. Start chatctx web again, and open the address that it prints.";
+  return error.status === 401 ? "This page is no longer let in. Open the new address: press Enter in the terminal that runs chatctx web, and it prints one." : null;
 }
 
 // filesOf are the files of a drop, those in folders too.

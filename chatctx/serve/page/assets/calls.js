@@ -1,4 +1,4 @@
-import { api } from "./api.js";
+import { api, mostPending } from "./api.js";
 import { ask } from "./dialog.js";
 import { ago, button, el, focusOn, hidden, notice, replace, say } from "./dom.js";
 import { argumentsOf } from "./message.js";
@@ -12,35 +12,50 @@ export class Calls {
   }
 
   async open() {
-    const [pending, approved, all] = await Promise.all([this.read("pending"), this.read("approved"), api.pending()]);
-    this.app.waiting(all.length);
-    const queue = (state, { calls, next }, acts) => [el("div", { class: "queue", "data-state": state }, calls.map((c) => this.call(c, acts(c)))), next ? button("Show more", () => this.more(state, calls.length)) : null];
+    this.app.run(() => this.app.count());
+    const [pending, approved] = await Promise.all([this.read("pending"), this.read("approved")]);
+    const place = this.root.querySelector("[aria-label=Approvals]")?.scrollTop;
     replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", { tabindex: -1 }, "Calls that wait"),
-      pending.calls.length ? queue("pending", pending, (c) => this.deciding(c)) : el("p", { class: "soft" }, "No call waits for you."),
-      approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), queue("approved", approved, (c) => [this.act(c, "Run", () => this.run(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c))])] : null,
+      pending.calls.length ? this.queue("pending", pending) : el("p", { class: "soft" }, "No call waits for you."),
+      approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), this.queue("approved", approved)] : null,
       "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
+    if (place) this.root.firstChild.scrollTop = place;
   }
 
-  // read reads as many calls of a state as are shown.
-  async read(state) {
-    let calls = [];
-    let next;
-    do {
-      const page = await api.calls(state, next, Math.min(this.most[state] - calls.length, 1000));
-      calls = calls.concat(page.items);
-      next = page.next;
-    } while (next && calls.length < this.most[state]);
-    return { calls: await shown(calls), next };
+  // queue shows calls of a state, and how to come to those that follow.
+  queue(state, { calls, next }) {
+    const list = el("div", { class: "queue", "data-state": state }, calls.map((c) => this.call(c)));
+    return [list, this.rest(list, next)];
   }
 
-  // more shows the next calls too, and goes to the first of them.
-  more(state, from) {
-    this.app.run(async () => {
-      this.most[state] += pageSize;
-      await this.open();
-      const first = this.root.querySelectorAll(".queue")[state === "pending" ? 0 : this.root.querySelectorAll(".queue").length - 1].children[from];
-      first?.querySelector("a, button")?.focus();
-    });
+  // rest is a button for the calls after those of a list; scrolling to it presses it.
+  rest(list, next) {
+    if (!next) return null;
+    let running;
+    const more = () => (running ??= this.app.run(() => this.more(list, control, next)).then(() => (running = null)));
+    const control = button("Show more", more);
+    const end = new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && (end.disconnect(), more()), { scrollMargin: "400px" });
+    end.observe(control);
+    return control;
+  }
+
+  // more adds the next calls to a list. The focus goes from the button to the first of them.
+  async more(list, control, next) {
+    const state = list.dataset.state;
+    const page = await this.read(state, next, pageSize);
+    if (!list.isConnected) return; // all was read again meanwhile
+    this.most[state] = Math.min(this.most[state] + pageSize, mostPending);
+    const had = document.activeElement === control;
+    const shown = list.childElementCount;
+    list.append(...page.calls.map((c) => this.call(c)));
+    control.replaceWith(...[this.rest(list, page.next)].filter(Boolean));
+    if (had) list.children[shown]?.querySelector("a, button")?.focus();
+  }
+
+  // read reads the calls of a state after a place, at first as many as were shown before.
+  async read(state, after, most = this.most[state]) {
+    const { items, next } = await api.calls(state, after, most);
+    return { calls: await shown(items), next };
   }
 
   // act is a button for a call. The focus never goes from it to the button of another call, which who presses Enter twice would decide: when the call has gone from its
@@ -75,7 +90,8 @@ export class Calls {
     await this.app.conversation.writer.stream((on, signal) => api.send(c, {}, on, signal), []);
   }
 
-  call(c, acts) {
+  call(c) {
+    const acts = c.approval_status === "pending" ? this.deciding(c) : [this.act(c, "Run", () => this.run(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c))];
     return el("article", { "aria-label": `Call of ${hidden(c.tool_name)}`, tabindex: -1, "data-key": keyOf(c) },
       el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
         el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, `${hidden(c.title || "untitled")} · ${hidden(c.branch)}`)),

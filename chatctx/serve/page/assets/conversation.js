@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { ask, box } from "./dialog.js";
-import { button, el, firstWords, hidden, notice, replace, say, textOf } from "./dom.js";
+import { button, counted, el, firstWords, hidden, notice, replace, say, textOf } from "./dom.js";
 import { body, drawn, whole } from "./message.js";
 import { rendered } from "./markdown.js";
 import "./rows.js";
@@ -81,7 +81,7 @@ export class Conversation {
     }
     this.drawBar();
     await Promise.all([this.list.renew(this.info.messages), this.drawTree(), this.drawWindow()]);
-    if (this.info.messages > before) say(`${this.info.messages - before} new messages`);
+    if (this.info.messages > before) say(counted(this.info.messages - before, "new message"));
   }
 
   drawBar() {
@@ -413,7 +413,7 @@ class Writer {
     try {
       const done = await run((event, e) => this.told(columns, event, e), this.stop.signal);
       if (done.failed.length) names = null;
-      if (done.answers.some((a) => a.waiting)) notice("A call waits for you.", { name: "Look at it", run: () => this.view.app.go({ view: "calls" }) });
+      for (const a of done.answers) if (a.waiting) this.view.app.asked(a);
     } catch (error) {
       if (error.name !== "AbortError") names = null;
       else say("Stopped");
@@ -501,7 +501,7 @@ class Writer {
     const [all, spent] = await Promise.all([api.tokens(where, { brief: true }), api.costOf(this.view.context)]);
     const sums = all.states.map((s) => `${s.messages} ${s.state}: ${s.tokens.toLocaleString()} tokens`);
     const list = el("row-list", { class: "rows", "aria-label": "Messages of the request" });
-    box("What the next request takes", el("p", {}, sums.join(" · ")), el("p", {}, `This conversation cost ${money(spent)} so far, in ${spent.replies.toLocaleString()} replies.`), list);
+    box("What the next request takes", el("p", {}, sums.join(" · ")), el("p", {}, `This conversation cost ${money(spent)} so far, in ${counted(spent.replies, "reply", "replies")}.`), list);
     list.setup({
       count: all.rows, guess: 28, role: "list", item: "listitem", fetch: async (from, to) => (await api.tokens(where, { from: from + 1, limit: to - from })).messages,
       draw: (m) => el("div", {}, `${m.position ? `${m.position} ${m.role}` : "summary"}: ${m.state}${m.step ? ` by ${m.step}` : ""}, ${m.tokens.toLocaleString()} tokens`),

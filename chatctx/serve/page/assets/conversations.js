@@ -1,5 +1,5 @@
 import { api } from "./api.js";
-import { ago, button, el, hidden, replace } from "./dom.js";
+import { ago, button, counted, el, hidden, replace } from "./dom.js";
 
 const pageSize = 50;
 
@@ -75,7 +75,7 @@ export class Conversations {
     const here = this.app.conversation?.context === c.context;
     return el("div", { class: "conversation-row", "aria-current": here ? "true" : null, onclick: () => this.app.go({ context: c.context }) },
       el("span", { class: "title", text: hidden(c.title || "untitled") }),
-      el("span", { class: "soft" }, `${c.messages} messages · ${c.branches} ${c.branches === 1 ? "branch" : "branches"} · `, el("span", { title: c.updated_at ?? "" }, ago(c.updated_at)), (c.labels ?? []).map((l) => ` #${hidden(l)}`).join("")));
+      el("span", { class: "soft" }, `${counted(c.messages, "message")} · ${counted(c.branches, "branch", "branches")} · `, el("span", { title: c.updated_at ?? "" }, ago(c.updated_at)), (c.labels ?? []).map((l) => ` #${hidden(l)}`).join("")));
   }
 
   hit(h) {

@@ -50,10 +50,11 @@ export function say(text) {
 
 const mostNotices = 4;
 
-// notice shows text for a while, with an action that takes back what it tells of. It stays as long as the focus is in it, which then goes back to where it came from.
-export function notice(text, action) {
+// notice shows text for a while, with an action that takes back what it tells of, and returns a function that takes it away. It stays as long as the focus is in it, which
+// then goes back to where it came from; one that stays is of what is still so, and nothing else takes it away.
+export function notice(text, action, { stays } = {}) {
   let from;
-  const line = el("div", { class: "notice", onfocusin: (e) => line.contains(e.relatedTarget) || (from = e.relatedTarget) }, text);
+  const line = el("div", { class: `notice${stays ? " stays" : ""}`, onfocusin: (e) => line.contains(e.relatedTarget) || (from = e.relatedTarget) }, text);
   const leave = () => {
     if (line.contains(document.activeElement)) focusOn(from?.isConnected ? from : null);
     line.remove();
@@ -63,9 +64,21 @@ export function notice(text, action) {
   line.append(button("×", leave, { "aria-label": "Close" }));
   const all = document.getElementById("notices");
   all.append(line);
-  if (all.childElementCount > mostNotices) all.firstChild.remove();
-  setTimeout(expire, action ? 60000 : 12000);
+  if (all.childElementCount > mostNotices) all.querySelector(".notice:not(.stays)")?.remove();
+  if (!stays) setTimeout(expire, action ? 60000 : 12000);
   say(text);
+  return leave;
+}
+
+// counted is a number of things: 1 message, 2 messages.
+export function counted(n, one, many = `${one}s`) {
+  return `${n.toLocaleString()} ${n === 1 ? one : many}`;
+}
+
+// table makes a table of rows. On a narrow screen each row is a stack, whose cells say what they are by themselves.
+export function table(heads, rows, props = {}) {
+  for (const row of rows) heads.forEach((h, i) => (row.children[i].dataset.label = typeof h === "string" ? h : h.dataset.label));
+  return el("table", props, el("thead", {}, el("tr", {}, heads.map((h) => (typeof h === "string" ? el("th", { text: h }) : h)))), el("tbody", {}, rows));
 }
 
 // hidden makes characters visible that a reader would not see: controls, zero widths, directions, tags and fillers.

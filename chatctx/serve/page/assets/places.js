@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
-import { ago, button, el, firstWords, hidden, replace } from "./dom.js";
+import { ago, button, counted, el, firstWords, hidden, replace, table } from "./dom.js";
 
 // Compare shows branches or places side by side, turn by turn, with changed words marked.
 export class Compare {
@@ -10,13 +10,13 @@ export class Compare {
 
   async open(context, refs) {
     const branch = refs[0].replace(/@\d+$/, "");
-    const table = await api.compare({ context, branch }, refs);
-    const shared = table.ancestor ? `They share the messages up to number ${table.ancestor.position}.` : "They share nothing.";
-    const names = table.columns.map((c) => c.ref);
-    const head = el("tr", {}, el("th", {}, "Turn"), table.columns.map((c, i) => el("th", {}, hidden(c.ref), " ", button("Take this answer", () => this.app.run(() => this.take(context, table, i))))));
-    const rows = table.turns.map((turn) => el("tr", {}, el("td", {}, String(turn.turn)), turn.cells.map((cell, i) => el("td", {}, this.cell(turn, i)))));
+    const all = await api.compare({ context, branch }, refs);
+    const shared = all.ancestor ? `They share the messages up to number ${all.ancestor.position}.` : "They share nothing.";
+    const names = all.columns.map((c) => c.ref);
+    const heads = ["Turn", ...all.columns.map((c, i) => el("th", { "data-label": hidden(c.ref) }, hidden(c.ref), " ", button("Take this answer", () => this.app.run(() => this.take(context, all, i)))))];
+    const rows = all.turns.map((turn) => el("tr", {}, el("td", {}, String(turn.turn)), turn.cells.map((cell, i) => el("td", {}, this.cell(turn, i)))));
     replace(this.root, el("section", { class: "view", "aria-label": "Compare" }, el("h1", {}, `Side by side: ${names.map(hidden).join(", ")}`), el("p", { class: "soft" }, shared),
-      el("div", { class: "table", tabindex: 0 }, el("table", { class: "compare" }, el("thead", {}, head), el("tbody", {}, rows)))));
+      el("div", { class: "table", tabindex: 0 }, table(heads, rows, { class: "compare" }))));
   }
 
   // cell marks the words of a column that the other has not: of the first column those that are gone in the second, where there are two.
@@ -30,11 +30,11 @@ export class Compare {
   }
 
   // take puts the answer of a column where another column's branch has its own.
-  async take(context, table, i) {
-    const others = table.columns.filter((c, k) => k !== i && c.branch !== table.columns[i].branch).map((c) => c.branch);
+  async take(context, all, i) {
+    const others = all.columns.filter((c, k) => k !== i && c.branch !== all.columns[i].branch).map((c) => c.branch);
     const to = others.length === 1 ? others[0] : (await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }]))?.to;
     if (!to) return;
-    const done = await api.take({ context, branch: to }, table.columns[i].ref);
+    const done = await api.take({ context, branch: to }, all.columns[i].ref);
     this.app.go({ context, branch: to });
     this.app.did(`${to} has this answer now${done.moved_to ? `; what stood there is on ${done.moved_to}` : ""}`, done, context);
   }
@@ -56,7 +56,7 @@ export class History {
     const act = (name, run, operation) => button(name, () => this.app.run(async () => (await run(), await this.open(where))), { "data-key": operation });
     replace(this.root, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done with the store"),
       where ? el("p", {}, act("Undo the last", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("The store's", () => this.app.run(() => this.open(null)))) : null,
-      el("table", {}, el("thead", {}, el("tr", {}, ["When", "What", "Branches", "By", "Undo"].map((t) => el("th", {}, t)))), el("tbody", {}, list.items.map((o) => this.line(o, where, act))))));
+      table(["When", "What", "Branches", "By", "Undo"], list.items.map((o) => this.line(o, where, act)))));
   }
 
   line(o, where, act) {
@@ -80,7 +80,7 @@ export class Figures {
     const sums = await Promise.all(parts.map(([by]) => api.cost(by)));
     const whole = sums[0];
     replace(this.root, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"),
-      el("p", {}, `${whole.replies.toLocaleString()} replies cost ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} of them no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} of them say nothing of what they took.` : ""),
+      el("p", {}, `The cost of ${counted(whole.replies, "reply", "replies")}: ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} of them no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} of them say nothing of what they took.` : ""),
       parts.map(([by, title], i) => this.part(title, sums[i].groups ?? [], by))));
   }
 
@@ -88,13 +88,10 @@ export class Figures {
     if (!groups.length) return [el("h2", {}, title), el("p", { class: "soft" }, "Nothing was spent yet.")];
     const rows = groups.slice(0, 60).map((g) => ({ name: { day: g.day || "unknown", model: g.model || "unknown", context: g.title || "untitled" }[by], tokens: g.input_tokens + g.output_tokens, g }));
     const most = Math.max(...rows.map((r) => r.tokens), 1);
-    const line = 22;
-    const width = (r) => (r.tokens / most) * 340;
-    const chart = el("svg:svg", { class: "chart", role: "img", "aria-label": `${title}: a bar of tokens each; the table has the figures`, width: 600, height: rows.length * line },
-      rows.map((r, i) => [el("svg:rect", { x: 0, y: i * line + 3, height: line - 8, width: Math.max(width(r), 1) }), el("svg:text", { x: width(r) + 6, y: i * line + 15 }, `${firstWords(r.name, 24)} ${r.tokens.toLocaleString()}`)]));
-    return [el("h2", {}, title), el("div", { class: "table", tabindex: 0, role: "region", "aria-label": title }, chart, el("table", {},
-      el("thead", {}, el("tr", {}, ["Which", "Replies", "Tokens in", "Tokens out", "Cost"].map((t, i) => el("th", { class: i ? "number" : null }, t)))),
-      el("tbody", {}, rows.map(({ name, g }) => el("tr", {}, el("td", {}, hidden(name)), [g.replies, g.input_tokens, g.output_tokens].map((n) => el("td", { class: "number" }, n.toLocaleString())), el("td", { class: "number" }, money(g)))))))];
+    const bar = (tokens) => el("svg:svg", { width: "100%", height: 14 }, el("svg:rect", { height: 14, width: `${Math.max((tokens / most) * 100, 0.3)}%` }));
+    const chart = el("div", { class: "chart", role: "img", "aria-label": `${title}: a bar of tokens each; the table has the figures` }, rows.map((r) => [el("span", {}, `${firstWords(r.name, 24)} ${r.tokens.toLocaleString()}`), bar(r.tokens)]));
+    return [el("h2", {}, title), el("div", { class: "table", tabindex: 0, role: "region", "aria-label": title }, chart, table(["Which", "Replies", "Tokens in", "Tokens out", "Cost"].map((t, i) => el("th", { class: i ? "number" : null, "data-label": t }, t)),
+      rows.map(({ name, g }) => el("tr", {}, el("td", {}, hidden(name)), [g.replies, g.input_tokens, g.output_tokens].map((n) => el("td", { class: "number" }, n.toLocaleString())), el("td", { class: "number" }, money(g))))))];
   }
 }
 

@@ -1,5 +1,5 @@
 import { api } from "./api.js";
-import { el, firstWords, hidden, textOf } from "./dom.js";
+import { counted, el, firstWords, hidden, textOf } from "./dom.js";
 import "./rows.js";
 
 const left = 10; // pixels before the first lane
@@ -99,7 +99,7 @@ export class Tree {
     const own = b.messages - b.shared;
     const parts = [hidden(b.branch), b.from ? `+${own}` : `${own}`];
     if (b.tags.length) parts.push(b.tags.map((t) => `#${hidden(t)}`).join(" "));
-    if (b.open_calls) parts.push(`⏳ ${b.open_calls} ${b.open_calls === 1 ? "call" : "calls"}`);
+    if (b.open_calls) parts.push(`⏳ ${counted(b.open_calls, "call")}`);
     if (b.replying) parts.push("⟳ replying");
     return parts.join("  ");
   }

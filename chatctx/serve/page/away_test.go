@@ -1,0 +1,82 @@
+package page_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/chatctx/chatctx/chatctx/serve"
+	"github.com/chatctx/chatctx/chatctx/serve/page"
+)
+
+// answers has another server answer, or with nil none, and breaks off what runs.
+func (r *reader) answers(by *serve.Server) {
+	r.front.Store(by)
+	r.web.CloseClientConnections()
+}
+
+// TestServerGoesAndComesBack: a server that is gone, or lets the page in no more, is told of at once and asked after pauses that grow; once it answers, the page shows what was done meanwhile.
+func TestServerGoesAndComesBack(t *testing.T) {
+	r := open(t, trip(t))
+	r.mu.Lock()
+	r.away = true
+	r.mu.Unlock()
+	r.sees("To Rome.")
+	value[any](r, `(() => { const real = setTimeout; window.pauses = []; window.setTimeout = (f, ms) => (pauses.push(ms), real(f, ms >= 1000 && ms <= 30000 ? 10 : ms)); })()`)
+	notices := `[...document.querySelectorAll("#notices .stays")].filter((n) => n.checkVisibility()).map((n) => n.innerText).join("|")`
+
+	r.answers(nil)
+	r.until(notices + `.startsWith("The program that serves this page is gone.")`)
+	r.said("The program that serves this page is gone.")
+	r.until(`[500, 1000, 2000, 4000, 8000, 16000].every((ms) => pauses.includes(ms))`)
+	r.click("#views", "Approvals")
+	r.sees("This cannot be shown now")
+	r.gone("To Rome.")
+	if shown := value[string](r, "document.body.innerText"); strings.Contains(shown, "No call waits") {
+		t.Errorf("nobody knows which calls wait, and the page shows\n%s", shown)
+	}
+	r.shot("gone")
+	r.accessible("without a server")
+	newContext(t, r.store, "Meanwhile", user("Hello"))
+	r.answers(r.server)
+	r.until(notices + ` === ""`)
+	r.sees("No call waits for you.")
+	r.until(`document.querySelector("#side").innerText.includes("Meanwhile")`)
+
+	other := serve.New(r.store, serve.Options{Page: page.Files})
+	defer other.Close()
+	r.answers(other)
+	r.until(notices + `.startsWith("This page is no longer let in.")`)
+	r.said("This page is no longer let in.")
+	r.shot("stranger")
+	value[any](r, `fetch(`+quoted(other.Opening())+`).then((r) => r.text())`) // the new address, in another tab
+	r.until(notices + ` === ""`)
+
+	third := serve.New(r.store, serve.Options{Page: page.Files})
+	defer third.Close()
+	r.answers(third)
+	r.do(chromedp.Navigate(r.url + "/"))
+	r.until(notices + `.startsWith("This page is no longer let in.")`)
+	r.sees("This cannot be shown now")
+	value[any](r, `fetch(`+quoted(third.Opening())+`).then((r) => r.text())`)
+	r.until(notices + ` === ""`)
+	r.sees("Hello")
+	r.until(`document.querySelector("#side").innerText.includes("Meanwhile")`)
+	r.answers(nil) // what runs ends before the servers do
+}
+
+// TestNothingIsThere: an address of nothing shows that alone.
+func TestNothingIsThere(t *testing.T) {
+	r := open(t, trip(t))
+	r.sees("To Rome.")
+	value[any](r, `location.hash = "#/c/nope"`)
+	r.sees("This is not there")
+	r.gone("To Rome.")
+	if n := value[int](r, `document.querySelectorAll("main textarea, main article").length`); n != 0 {
+		t.Errorf("%d parts of the old conversation are in the view", n)
+	}
+	r.accessible("nothing")
+	r.click("#side", value[string](r, `document.querySelector("#side .conversation-row").innerText`))
+	r.sees("To Rome.")
+}
