@@ -29,6 +29,8 @@ const (
 	dataCorrupted        = "XX001"
 	indexCorrupted       = "XX002"
 	notNullViolation     = "23502"
+	undefinedObject      = "42704"
+	invalidParameter     = "22023"
 )
 
 // code returns the SQLSTATE of a server's error, "" for any other error.
@@ -79,6 +81,10 @@ func (d *database) explain(err error) error {
 		return fmt.Errorf("the server ended a statement that took too long (raise statement_timeout in the store's URL): %w", err)
 	case tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow:
 		return fmt.Errorf("%w: %w", kv.ErrAway, err)
+	case undefinedObject, invalidParameter:
+		if pg := (*pgconn.PgError)(nil); errors.As(err, &connect) && errors.As(err, &pg) {
+			return fmt.Errorf("the server refuses a parameter of the store's URL: %w", pg)
+		}
 	case dataCorrupted, indexCorrupted:
 		return fmt.Errorf("%w: %w", kv.ErrDamaged, err)
 	default:

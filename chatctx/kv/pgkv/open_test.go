@@ -85,6 +85,12 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: said after %s", test.what, took)
 		}
 	}
+	for _, parameter := range []string{"schema=s", "statement_timeout=lots"} { // a server that is there, and no use in trying again
+		err := openError(c.URL(denied, parameter))
+		if err == nil || errors.Is(err, kv.ErrAway) || !strings.Contains(err.Error(), "a parameter of the store's URL") {
+			t.Errorf("%s: %v", parameter, err)
+		}
+	}
 	for _, schema := range []string{foreign, otherKV} {
 		if err := Init(ctx, c.URL(schema), nil); !errors.Is(err, kv.ErrNotOurs) {
 			t.Errorf("Init over somebody else's tables: %v", err)
