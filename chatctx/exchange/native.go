@@ -269,6 +269,16 @@ func callOut(c *chatctx.NativeCall) nativeCall {
 }
 
 func callIn(n *nativeCall) (chatctx.NativeCall, error) {
+	switch n.Status {
+	case pool.Pending, pool.Approved, pool.Denied:
+	default:
+		return chatctx.NativeCall{}, fmt.Errorf("approval_status %q is none of pending, approved, denied", n.Status)
+	}
+	switch n.Execution {
+	case pool.NotRun, pool.Running, pool.Done, pool.Failed, pool.Uncertain:
+	default:
+		return chatctx.NativeCall{}, fmt.Errorf("execution %q is none of none, running, done, failed, uncertain", n.Execution)
+	}
 	c := chatctx.NativeCall{Message: n.Message, Index: n.Index, CallID: n.CallID, Tool: n.Tool, Status: n.Status, Execution: n.Execution,
 		Reason: n.Reason, Since: pool.Time(n.Since), Effective: n.Effective, Expires: pool.Time(n.Expires)}
 	for _, d := range n.Decisions {

@@ -35,7 +35,7 @@ func (c *NativeCall) undecided(now pool.Time, program string) {
 		d.Said = true
 		c.Decisions = append(c.Decisions, d)
 	}
-	if !(&pool.Call{Status: c.Status, Execution: c.Execution}).Open() {
+	if c.finished() {
 		return
 	}
 	if pending := record.CallState(pool.Pending, pool.NotRun); state != pending {
@@ -44,6 +44,18 @@ func (c *NativeCall) undecided(now pool.Time, program string) {
 	}
 	c.Status, c.Execution, c.Reason, c.Effective, c.Expires = pool.Pending, pool.NotRun, "", nil, 0
 	c.Since = min(c.Since, now)
+}
+
+// finished reports whether the file says that nothing is left to do: the call was denied and did not run, or it ran to its end. Any other state, one that no
+// call can have too, is one in which somebody still has to decide.
+func (c *NativeCall) finished() bool {
+	switch c.Status {
+	case pool.Denied:
+		return c.Execution == pool.NotRun
+	case pool.Approved:
+		return c.Execution == pool.Done || c.Execution == pool.Failed
+	}
+	return false
 }
 
 // undecidedIn makes the open calls of a file's message wait for a decision.

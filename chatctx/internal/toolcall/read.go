@@ -176,7 +176,7 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
 		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
-	case c.Execution == pool.Running && (claim == nil || claim.Dead(now)):
+	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || claim.Dead(now)):
 		reason := "the program that ran it is gone"
 		if claim != nil && !claim.Gone() {
 			reason = "the program that ran it did not renew its claim in time"

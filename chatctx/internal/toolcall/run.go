@@ -81,7 +81,7 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 		return nil, err
 	}
 	fresh := at.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
-	again := at.Rec.Execution == pool.Uncertain && o.Again
+	again := at.Rec.State() == record.CallState(pool.Approved, pool.Uncertain) && o.Again
 	if !fresh && !again {
 		return nil, at.WrongState("claimed" + map[bool]string{true: " (again is for one whose program died)"}[o.Again])
 	}
