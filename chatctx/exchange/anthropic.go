@@ -72,7 +72,6 @@ func readAnthropic(r *reading) error {
 			r.skipContext(0, at, "%s where a request should be", v.kind())
 			return nil
 		}
-		r.duplicateKeys(at, v)
 		return readAnthropicItem(r, at, v)
 	})
 }
@@ -133,7 +132,7 @@ func readAnthropicStream(r *reading) error {
 		if !ok {
 			continue
 		}
-		v, _, perr := r.doc.parse(data, false)
+		v, _, perr := r.parse(atLine(lines.line), data)
 		if perr != nil {
 			r.skip(0, atLine(lines.line), "an event that is not JSON: %v", perr)
 			continue

@@ -108,7 +108,6 @@ func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest poo
 
 // head reads the conversation's own fields.
 func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
-	c.r.duplicateKeys(c.at, v)
 	if v.get("title").broken() {
 		c.r.warn(c.at, "half characters or bytes that are not UTF-8 in the title were replaced")
 	}
@@ -168,7 +167,6 @@ func (c *chatgpt) add(n *nodes, key string, node value) {
 		n.bad++
 	}
 	if i, twice := n.at[key]; twice {
-		c.r.warn(c.at, "the node %q stands more than once, the last one counts", show.Clip(key, 80))
 		c.r.duplicated(1)
 		n.records[i] = rec
 		return
@@ -211,6 +209,7 @@ func (c *chatgpt) large(s *splitter) error {
 		c.r.skipContext(0, c.at, "not JSON: %v of the item", err)
 		return nil
 	}
+	c.r.repeatedKeys(c.at, v)
 	c.outer = v
 	if nodes == nil {
 		return c.conversation(v)
@@ -245,6 +244,11 @@ func (c *chatgpt) largeNode(s *splitter, n *nodes, key []byte) error {
 	if err != nil {
 		return c.badNode(err)
 	}
+	at := c.at.in("node " + show.Clip(id, 60))
+	if _, twice := n.at[id]; twice {
+		c.r.warn(at, "it stands more than once, the last one counts")
+	}
+	c.r.repeatedKeys(at, v)
 	c.add(n, id, v)
 	return nil
 }
@@ -267,7 +271,6 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	case !v.is(objectKind):
 		why = "the node is " + v.kind().String()
 	case msg.kind() <= nullKind:
-		c.r.duplicateKeys(at, v)
 		return rec, true
 	case !msg.is(objectKind):
 		why = "the message is " + msg.kind().String()
@@ -281,8 +284,6 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 		rec.skipped = true
 		return rec, false
 	}
-	c.r.duplicateKeys(at, v)
-	c.r.duplicateKeys(at, msg)
 	rec.message = c.message(key, msg)
 	if from := msg.get("metadata"); from.get("branching_from_conversation_id").str() != "" {
 		rec.copyOf = chatctx.NodeLink{Conversation: from.get("branching_from_conversation_id").str(), Node: from.get("branching_from_message_id").str()}

@@ -39,7 +39,6 @@ func readClaudeAI(r *reading) error {
 }
 
 func readClaudeAIChat(r *reading, at place, v value) error {
-	r.duplicateKeys(at, v)
 	in := &chatctx.Incoming{
 		Conversation: v.get("uuid").str(), Title: v.get("name").str(), Created: v.get("created_at").time(), Updated: v.get("updated_at").time(),
 	}

@@ -58,6 +58,7 @@ func cursorMeta(r *reading) (value, error) {
 			text = []byte(w.str("value"))
 		}
 		if v, _, err := new(document).parse(text, false); err == nil && v.get("agentId").is(stringKind) {
+			r.repeatedKeys(place{what: "meta"}, v)
 			return v, nil
 		}
 	}
@@ -101,6 +102,7 @@ func (s *cursorStore) message(id string, v value, parent string) {
 	if s.times[id]++; s.times[id] > 1 {
 		id += "~" + itoa(s.times[id]) // the same message again
 	}
+	s.chat.r.repeatedKeys(place{what: "message " + id}, v)
 	from := len(s.chat.t.records)
 	s.chat.id = id
 	s.chat.messageBelow(v, parent)

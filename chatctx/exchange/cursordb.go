@@ -44,6 +44,7 @@ func readCursorDB(r *reading) error {
 			}
 			continue
 		}
+		r.repeatedKeys(place{what: w.str("key")}, v)
 		if kind == "composerData" {
 			of(id).data = v
 			continue

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -743,31 +744,12 @@ func (v value) count() *int64 {
 	return &n
 }
 
-// repeated returns the keys that an object has more than once. It uses a map only for an object with many members.
+// repeated returns the keys that an object has more than once.
 func (v value) repeated() []string {
-	if v.kind() != objectKind {
+	if v.kind() != objectKind || !v.mayRepeat() {
 		return nil
 	}
-	if v.tok().next-v.i > 200 {
-		return v.repeatedOfMany()
-	}
-	var twice []string
-	end := v.tok().next
-	for i := v.i + 1; i < end; i = v.d.tokens[i+1].next {
-		t := v.d.tokens[i]
-		for j := v.i + 1; j < i; j = v.d.tokens[j+1].next {
-			u := v.d.tokens[j]
-			if u.end-u.start == t.end-t.start && bytes.Equal(v.d.text[u.start:u.end], v.d.text[t.start:t.end]) {
-				twice = append(twice, value{v.d, i}.str())
-				break
-			}
-		}
-	}
-	return twice
-}
-
-func (v value) repeatedOfMany() []string {
-	seen := make(map[string]int, v.len())
+	seen := make(map[string]int)
 	var twice []string
 	for k := range v.members() {
 		if seen[k]++; seen[k] == 2 {
@@ -775,4 +757,60 @@ func (v value) repeatedOfMany() []string {
 		}
 	}
 	return twice
+}
+
+// mayRepeat reports whether an object could have a key more than once. It is false for an object of a few members, as most are, whose keys differ and have no
+// escapes, so that a map is needed only for the others.
+func (v value) mayRepeat() bool {
+	const few = 32
+	var alike [4]uint64 // a bit for each look of a key
+	n, end := 0, v.tok().next
+	for i := v.i + 1; i < end; i = v.d.tokens[i+1].next {
+		t := v.d.tokens[i]
+		if n++; t.escaped || n > few {
+			return n > 1 || t.next < end
+		}
+		key := v.d.text[t.start+1 : t.end]
+		look := uint(len(key))*31 + uint(key[0])*7 + uint(key[len(key)/2])*13 + uint(key[max(0, len(key)-2)])*3
+		word, bit := look>>6&3, uint64(1)<<(look&63)
+		if alike[word]&bit != 0 && v.stoodBefore(i) {
+			return true
+		}
+		alike[word] |= bit
+	}
+	return false
+}
+
+// stoodBefore reports whether a key before the one at i has the same bytes.
+func (v value) stoodBefore(i uint32) bool {
+	t := v.d.tokens[i]
+	for j := v.i + 1; j < i; j = v.d.tokens[j+1].next {
+		u := v.d.tokens[j]
+		if u.end-u.start == t.end-t.start && bytes.Equal(v.d.text[u.start:u.end], v.d.text[t.start:t.end]) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathTo returns the path from a value to the member k of the object at token i in it: keys joined by points, and indexes of items.
+func (v value) pathTo(i uint32, k string) string {
+	path := ""
+	for v.i != i {
+		n := 0
+		for it := range v.items() {
+			if it.i <= i && i < it.tok().next {
+				path, v = fmt.Sprintf("%s[%d]", path, n), it
+				break
+			}
+			n++
+		}
+		for key, x := range v.members() {
+			if x.i <= i && i < x.tok().next {
+				path, v = path+"."+key, x
+				break
+			}
+		}
+	}
+	return strings.TrimPrefix(path+"."+k, ".")
 }

@@ -167,7 +167,7 @@ func TestRepeatedKeys(t *testing.T) {
 		fmt.Fprintf(&b, `,"k%d":%d`, i, i)
 	}
 	b.WriteString(`,"k7":1,"k7":2}`)
-	for text, want := range map[string]string{`{"a":1,"b":2}`: "", `{"a":1,"b":2,"a":3}`: "a", b.String(): "k7"} {
+	for text, want := range map[string]string{`{"a":1,"b":2}`: "", `{"a":1,"b":2,"a":3}`: "a", `{"a":1,"":2,"\u0061":3}`: "a", b.String(): "k7"} {
 		v, _, err := new(document).parse([]byte(text), false)
 		if err != nil {
 			t.Fatal(err)

@@ -81,6 +81,7 @@ func (t *graphThread) path(w row) {
 		t.skip(at, "", "", "the checkpoint is not JSON: %v", err)
 		return
 	}
+	t.r.repeatedKeys(at, v)
 	parent, n := "", 0
 	for m := range v.at("channel_values", "messages").items() {
 		n++

@@ -108,6 +108,73 @@ func TestLawOfChangedFiles(t *testing.T) {
 	}
 }
 
+// doubledOnce writes a JSON value with the first member of its object number at, counted down to 0, twice: before it stands another text under its name.
+func doubledOnce(v any, at *int, twin string) []byte {
+	switch x := v.(type) {
+	case []any:
+		var parts [][]byte
+		for i := range x {
+			parts = append(parts, doubledOnce(x[i], at, twin))
+		}
+		return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
+	case map[string]any:
+		var parts [][]byte
+		here := *at == 0
+		*at--
+		for _, k := range slices.Sorted(keysOf(x)) {
+			key, _ := json.Marshal(k)
+			if here {
+				parts, here = append(parts, slices.Concat(key, []byte{':'}, []byte(twin))), false
+			}
+			parts = append(parts, slices.Concat(key, []byte{':'}, doubledOnce(x[k], at, twin)))
+		}
+		return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})
+	}
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+// TestLawOfARepeatedKey: the report names a key that one object of a file has twice, wherever the object stands, unless the first value is kept.
+func TestLawOfARepeatedKey(t *testing.T) {
+	held := 0
+	for folder, files := range mutantFiles(t) {
+		for i, text := range files {
+			objects := 0
+			changedEverywhere(text, func(v any) []byte { doubledOnce(v, &objects, ""); return nil })
+			objects = -objects
+			for _, nth := range []int{0, objects / 3, objects * 2 / 3, objects - 1} {
+				at := nth
+				out := changedEverywhere(text, func(v any) []byte { return doubledOnce(v, &at, `"the twin"`) })
+				if !bytes.Contains(out, []byte("the twin")) {
+					continue // the object is empty
+				}
+				kept := false
+				rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(out), Limits: fuzzLimits}, func(in *chatctx.Incoming) error {
+					raw, err := json.Marshal(in)
+					kept = kept || bytes.Contains(raw, []byte("the twin"))
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rep.Files == 0 {
+					continue
+				}
+				held++
+				named := slices.ContainsFunc(rep.Warnings, func(w Warning) bool {
+					return strings.Contains(w.Text, "more than once, the last one") || strings.Contains(w.Text, "beside the conversations, and left out")
+				})
+				if !named && !kept {
+					t.Errorf("%s %d, object %d of %d: the report does not name the key: %v\n%.1500s", folder, i, nth, objects, rep.Warnings, out)
+				}
+			}
+		}
+	}
+	if held < 300 {
+		t.Errorf("%d files", held)
+	}
+}
+
 // TestLawOfLaterDatabases checks it for databases of a later version: testdata/later.zip has those of the formats with one more column of text in each table,
 // and a unique text there in each row.
 func TestLawOfLaterDatabases(t *testing.T) {

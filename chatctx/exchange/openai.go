@@ -53,7 +53,6 @@ func readOpenAI(r *reading) error {
 			r.skipContext(0, at, "%s where a conversation should be", v.kind())
 			return nil
 		}
-		r.duplicateKeys(at, v)
 		return o.item(v)
 	})
 }

@@ -40,7 +40,6 @@ func readOpenWebUI(r *reading) error {
 }
 
 func readOpenWebUIChat(r *reading, at place, v, chat value) error {
-	r.duplicateKeys(at, v)
 	in := &chatctx.Incoming{
 		Conversation: firstOf(v.get("id").str(), chat.get("id").str()), Title: firstOf(v.get("title").str(), chat.get("title").str()),
 		Created: v.get("created_at").time(), Updated: v.get("updated_at").time(),

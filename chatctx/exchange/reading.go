@@ -145,6 +145,7 @@ func (r *reading) besideJSON(name string, f func(v value)) bool {
 		r.warn(place{}, "%s: not JSON: %v", file.path, err)
 		return false
 	}
+	r.repeatedKeys(place{what: file.path}, v)
 	f(v)
 	return true
 }
@@ -230,7 +231,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 			r.skipContext(0, atIndex(i), "an item of more than %d MB is left out", r.limits.Item>>20)
 			return nil
 		}
-		v, rest, perr := r.doc.parse(text, false)
+		v, rest, perr := r.parse(atIndex(i), text)
 		switch {
 		case err != nil:
 			r.skipContext(0, atIndex(i), "the file ends in the middle of this item")
@@ -286,7 +287,7 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 		}
 		line = bytes.Trim(line, " \t\x00")
 		for n := 0; len(line) > 0; n++ {
-			v, rest, err := r.doc.parse(line, false)
+			v, rest, err := r.parse(atLine(l.line), line)
 			if err != nil {
 				bad(atLine(l.line), "not JSON: %v of the line", err)
 				break
@@ -311,10 +312,37 @@ func (r *reading) damage(at place, v value) bool {
 	return bad
 }
 
-// duplicateKeys warns of repeated keys in an object, of which the last one counts.
-func (r *reading) duplicateKeys(at place, v value) {
-	for _, k := range v.repeated() {
-		r.warn(at, "the key %q stands more than once, the last one counts", show.Clip(k, 80))
+// maxRepeated is how many repeated keys of a record are named.
+const maxRepeated = 5
+
+// parse parses a record of the file, and warns of its repeated keys. The value becomes invalid with the next call.
+func (r *reading) parse(at place, text []byte) (v value, rest []byte, err error) {
+	v, rest, err = r.doc.parse(text, false)
+	if err == nil {
+		r.repeatedKeys(at, v)
+	}
+	return v, rest, err
+}
+
+// repeatedKeys warns of the keys that an object of a record has more than once, at any depth. Of the store's own format, decoded names them.
+func (r *reading) repeatedKeys(at place, v value) {
+	if v.d == nil || r.format == nativeName {
+		return
+	}
+	var paths []string
+	all := 0
+	for i := v.i; i < v.tok().next; i++ {
+		for _, k := range (value{v.d, i}).repeated() {
+			if all++; all <= maxRepeated {
+				paths = append(paths, quoteClip(v.pathTo(i, k), 120))
+			}
+		}
+	}
+	switch {
+	case all == 1:
+		r.warn(at, "the key %s stands more than once, the last one counts", paths[0])
+	case all > 1:
+		r.warn(at, "%d keys stand more than once, the last one of each counts: %s", all, strings.Join(paths, ", "))
 	}
 }
 

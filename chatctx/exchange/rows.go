@@ -17,10 +17,11 @@ import (
 // it like one in a JSON file.
 
 // asValue returns a row as an object. A column of JSON is that JSON, under its name without _json; the members of one named data are the row's own.
-func (w row) asValue() value { return w.asValueOf(nil) }
+// Keys that stand more than once in it are told of at the row's place.
+func (w row) asValue(r *reading, at place) value { return w.asValueOf(r, at, nil) }
 
 // asValueOf is asValue for some columns; nil means all.
-func (w row) asValueOf(columns []string) value {
+func (w row) asValueOf(r *reading, at place, columns []string) value {
 	o := objectWriter{}
 	if w.table == nil {
 		return value{}
@@ -34,6 +35,7 @@ func (w row) asValueOf(columns []string) value {
 		if err != nil {
 			continue
 		}
+		r.repeatedKeys(at, v)
 		x := v.get(name)
 		if name == "data" && x.is(objectKind) {
 			for k, y := range x.members() {
@@ -69,7 +71,7 @@ func (f *rowFormat) read(r *reading) error {
 		if err != nil {
 			return r.atEnd(err, g.emit)
 		}
-		v := w.asValueOf(f.only)
+		v := w.asValueOf(r, place{what: f.messages + " " + w.str("id")}, f.only)
 		id := idText(v.pick(f.of))
 		if thread := v.get("thread_id"); thread.kind() > nullKind {
 			id = "thread " + idText(thread)
@@ -86,7 +88,7 @@ func (f *rowFormat) readSessions(g *gather) error {
 		if err != nil {
 			return err
 		}
-		v := w.asValue()
+		v := w.asValue(g.r, place{what: f.sessions + " " + w.str("id")})
 		t := g.of(place{what: "session " + v.pick("id|session_id").str()}, v.pick("id|session_id").str())
 		t.in.Title, t.in.Created, t.in.Updated = v.pick("title|name|description").str(), v.pick("created_at|time_created").time(), v.pick("updated_at|time_updated").time()
 		if f.about != nil {
@@ -171,7 +173,7 @@ func readOpenCodeDB(r *reading) error {
 				r.warn(at, "its parts: %v", err)
 				break
 			}
-			list = append(list, p.asValue())
+			list = append(list, p.asValue(r, at.in("part "+p.str("id"))))
 		}
 		o.message(at, v.get("id").str(), v, list)
 	}}).read(r)
@@ -184,8 +186,8 @@ func readKiroDB(r *reading) error {
 		if err != nil {
 			return err
 		}
-		v := w.asValue()
-		at := place{what: "conversation " + v.get("conversation_id").str()}
+		at := place{what: "conversation " + w.str("conversation_id")}
+		v := w.asValue(r, at)
 		if !v.get("value").is(objectKind) {
 			r.skipContext(0, at, "its value is %s", v.get("value").kind())
 			continue
@@ -267,6 +269,7 @@ func readZed(r *reading) error {
 			r.skipContext(0, at, "not JSON: %v", err)
 			continue
 		}
+		r.repeatedKeys(at, v)
 		in := &chatctx.Incoming{Conversation: w.str("id"), Title: firstOf(v.pick("title|summary").str(), w.str("summary")), Created: w.time("created_at"), Updated: w.time("updated_at")}
 		below(zedName, "parent_id")(in, w.asRow("parent_id"))
 		t := r.thread(at)

@@ -43,7 +43,6 @@ func readShareGPT(r *reading) error {
 			r.skipContext(0, at, "no list of messages in %s", v.kind())
 			return nil
 		}
-		r.duplicateKeys(at, v)
 		s := &shareGPT{r: r, t: r.thread(at), at: at}
 		return s.item(v)
 	})
