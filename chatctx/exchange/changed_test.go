@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -165,6 +166,35 @@ func TestARecordStandsAgainWrittenOn(t *testing.T) {
 	all, rep := readAll(t, Options{}, writeTemp(t, "session.jsonl", lines, ccText("assistant", "a1", "u1", "I look around"), ccText("assistant", "a1", "u1", "I look")))
 	if got := visible(all[0]); got != "user what is here | assistant I look around" || rep.Duplicated != 2 {
 		t.Errorf("%s, %+v", got, rep)
+	}
+}
+
+// TestARecordStandsAgainBeside: what only a later record of a message says, in its parts or calls, is kept, with that message or beside it.
+func TestARecordStandsAgainBeside(t *testing.T) {
+	cc := func(content string) string {
+		return `{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s","timestamp":"2026-01-01T10:00:01Z","message":{"id":"r","role":"assistant","content":[` + content + "]}}\n"
+	}
+	cai := func(url string) string {
+		return `{"uuid":"m2","sender":"assistant","created_at":"2025-01-01T00:00:01Z","content":[{"type":"thinking","thinking":"hm","summaries":[{"summary":"` + url +
+			`"}]},{"type":"text","text":"yo","citations":[{"url":"` + url + `"}]}]}`
+	}
+	vercel := func(output string) string {
+		return `{"id":"m2","role":"assistant","parts":[{"type":"tool-x","toolCallId":"t1","state":"output-available","input":{"a":1},"output":` + output + `}]}`
+	}
+	for name, text := range map[string]string{
+		"claude-code part": ccText("user", "u1", "", "Hi") + cc(`{"type":"text","text":"Hello"}`) + cc(`{"type":"text","text":"Hello","citations":["only here"]}`),
+		"claude-code call": ccText("user", "u1", "", "Hi") + cc(`{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}`) +
+			cc(`{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"only here"}}`),
+		"claude-ai": `[{"uuid":"c","name":"n","chat_messages":[{"uuid":"m1","sender":"human","text":"Hi","created_at":"2025-01-01T00:00:00Z"},` + cai("one") + "," + cai("only here") + `]}]`,
+		"vercel-ai": `[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]},` + vercel(`{"v":"one"}`) + "," + vercel(`{"v":"one","w":"only here"}`) + `]`,
+		"openai-chat": `{"chosen_messages":[{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":"a"}],` +
+			`"rejected_messages":[{"role":"user","content":[{"type":"text","text":"q","note":"only here"}]},{"role":"assistant","content":"b"}]}`,
+	} {
+		all, rep := readAll(t, Options{}, writeTemp(t, "session.jsonl", text))
+		raw, err := json.Marshal(all)
+		if err != nil || !strings.Contains(string(raw), "only here") {
+			t.Errorf("%s: %s, %+v, %v", name, raw, rep, err)
+		}
 	}
 }
 

@@ -269,15 +269,32 @@ func (c *claudeCode) merge(head, l *ccLine) {
 				if !slices.ContainsFunc(last.Content, func(have pool.Part) bool { return samePart(&have, &p) }) {
 					last.Content = append(last.Content, p)
 				}
-			case !slices.ContainsFunc(last.Calls, func(have pool.Call) bool { return have.ID == p.CallID }):
+			default:
 				k := slices.IndexFunc(m.Calls, func(call pool.Call) bool { return call.ID == p.CallID })
-				last.Calls, last.Content = append(last.Calls, m.Calls[k]), append(last.Content, p)
+				mergeCall(last, m.Calls[k], p, l.id)
 			}
 		}
 		last.Unfinished = m.Unfinished
 	}
 	c.r.shelf.put(head.msgs...)
 	l.msgs = nil
+}
+
+// mergeCall adds a call, which stands at p, to a reply that does not have it. One that has the id of another call gets an id of its own.
+func mergeCall(m *chatctx.Message, c pool.Call, p pool.Part, record string) {
+	if !slices.ContainsFunc(m.Calls, func(have pool.Call) bool { return have.ID == c.ID }) {
+		m.Calls, m.Content = append(m.Calls, c), append(m.Content, p)
+		return
+	}
+	for i := range m.Calls {
+		if have := &m.Calls[i]; have.ID == c.ID && have.Tool == c.Tool && bytes.Equal(have.Arguments, c.Arguments) {
+			if c.Raw != nil && !bytes.Equal(have.Raw, c.Raw) {
+				m.Meta.ProviderData = appendData(m.Meta.ProviderData, "again", c.Raw)
+			}
+			return
+		}
+	}
+	addCall(m, c, record)
 }
 
 // laterMeta returns the metadata of the last of a reply's lines, with the words of an earlier line that it lacks.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -200,6 +201,12 @@ func keepAgain(have, again []*chatctx.Message) {
 			have[0].Meta.ProviderData = appendData(have[0].Meta.ProviderData, k, raw)
 		}
 	}
+	said := extras(have[0])
+	for _, raw := range extras(again[0]) {
+		if raw != nil && !slices.ContainsFunc(said, func(x json.RawMessage) bool { return bytes.Equal(x, raw) }) {
+			have[0].Meta.ProviderData = appendData(have[0].Meta.ProviderData, "again", raw)
+		}
+	}
 	was, now := &have[0].Meta, &again[0].Meta
 	for name, f := range map[string]struct{ was, now *string }{"model": {&was.Model, &now.Model}, "provider": {&was.Provider, &now.Provider},
 		"finish_reason": {&was.FinishReason, &now.FinishReason}, "error": {&was.Error, &now.Error}} {
@@ -212,6 +219,23 @@ func keepAgain(have, again []*chatctx.Message) {
 	if !figuresOnly(now.Usage, was.Usage) {
 		was.ProviderData = appendData(was.ProviderData, "again usage", now.Usage)
 	}
+}
+
+// extras are what the parts, calls and result of a message say in JSON, beside their texts.
+func extras(m *chatctx.Message) []json.RawMessage {
+	var all []json.RawMessage
+	parts := m.Content
+	for i := range m.Calls {
+		all = append(all, m.Calls[i].Arguments, m.Calls[i].Raw)
+	}
+	if m.Result != nil {
+		all = append(all, m.Result.JSON)
+		parts = slices.Concat(parts, m.Result.Parts)
+	}
+	for i := range parts {
+		all = append(all, parts[i].Raw)
+	}
+	return all
 }
 
 // before keeps the content of earlier states of messages that the later ones lack.

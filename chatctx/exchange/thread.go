@@ -96,7 +96,7 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	t.r.shelf.back(have.message)
 	t.r.shelf.back(msgs...)
 	switch now := msgs[0]; {
-	case sameMessage(have.message, now):
+	case sameMessage(have.message, now) && t.sameFurther(i, msgs):
 	case len(msgs) > 1 || t.tail[have.id] != "" || len(now.Content) == 0 && len(now.Calls) == 0 && now.Result == nil: // or the record is yet to be filled
 		return false
 	case have.message.Continues(now):
@@ -107,6 +107,19 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 		return false
 	}
 	keepAgain([]*chatctx.Message{have.message}, msgs[:1])
+	return true
+}
+
+// sameFurther reports whether the further messages of a record are those of record i, and keeps with these what only the others say.
+func (t *thread) sameFurther(i int, msgs []*chatctx.Message) bool {
+	for k := 1; k < len(msgs); k++ {
+		if i+k == len(t.records) || !t.records[i+k].further || !t.sameAs(i+k, msgs[k]) {
+			return false
+		}
+	}
+	for k := 1; k < len(msgs); k++ {
+		keepAgain([]*chatctx.Message{t.records[i+k].message}, msgs[k:k+1])
+	}
 	return true
 }
 
