@@ -3,6 +3,7 @@ package chatctx
 import (
 	"context"
 
+	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -35,7 +36,7 @@ type ImportRun = intake.ImportRun
 
 // ImportRun begins the imports of one command.
 func (s *Store) ImportRun() *ImportRun {
-	return intake.NewImportRun(s.at)
+	return intake.NewImportRun(s.at, care.RemoveContext)
 }
 
 // Known counts the messages of a conversation that the store has already, and reports whether it has the conversation. It writes nothing.

@@ -23,8 +23,8 @@ type NativeBranch = intake.NativeBranch
 type NativeCall = intake.NativeCall
 
 // NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
-// called any time after that, and Finish at the end. Until then an unfinished context lies in the trash, where it stays if the import is given up; another
-// import of it continues there. One goroutine uses a NativeImport.
+// called any time after that, and Finish at the end, or Drop to give it up. Until then an unfinished context lies in the trash, where it stays if the program
+// ends; another import of it continues there. One goroutine uses a NativeImport.
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport = intake.NativeImport

@@ -229,8 +229,9 @@ func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []ch
 func (n *nativeStored) alone() bool { return n.in.Alone }
 func (n *nativeStored) copied() int { return n.in.Copied }
 
-func (n *nativeStored) Tag(name string, message chatctx.ID) error { return n.in.Tag(name, message) }
-func (n *nativeStored) Mark(message chatctx.ID, mark string)      { n.in.Mark(message, mark) }
+func (n *nativeStored) Tag(name string, message chatctx.ID) error  { return n.in.Tag(name, message) }
+func (n *nativeStored) Mark(message chatctx.ID, mark string) error { return n.in.Mark(message, mark) }
+func (n *nativeStored) drop(ctx context.Context) error             { return ofStore(n.in.Drop(ctx)) }
 
 // refused reports whether an error means that the store refused its input, and did not fail itself.
 func refused(err error) bool {

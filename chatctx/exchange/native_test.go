@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -443,4 +444,99 @@ func TestNativeJSONIsWhole(t *testing.T) {
 			t.Errorf("a %s has %d fields, its JSON %d", c.what, from, to)
 		}
 	}
+}
+
+// miniNative is an export of one context with two messages, the second with a call. extra are more lines of it.
+func miniNative(extra ...string) string {
+	return `{"chatctx":1,"contexts":1}
+{"context":{"id":"01a223bc-d71d-780b-aa8c-ebcba22c1b01","title":"Mini","active":"main","created_at":"2026-11-28T19:58:28Z","updated_at":"2026-11-28T19:58:28Z"}}
+{"branch":{"id":"01a223bc-d71d-7980-86e6-ef7a8b2d6e01","name":"main","created_at":"2026-11-28T19:58:28Z"}}
+{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c501","role":"user","content":[{"type":"text","text":"Q"}],"created_at":"2026-11-28T19:58:28Z"}}
+{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c502","role":"assistant","content":[{"type":"text","text":"A"}],"tool_calls":[{"id":"c","tool_name":"shell","arguments":{}}],"created_at":"2026-11-28T19:58:28Z"}}
+` + strings.Join(append(extra, ""), "\n") + `{"end":{"context":"01a223bc-d71d-780b-aa8c-ebcba22c1b01","messages":2,"branches":1}}
+`
+}
+
+var goWords = regexp.MustCompile(`json:|Go (struct|value)|unmarshal|urn|uuid|parsing time|hex:|strconv|0000-0000-0000`)
+
+// TestNativeLineIsLeftOutAlone: a line that is wrong, or names what is not there, is named with its number, and the rest of its context is stored. A second
+// import adds nothing and says the same.
+func TestNativeLineIsLeftOutAlone(t *testing.T) {
+	const there, missing = "01a223bc-d760-7595-90cd-b8973cb5c502", "01a223bc-d760-7595-90cd-b8973cb5c599"
+	for line, want := range map[string]string{
+		`{"tag":{"name":"t","message":"` + missing + `"}}`: `the tag "t" is left out: it names the message ` + missing,
+		`{"tag":{"name":"t","message":null}}`:              `the tag "t" is left out: it names no message`,
+		`{"tag":{"name":"t","message":7}}`:                 `the line "tag" is left out: tag.message is not an id`,
+		`{"tag":{"name":["t"],"message":"` + there + `"}}`: `the line "tag" is left out: tag.name is not a text`,
+		`{"tag":{"name":"","message":"` + there + `"}}`:    `the tag "" is left out: `,
+		`{"tag":null}`: `the tag "" is left out: it names no message`,
+		`{"mark":{"mark":"pinned","message":"` + missing + `"}}`: `the mark "pinned" is left out: it names the message ` + missing,
+		`{"mark":{"mark":"pinned","message":null}}`:              `the mark "pinned" is left out: it names no message`,
+		`{"mark":{"mark":"pinned","message":"urn:x"}}`:           `the line "mark" is left out: mark.message is not an id`,
+		`{"mark":[]}`: `the line "mark" is left out: mark is not an object`,
+		`{"call":{"message":null,"index":0,"call_id":"c"}}`: `the line "call" is left out: `,
+		`{"call":null}`: `the line "call" is left out: `,
+		`{"call":{"message":"` + missing + `","index":0,"call_id":"c"}}`:                                             `the line "call" is left out: `,
+		`{"call":{"message":"` + there + `","index":5,"call_id":"c","approval_status":"denied","execution":"none"}}`: `the line "call" is left out: `,
+		`{"call":{"message":"` + there + `","index":0,"call_id":"c","execution":[]}}`:                                `the line "call" is left out: call.execution is not a text`,
+		`{"call":{"message":"` + there + `","index":0,"decisions":7}}`:                                               `the line "call" is left out: call.decisions is not a list`,
+		`{"call":{"message":"` + there + `","index":0,"decisions":[{"from":7,"at":"then"}]}}`:                        `call.decisions[0].from is not a text, call.decisions[0].at is not a time`,
+		`{"again":["` + missing + `"]}`:         `left out: the message ` + missing + ` is named before it is there`,
+		`{"again":["x"]}`:                       `left out: again[0] is not an id`,
+		`{"again":7}`:                           `left out: again is not a list`,
+		`{"artifact":{"sha256":7,"data":"%%"}}`: `artifact.sha256 is not a text, artifact.data is not base64`,
+		`{"branch":{"name":"b","created_at":"yesterday","at":7}}`:                      `left out: branch.created_at is not a time like 2006-01-02T15:04:05Z, branch.at is not an id`,
+		`{"branch":{"name":"b","sessions":7,"like":{"branch":"main","messages":1}}}`:   `left out: branch.sessions is not a list`,
+		`{"branch":{"name":"b","sessions":[{"start":-1}]}}`:                            `the sessions of the branch "b" are left out: `,
+		`{"branch":{"name":"b","sessions":[{"start":1,"summary":"` + missing + `"}]}}`: `the summary of session 1 of the branch "b" is left out: it names the message ` + missing,
+	} {
+		text := miniNative(line)
+		s, rep := imported(t, []byte(text))
+		named := func(rep *Report) bool {
+			return len(rep.Warnings) == 1 && rep.Warnings[0].Line == 6 && strings.Contains(rep.Warnings[0].Text, want) && !goWords.MatchString(strings.ReplaceAll(rep.Warnings[0].Text, "an id like "+chatctx.ID{}.String(), "an id"))
+		}
+		if !named(rep) || rep.Messages != 2 || rep.Contexts != 1 || rep.SkippedContexts+rep.Skipped > 0 {
+			t.Errorf("%s: %+v", line, rep)
+		}
+		first := exported(t, s, ExportOptions{All: true})
+		rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: strings.NewReader(text)})
+		if err != nil || !named(rep) || rep.Messages+rep.Branches+rep.Contexts+rep.Skipped > 0 {
+			t.Errorf("%s, again: %v %+v", line, err, rep)
+		}
+		compareLines(t, exported(t, s, ExportOptions{All: true}), first)
+		checkClean(t, s)
+	}
+}
+
+// TestNativeContextThatIsGivenUp: of a context that is damaged nothing stays, so that every import of it comes to the same and a whole file of it comes in as it is.
+func TestNativeContextThatIsGivenUp(t *testing.T) {
+	ctx := context.Background()
+	bad := miniNative(`{"message":7}`, `{"branch":{"name":"late"}}`)
+	s, rep := imported(t, []byte(bad))
+	for range 2 {
+		if rep.SkippedContexts != 1 || rep.Messages+rep.Branches+rep.Contexts > 0 {
+			t.Fatalf("%+v", rep)
+		}
+		for info, err := range s.Contexts(ctx, chatctx.ListOptions{Trash: true}) {
+			t.Fatal("it is in the trash", info, err)
+		}
+		checkClean(t, s)
+		var err error
+		if rep, err = Import(ctx, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rep, err := Import(ctx, s, []string{"-"}, Options{Stdin: strings.NewReader(miniNative())})
+	if err != nil || rep.Outcome() != Complete || rep.Messages != 2 || rep.Branches != 1 || len(rep.Warnings) > 0 {
+		t.Errorf("%v %+v", err, rep)
+	}
+	fresh, _ := imported(t, []byte(miniNative()))
+	compareLines(t, exported(t, s, ExportOptions{All: true}), exported(t, fresh, ExportOptions{All: true}))
+	checkClean(t, s)
+	// what the store has already stays as it is
+	if _, err := Import(ctx, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
+		t.Fatal(err)
+	}
+	compareLines(t, exported(t, s, ExportOptions{All: true}), exported(t, fresh, ExportOptions{All: true}))
+	checkClean(t, s)
 }

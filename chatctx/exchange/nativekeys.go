@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -17,7 +18,8 @@ import (
 // A file of the store's own format may have content that this program does not know, from a later version or a person's edit. That of a message is kept with
 // the message; the report names all other.
 
-// decoded decodes a line of a kind. The report names the keys for which the type has no field, and those that are repeated.
+// decoded decodes a line of a kind. The report names the keys for which the type has no field, and those that are repeated. The error names the fields that
+// are not what they have to be; the value has all others.
 func decoded[T any](r *reading, at place, kind string, v value) (x T, err error) {
 	s := strays{}
 	raw := s.known(v, reflect.TypeFor[T](), kind)
@@ -30,34 +32,107 @@ func decoded[T any](r *reading, at place, kind string, v value) (x T, err error)
 	if v.broken() {
 		r.repaired(at, "half characters or bytes that are not UTF-8 were replaced")
 	}
-	return x, json.Unmarshal(raw, &x)
+	if json.Unmarshal(raw, &x) == nil {
+		return x, nil
+	}
+	s = strays{check: true}
+	raw = s.known(v, reflect.TypeFor[T](), kind)
+	err = errors.New(show.Clip(strings.Join(s.wrong, ", "), 500))
+	x = *new(T)
+	if len(raw) == 0 || json.Unmarshal(raw, &x) != nil {
+		return *new(T), err
+	}
+	return x, err
 }
 
-// strays are the members of a value for which the type has no field, and those that a later one overrides.
-type strays struct{ unknown, twice []string }
+// strays are the members of a value for which the type has no field, those that a later one overrides and, with check, those that have no value of their
+// field's type.
+type strays struct {
+	unknown, twice, wrong []string
+	check                 bool
+}
+
+// fits reports whether the value is one of the type. It notes one that is not.
+func (s *strays) fits(v value, t reflect.Type, path string) bool {
+	if !s.check {
+		return true
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	ok := v.is(nullKind)
+	switch {
+	case ok:
+	case t.Kind() == reflect.Struct:
+		ok = v.is(objectKind)
+	case listed(t):
+		ok = v.is(arrayKind)
+	default:
+		ok = json.Unmarshal(v.raw(), reflect.New(t).Interface()) == nil
+	}
+	if !ok {
+		s.wrong = append(s.wrong, path+" is not "+wanted(t))
+	}
+	return ok
+}
+
+// listed reports whether JSON has an array for the type.
+func listed(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
+}
+
+// wanted says what a field of the type has to be.
+func wanted(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[chatctx.ID]():
+		return "an id like " + chatctx.ID{}.String()
+	case t == reflect.TypeFor[stamp]():
+		return "a time like 2006-01-02T15:04:05Z"
+	case listed(t):
+		return "a list"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "base64"
+	}
+	return "a whole number"
+}
 
 // known returns the value without them. Names must match exactly.
 func (s *strays) known(v value, t reflect.Type, path string) json.RawMessage {
-	found := len(s.unknown) + len(s.twice)
+	if !s.fits(v, t, path) {
+		return nil
+	}
+	found := s.found()
 	var out json.RawMessage
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return s.known(v, t.Elem(), path)
-	case t.Kind() == reflect.Slice && v.is(arrayKind):
+	case listed(t) && v.is(arrayKind):
 		i := 0
 		for it := range v.items() {
-			out = append(append(out, ','), s.known(it, t.Elem(), path+"["+strconv.Itoa(i)+"]")...)
+			if x := s.known(it, t.Elem(), path+"["+strconv.Itoa(i)+"]"); x != nil {
+				out = append(append(out, ','), x...)
+			}
 			i++
 		}
 		out = listOf(out)
 	case t.Kind() == reflect.Struct && v.is(objectKind):
 		out = s.members(v, t, path)
 	}
-	if len(s.unknown)+len(s.twice) == found {
+	if s.found() == found {
 		return v.raw()
 	}
 	return out
 }
+
+func (s *strays) found() int { return len(s.unknown) + len(s.twice) + len(s.wrong) }
 
 func (s *strays) members(v value, t reflect.Type, path string) json.RawMessage {
 	fields, last := map[string]reflect.Type{}, map[string]uint32{}
@@ -77,10 +152,14 @@ func (s *strays) members(v value, t reflect.Type, path string) json.RawMessage {
 		case last[k] != x.i:
 			s.twice = append(s.twice, at)
 		default:
+			one := s.known(x, fields[k], at)
+			if one == nil {
+				continue
+			}
 			if len(w.b) > 1 {
 				w.b = append(w.b, ',')
 			}
-			w.b = append(append(append(w.b, jsonText(k)...), ':'), s.known(x, fields[k], at)...)
+			w.b = append(append(append(w.b, jsonText(k)...), ':'), one...)
 		}
 	}
 	return append(w.b, '}')

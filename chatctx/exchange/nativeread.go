@@ -1,9 +1,11 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -20,10 +22,11 @@ type nativeTarget interface {
 	Again(context.Context, []chatctx.ID) error
 	Loose(context.Context, *chatctx.Message, []chatctx.NativeCall) error
 	Tag(name string, message chatctx.ID) error
-	Mark(message chatctx.ID, mark string)
+	Mark(message chatctx.ID, mark string) error
 	alone() bool // it names a parent that does not count
 	copied() int // the number of messages that were stored under new ids
 	finish(context.Context) error
+	drop(context.Context) error // gives it up
 }
 
 func detectNative(h *head) bool {
@@ -31,10 +34,11 @@ func detectNative(h *head) bool {
 	return ok && !h.array
 }
 
-// readNative reads the store's own export. A context is imported whole or, if a line of it is damaged or missing, not at all.
+// readNative reads the store's own export. What a line says beside the messages is left out alone if it is not valid. If a message is damaged or missing, the
+// context is not imported at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // images are on one line
-	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, skipped: r.report.Skipped}
+	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
 		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // an earlier line could not be read
 		n.skipped = r.report.Skipped
@@ -42,6 +46,8 @@ func readNative(r *reading) error {
 	})
 	if err == nil {
 		err = n.unfinished(place{})
+	} else if n.target != nil { // also if the import is interrupted, or the file cannot be read on
+		err = cmp.Or(err, n.target.drop(context.WithoutCancel(r.ctx)))
 	}
 	if err == nil {
 		n.strayed()
@@ -61,6 +67,8 @@ type nativeReader struct {
 	inside   bool                         // a context has begun
 	spoiled  bool                         // a part of the current context is missing
 	messages int                          // of the current context
+	has      map[chatctx.ID]bool          // the messages of the current context; true: on a branch
+	refs     []nativeRef                  // what names messages that may come later
 	skipped  int                          // in the report so far
 	contexts int                          // according to the file
 	came     int                          // that have begun so far
@@ -74,7 +82,26 @@ type nativeReader struct {
 	loose bool
 }
 
-// line reads one line. An error of the line's own gives up the context.
+// nativeRef is something on a line that names a message. take passes it to the target; nil: the target has it.
+type nativeRef struct {
+	at   place
+	what string
+	id   chatctx.ID
+	take func() error
+}
+
+// lineError is an error that leaves out one line, and nothing else.
+type lineError struct{ error }
+
+// ofLine makes an error one of the line's alone.
+func ofLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return lineError{err}
+}
+
+// line reads one line. An error of the line's own leaves out the line or gives up the context.
 func (n *nativeReader) line(at place, v value) error {
 	if v.has(nativeName) {
 		return n.header(at, v)
@@ -110,7 +137,19 @@ func (n *nativeReader) line(at place, v value) error {
 		}
 		return nil
 	}
-	return n.spoil(at, n.member(at, kind, x))
+	err := n.member(at, kind, x)
+	if alone, is := err.(lineError); is {
+		n.r.warn(at, "the line %q is left out: %v", kind, alone.error)
+		return nil
+	}
+	return n.spoil(at, err)
+}
+
+// fields reports fields of a line that are left out.
+func (n *nativeReader) fields(at place, wrong error) {
+	if wrong != nil {
+		n.r.warn(at, "left out: %v", wrong)
+	}
 }
 
 // spoil gives up the current context for an error of the file; any other error ends the reading.
@@ -129,15 +168,16 @@ func (n *nativeReader) header(at place, v value) error {
 	if version > nativeVersion {
 		return fmt.Errorf("an export of version %d, this program reads up to %d: update chatctx", version, nativeVersion)
 	}
-	h, err := decoded[nativeHeader](n.r, at, "first line", v)
+	h, wrong := decoded[nativeHeader](n.r, at, "first line", v)
+	n.fields(at, wrong)
 	n.contexts += max(h.Contexts, 0)
 	if _, held := settings.HoldAll(h.Settings); len(held) > 0 {
 		n.r.warn(at, "the file's settings of a store are held back: %s; chatctx config --accept shows and takes them", strings.Join(held, ", "))
 	}
-	if err == nil && len(h.Settings) > 0 && n.r.settings != nil {
-		err = n.r.settings(h.Settings)
+	if len(h.Settings) > 0 && n.r.settings != nil {
+		return n.spoil(at, n.r.settings(h.Settings))
 	}
-	return n.spoil(at, err)
+	return nil
 }
 
 func (n *nativeReader) begin(at place, v value) error {
@@ -149,7 +189,8 @@ func (n *nativeReader) begin(at place, v value) error {
 	n.begun = at
 	n.inside, n.spoiled, n.messages, n.target = true, false, 0, nil
 	n.title = show.Clip(v.get("title").str(), 60)
-	c, err := decoded[nativeContext](n.r, at, "context", v)
+	c, wrong := decoded[nativeContext](n.r, at, "context", v)
+	n.fields(at, wrong)
 	if parent := idOf(c.Parent); parent != (chatctx.ID{}) {
 		before := n.whole[parent]
 		n.children[parent] = append(n.children[parent], nativeChild{c.ID, n.title, at, taskIn(c.Task), !before})
@@ -158,24 +199,31 @@ func (n *nativeReader) begin(at place, v value) error {
 		}
 	}
 	n.r.warnHeld(n.title, c.Settings)
-	if n.id = c.ID; err == nil {
-		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
-			AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
+	n.id = c.ID
+	target, err := n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
+		AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
+	if err != nil {
+		return n.spoil(at, err)
 	}
-	if err == nil && n.target.alone() {
+	if n.target = target; target.alone() {
 		n.r.warn(at, "the context %q is a sub-context of one that was made here: it stands alone, and what that one allows does not hold for it", n.title)
 	}
-	return n.spoil(at, err)
+	return nil
 }
 
 // unfinished reports the current context if it has no end.
 func (n *nativeReader) unfinished(at place) error {
+	var err error
 	if n.kept(at); n.inside {
 		n.r.skipContext(n.messages, n.begun, "the context %q is damaged or not complete and is left out", n.title)
+		if n.target != nil {
+			err = n.target.drop(n.r.ctx)
+		}
 	}
-	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size = false, false, nil, nil, nil, 0
+	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size, n.refs = false, false, nil, nil, nil, 0, nil
+	clear(n.has)
 	n.skipped = n.r.report.Skipped
-	return n.r.ctx.Err()
+	return cmp.Or(n.r.ctx.Err(), err)
 }
 
 func (n *nativeReader) member(at place, kind string, v value) error {
@@ -190,28 +238,22 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	if err := n.flush(); err != nil {
 		return err
 	}
-	ctx := n.r.ctx
+	ctx, target := n.r.ctx, n.target
 	switch kind {
 	case "branch":
 		return n.branch(at, v)
 	case "again":
-		ids, err := decoded[[]chatctx.ID](n.r, at, kind, v)
-		if err != nil {
-			return err
-		}
-		return n.target.Again(ctx, ids)
+		ids, wrong := decoded[[]chatctx.ID](n.r, at, kind, v)
+		n.fields(at, wrong)
+		return n.target.Again(ctx, n.known(at, ids))
 	case "tag":
 		t, err := decoded[nativeTag](n.r, at, kind, v)
-		if err != nil {
-			return err
-		}
-		return n.target.Tag(t.Name, t.Message)
+		n.refer(at, fmt.Sprintf("the tag %q", show.Clip(t.Name, 60)), t.Message, err, func() error { return target.Tag(t.Name, t.Message) })
+		return ofLine(err)
 	case "mark":
 		m, err := decoded[nativeMark](n.r, at, kind, v)
-		if err == nil {
-			n.target.Mark(m.Message, m.Mark)
-		}
-		return err
+		n.refer(at, fmt.Sprintf("the mark %q", show.Clip(m.Mark, 60)), m.Message, err, func() error { return target.Mark(m.Message, m.Mark) })
+		return ofLine(err)
 	case "end":
 		return n.end(at, v)
 	}
@@ -219,15 +261,61 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	return nil
 }
 
-func (n *nativeReader) branch(at place, v value) error {
-	b, err := decoded[nativeBranch](n.r, at, "branch", v)
-	if err != nil {
-		return err
+// refer notes something that names a message, unless it is wrong.
+func (n *nativeReader) refer(at place, what string, id chatctx.ID, wrong error, take func() error) {
+	if wrong == nil {
+		n.refs = append(n.refs, nativeRef{at, what, id, take})
 	}
+}
+
+// resolve passes on what names messages, once all have come. It reports what names one that did not come.
+func (n *nativeReader) resolve() {
+	for _, ref := range n.refs {
+		if _, there := n.has[ref.id]; !there {
+			n.r.warn(ref.at, "%s is left out: it names %s, which the file does not have", ref.what, nameOf(ref.id))
+			continue
+		}
+		if ref.take == nil {
+			continue
+		}
+		if err := ref.take(); err != nil {
+			n.r.warn(ref.at, "%s is left out: %v", ref.what, err)
+		}
+	}
+}
+
+// nameOf names a message in a report.
+func nameOf(id chatctx.ID) string {
+	if id == (chatctx.ID{}) {
+		return "no message"
+	}
+	return "the message " + id.String()
+}
+
+// known returns those of the ids whose messages are on a branch, and reports the others.
+func (n *nativeReader) known(at place, ids []chatctx.ID) []chatctx.ID {
+	return slices.DeleteFunc(ids, func(id chatctx.ID) bool {
+		if !n.has[id] {
+			n.r.warn(at, "left out: %s is named before it is there", nameOf(id))
+		}
+		return !n.has[id]
+	})
+}
+
+func (n *nativeReader) branch(at place, v value) error {
+	b, wrong := decoded[nativeBranch](n.r, at, "branch", v)
+	n.fields(at, wrong)
 	out := chatctx.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, AppData: b.AppData, From: b.From,
 		At: idOf(b.At), Created: pool.Time(b.Created), Tokens: b.Tokens}
+	var err error
 	if out.Sessions, err = sessionsIn(b.Sessions); err != nil {
-		return err
+		n.r.warn(at, "the sessions of the branch %q are left out: %v", show.Clip(b.Name, 60), err)
+		out.Sessions = nil
+	}
+	for i, s := range out.Sessions {
+		if s.Summary != (chatctx.ID{}) {
+			n.refer(at, fmt.Sprintf("the summary of session %d of the branch %q", i+1, show.Clip(b.Name, 60)), s.Summary, nil, nil)
+		}
 	}
 	n.r.warnHeld(n.title, b.Settings)
 	if b.Like != nil {
@@ -247,6 +335,7 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 		}
 	}
 	n.loose = loose
+	n.has[m.ID] = n.has[m.ID] || !loose
 	n.batch = append(n.batch, m)
 	n.size += len(v.raw())
 	return nil
@@ -255,11 +344,21 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 func (n *nativeReader) call(at place, v value) error {
 	c, err := decoded[nativeCall](n.r, at, "call", v)
 	if err != nil {
-		return err
+		return ofLine(err)
 	}
 	call, err := callIn(&c)
+	if err != nil {
+		return ofLine(err)
+	}
+	of := slices.IndexFunc(n.batch, func(m *chatctx.Message) bool { return m.ID == c.Message })
+	switch {
+	case of < 0:
+		return ofLine(fmt.Errorf("it names %s, where the one before it should be", nameOf(c.Message)))
+	case c.Index < 0 || c.Index >= len(n.batch[of].Calls):
+		return ofLine(fmt.Errorf("the message %s has no call with the index %d", c.Message, c.Index))
+	}
 	n.calls = append(n.calls, call)
-	return err
+	return nil
 }
 
 // flush passes the messages that were read to the target.
@@ -278,7 +377,7 @@ func (n *nativeReader) flush() error {
 func (n *nativeReader) artifact(at place, v value) error {
 	a, err := decoded[nativeArtifact](n.r, at, "artifact", v)
 	if err != nil {
-		return err
+		return ofLine(err)
 	}
 	if h := pool.HashOf(a.Data); h.String() != a.SHA256 {
 		return fmt.Errorf("the artifact %s has other bytes than its name says", show.Clip(a.SHA256, 64))
@@ -290,13 +389,12 @@ func (n *nativeReader) artifact(at place, v value) error {
 }
 
 func (n *nativeReader) end(at place, v value) error {
-	e, err := decoded[nativeEnd](n.r, at, "end", v)
-	if err != nil {
-		return err
-	}
+	e, wrong := decoded[nativeEnd](n.r, at, "end", v)
+	n.fields(at, wrong)
 	if e.Messages != n.messages {
 		return fmt.Errorf("the context has %s, %d came", plural.Count(e.Messages, "message"), n.messages)
 	}
+	n.resolve()
 	if err := n.target.finish(n.r.ctx); err != nil {
 		return err
 	}
@@ -396,10 +494,11 @@ func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []chatctx.Nat
 	return nil
 }
 
-func (d *nativeDry) alone() bool                  { return false }
-func (d *nativeDry) copied() int                  { return 0 }
-func (d *nativeDry) Tag(string, chatctx.ID) error { return nil }
-func (d *nativeDry) Mark(chatctx.ID, string)      {}
+func (d *nativeDry) alone() bool                   { return false }
+func (d *nativeDry) copied() int                   { return 0 }
+func (d *nativeDry) Tag(string, chatctx.ID) error  { return nil }
+func (d *nativeDry) Mark(chatctx.ID, string) error { return nil }
+func (d *nativeDry) drop(context.Context) error    { return nil }
 func (d *nativeDry) finish(ctx context.Context) error {
 	for i, b := range d.in.Branches {
 		if b.Name == d.active {

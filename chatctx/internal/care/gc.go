@@ -205,6 +205,15 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 	return c.delete(record.ContextBucket, c.id[:])
 }
 
+// RemoveContext removes a context that no operation has made visible, with everything that belongs to it and its words in the search index.
+func RemoveContext(s *record.Store, tx kv.RwTx, id pool.ID, rec *record.ContextRecord) error {
+	c := &collector{tx: tx, id: id, now: s.Now(), out: &Collected{}}
+	if err := c.removeContext(rec); err != nil {
+		return err
+	}
+	return find.DropFromIndex(tx, map[pool.ID]bool{id: true}, nil, c.now)
+}
+
 // openKeys returns this context's keys in the list of open calls, by way of its calls.
 func (c *collector) openKeys() ([][]byte, error) {
 	var keys [][]byte

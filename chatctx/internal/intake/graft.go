@@ -282,22 +282,26 @@ func branchTexts(s *record.Store, system, prompt *string, set *map[string]json.R
 // ImportRun makes the imports of one command. One undo takes them all back.
 type ImportRun struct {
 	store *record.Store
-	group uint64
-	files []ImportedFile           // to be noted
-	made  map[pool.ID]bool         // contexts that came in by their ids
-	fresh map[pool.ID]bool         // those of them that were not there before
-	tasks map[pool.ID]*record.Task // the tasks of those that are sub-contexts
+	// remove takes a context out of the store with all that belongs to it.
+	remove func(s *record.Store, tx kv.RwTx, id pool.ID, rec *record.ContextRecord) error
+	group  uint64
+	files  []ImportedFile           // to be noted
+	made   map[pool.ID]bool         // contexts that came in by their ids
+	fresh  map[pool.ID]bool         // those of them that were not there before
+	tasks  map[pool.ID]*record.Task // the tasks of those that are sub-contexts
 	// spans has the ids of the contexts that were there when the first one came in by its ids, and of those that came in since.
 	spans   map[pool.ID]span
 	renamed map[pool.ID]map[pool.ID]pool.ID // for each context that came in: the messages that have other ids here
 }
 
-// NewImportRun begins the imports of one command.
-func NewImportRun(s *record.Store) *ImportRun { return &ImportRun{store: s} }
+// NewImportRun begins the imports of one command. remove takes a context out of the store with all that belongs to it.
+func NewImportRun(s *record.Store, remove func(*record.Store, kv.RwTx, pool.ID, *record.ContextRecord) error) *ImportRun {
+	return &ImportRun{store: s, remove: remove}
+}
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
 func Import(ctx context.Context, s *record.Store, in []*Incoming) ([]Imported, error) {
-	return NewImportRun(s).Import(ctx, in)
+	return (&ImportRun{store: s}).Import(ctx, in)
 }
 
 // Import stores conversations in one transaction, except that a conversation that occurs several times needs one for each, and a large one needs several.

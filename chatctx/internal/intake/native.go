@@ -91,8 +91,8 @@ func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 }
 
 // NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
-// called any time after that, and Finish at the end. Until then an unfinished context lies in the trash, where it stays if the import is given up; another
-// import of it continues there. One goroutine uses a NativeImport.
+// called any time after that, and Finish at the end, or Drop to give it up. Until then an unfinished context lies in the trash, where it stays if the program
+// ends; another import of it continues there. One goroutine uses a NativeImport.
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport struct {
@@ -462,17 +462,60 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 	return err
 }
 
-// Tag names a message.
+// Tag names a message. If the message does not come before Finish, the name has no effect.
 func (i *NativeImport) Tag(name string, message pool.ID) error {
+	if err := branch.CheckName(name); err != nil {
+		return err
+	}
 	i.tags[name] = message
-	return branch.CheckName(name)
+	return nil
 }
 
-// Mark marks a message pinned or excluded.
-func (i *NativeImport) Mark(message pool.ID, mark string) { i.marks[message] = mark }
+// Mark marks a message pinned or excluded. If the message does not come before Finish, the mark has no effect.
+func (i *NativeImport) Mark(message pool.ID, mark string) error {
+	if err := record.CheckKey("a mark", mark); err != nil {
+		return err
+	}
+	i.marks[message] = mark
+	return nil
+}
+
+// resolve removes what refers to messages that did not come.
+func (i *NativeImport) resolve() {
+	maps.DeleteFunc(i.tags, func(_ string, id pool.ID) bool { return !i.seen[id] })
+	maps.DeleteFunc(i.marks, func(id pool.ID, _ string) bool { return !i.seen[id] })
+	all := i.sessions
+	if i.more != nil {
+		for n := range i.more.in.Branches {
+			all = append(all, i.more.in.Branches[n].Sessions)
+		}
+	}
+	for _, sessions := range all {
+		for n := range sessions {
+			if !i.seen[sessions[n].Summary] {
+				sessions[n].Summary = pool.ID{}
+			}
+		}
+	}
+}
+
+// Drop gives the import up. Nothing of a new context stays; one that the store had already is as it was.
+func (i *NativeImport) Drop(ctx context.Context) error {
+	if i.more != nil || i.rec.Trashed == 0 {
+		return nil
+	}
+	return i.run.store.DB.Update(ctx, func(tx kv.RwTx) error {
+		rec, _, err := record.GetContext(tx, i.context.ID)
+		if err != nil || rec == nil || rec.Trashed != i.rec.Trashed || rec.StoreLast != 0 { // another program has it now
+			return err
+		}
+		return i.run.remove(i.run.store, tx, i.context.ID, rec)
+	})
+}
 
 // Finish makes the context visible, as one operation.
 func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
+	i.resolve()
 	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
 		return Imported{}, record.Invalidf("context %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
 	}
