@@ -16,7 +16,9 @@ import (
 
 func changeMethods() []*method {
 	return []*method{
-		define("changes", "GET /changes", Read, "tell of changes as they are made, by whomever, until it is ended", watchChanges).stream(),
+		define("changes", "GET /changes", Read, "tell of changes as they are made, by whomever, until it is ended", watchChanges).stream(
+			tells[changed]("ready", "from this cursor on all changes are told"), tells[changed]("change", "something was changed"), tells[changed]("cursor", "how far it is, where only other conversations change"),
+			tells[changed]("reset", "changes were lost: read anew what was read before")),
 	}
 }
 

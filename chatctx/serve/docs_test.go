@@ -35,6 +35,17 @@ func TestDocs(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s | %s |\n", m.name, m.verb, m.path, m.scope, m.does, strings.Join(params, ", "))
 	}
 	b.WriteString("\nParameters with ! have to be given; /api/v1/openapi.json says what each is for.\n")
+	b.WriteString("\n## Events\n\n| method | event | tells | data |\n| --- | --- | --- | --- |\n")
+	for _, m := range methods {
+		for _, e := range m.events {
+			var members []string
+			for _, f := range fieldsOf(e.typ) {
+				members = append(members, f.name)
+			}
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", m.name, e.name, e.does, strings.Join(members, ", "))
+		}
+	}
+	b.WriteString("\nEach stream ends with `done`, whose data is the result, or with `error`.\n")
 	if b.String() == is {
 		return
 	}

@@ -20,9 +20,9 @@ import (
 func fileMethods() []*method {
 	return []*method{
 		define("uploads.add", "POST /uploads", Write, "put a file, or a further part of one, where import takes it from; it is kept for an hour", addUpload).takesBytes(),
-		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(),
+		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
 		define("places", "GET /places", Admin, "what tools of the server's machine keep, and where", listPlaces),
-		define("places.import", "POST /places/import", Admin, "bring in what tools keep; tells how far it is", importPlaces).stream(),
+		define("places.import", "POST /places/import", Admin, "bring in what tools keep; tells how far it is", importPlaces).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
 		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes(),
 		define("export.formats", "GET /export/formats", Read, "the formats that can be written", exportFormats),
 	}

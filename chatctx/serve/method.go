@@ -53,6 +53,7 @@ type method struct {
 	upload bool // the request's body is bytes; other fields are in the query
 	long   bool // an answer that may take long, and ends with its request
 	fields []field
+	events []toldEvent // of a stream, without done and error
 	in     reflect.Type
 	out    reflect.Type
 	read   func(params json.RawMessage) (any, error)
@@ -81,8 +82,18 @@ func define[In, Out any](name, route string, scope Scope, does string, do func(*
 	return m
 }
 
-// stream marks a method as one that sends events while it works.
-func (m *method) stream() *method { m.shape = events; return m }
+// stream marks a method as one that sends events while it works, besides done and error at the end.
+func (m *method) stream(tells ...toldEvent) *method { m.shape, m.events = events, tells; return m }
+
+// toldEvent is a kind of event of a stream.
+type toldEvent struct {
+	name string
+	typ  reflect.Type // of its data
+	does string
+}
+
+// tells returns an event with data of a type.
+func tells[T any](name, does string) toldEvent { return toldEvent{name, reflect.TypeFor[T](), does} }
 
 // bytes marks a method as one that writes bytes.
 func (m *method) bytes() *method { m.shape = content; return m }

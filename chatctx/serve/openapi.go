@@ -20,7 +20,7 @@ import (
 func OpenAPI() []byte { return described() }
 
 var described = sync.OnceValue(func() []byte {
-	d := &describer{schemas: map[string]any{}, names: map[reflect.Type]string{}}
+	d := &describer{schemas: map[string]any{"Message": shownMessage, "NewMessage": newMessage}, names: map[reflect.Type]string{}}
 	paths := map[string]map[string]any{}
 	for _, m := range methods {
 		if paths[m.path] == nil {
@@ -69,7 +69,7 @@ func (d *describer) operation(m *method) schema {
 			parameters = append(parameters, schema{"name": f.name, "in": where, "required": f.required, "description": f.does, "schema": s})
 		default:
 			if f.does != "" {
-				s = schema{"allOf": []any{s}, "description": f.does}
+				s = withWords(f.does, s)
 			}
 			body[f.name] = s
 			if f.required {
@@ -99,13 +99,31 @@ func (d *describer) responses(m *method) schema {
 	case answer:
 		ok["content"] = schema{"application/json": schema{"schema": d.of(m.out)}}
 	case events:
-		ok["description"] = "server-sent events; the last one is done, or error"
-		ok["content"] = schema{"text/event-stream": schema{"schema": schema{"type": "string"}, "x-done": d.of(m.out)}}
+		ok["description"] = "server-sent events, each with JSON as in x-events; the last one is done, or error"
+		ok["content"] = schema{"text/event-stream": schema{"schema": schema{"type": "string"}, "x-events": d.events(m)}}
 	case content:
 		ok["content"] = schema{"*/*": schema{"schema": schema{"type": "string", "format": "binary"}}}
 	}
-	failed := objectOf(schema{"error": d.of(reflect.TypeFor[contract.Error]())}, []string{"error"})
-	return schema{"200": ok, "default": schema{"description": "not done", "content": schema{"application/json": schema{"schema": failed}}}}
+	return schema{"200": ok, "default": schema{"description": "not done", "content": schema{"application/json": schema{"schema": d.failed()}}}}
+}
+
+// events describes the events of a stream, by their names.
+func (d *describer) events(m *method) schema {
+	all := schema{"done": withWords("the result; the last event", d.of(m.out)), "error": withWords("why it ended; the last event", d.failed())}
+	for _, e := range m.events {
+		all[e.name] = withWords(e.does, d.of(e.typ))
+	}
+	return all
+}
+
+// withWords adds a description to a schema.
+func withWords(does string, s schema) schema {
+	return schema{"description": does, "allOf": []any{s}}
+}
+
+// failed is the schema of an error.
+func (d *describer) failed() schema {
+	return objectOf(schema{"error": d.of(reflect.TypeFor[contract.Error]())}, []string{"error"})
 }
 
 func objectOf(properties schema, required []string) schema {
@@ -121,15 +139,9 @@ var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[json.RawMessage](): {},
 	reflect.TypeFor[time.Time]():       {"type": "string", "format": "date-time"},
 	reflect.TypeFor[chatctx.ID]():      {"type": "string", "format": "uuid"},
-	reflect.TypeFor[chatctx.Entry]():   message,
-	reflect.TypeFor[chatctx.Message](): message,
+	reflect.TypeFor[chatctx.Entry]():   {"$ref": "#/components/schemas/Message"},
+	reflect.TypeFor[chatctx.Message](): {"$ref": "#/components/schemas/NewMessage"},
 }
-
-// message is a message, with its place if it is on a branch.
-var message = schema{"type": "object", "description": "a message as docs/cli.md has it", "required": []string{"role"}, "properties": schema{
-	"id": schema{"type": []any{"string", "null"}}, "role": schema{"enum": []any{"system", "user", "assistant", "tool"}}, "position": schema{"type": []any{"integer", "null"}}, "turn": schema{"type": []any{"string", "null"}},
-	"content": schema{"type": []any{"string", "array"}}, "tool_calls": schema{"type": "array"}, "tool_result": schema{"type": "object"}, "metadata": schema{"type": "object"},
-}}
 
 var textMarshaler, jsonMarshaler = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[json.Marshaler]()
 

@@ -3,10 +3,16 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // description returns the OpenAPI document, in a form in which its schemas can be looked up.
@@ -51,9 +57,9 @@ func (a *api) asDescribed() {
 			}
 		case e.res.StatusCode == 200 && kind == "text/event-stream":
 			all := eventsIn(a.t, string(e.raw))
-			if last := all[len(all)-1]; last.name == "done" {
-				raw, _ := json.Marshal(last.data)
-				a.valid(doc, c, at+"/responses/200/content/text~1event-stream/x-done", raw, e)
+			for _, one := range all {
+				raw, _ := json.Marshal(one.data)
+				a.valid(doc, c, at+"/responses/200/content/text~1event-stream/x-events/"+one.name, raw, e)
 			}
 		case e.res.StatusCode >= 400:
 			a.valid(doc, c, at+"/responses/default/content/application~1json/schema", e.raw, e)
@@ -146,5 +152,31 @@ func TestTheDescription(t *testing.T) {
 	a := start(t, Options{})
 	if res, raw := a.send("GET", base+"/openapi.json", nil, nil); res.StatusCode != 200 || !bytes.Equal(raw, OpenAPI()) {
 		t.Errorf("the description is not served: %d", res.StatusCode)
+	}
+}
+
+// The description of a message has each member that its JSON can have, and requires those that are always there.
+func TestMessagesAreDescribedWhole(t *testing.T) {
+	members := func(e *chatctx.Entry) []string {
+		raw, err := json.Marshal(e)
+		var v map[string]any
+		if err == nil {
+			err = json.Unmarshal(raw, &v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Sorted(maps.Keys(v))
+	}
+	id := chatctx.ID{1}
+	full := &chatctx.Entry{Message: &chatctx.Message{ID: id, Role: pool.Assistant, Calls: []pool.Call{{ID: "c"}}, Result: &pool.Result{RequestID: "c"}, Meta: pool.Metadata{Model: "m", Usage: json.RawMessage(`{"a": 1}`)}, Kind: "late",
+		Hidden: true, Unsent: true, Unfinished: true, CopiedFrom: &id, Source: &pool.Source{Format: "f"}, AppData: map[string]json.RawMessage{"a": json.RawMessage("1")}, Extra: map[uint64]cbor.RawMessage{99: {1}}},
+		Tags: []string{"t"}, Queued: true}
+	shown := at(shownMessage, "allOf", 0).(schema)
+	if want := slices.Sorted(maps.Keys(messageFields)); !slices.Equal(members(full), want) {
+		t.Errorf("a message has %q, and %q are described", members(full), want)
+	}
+	if want := members(&chatctx.Entry{Message: &chatctx.Message{}}); !slices.Equal(want, shown["required"].([]string)) {
+		t.Errorf("a message has always %q, and %q are required", want, shown["required"])
 	}
 }

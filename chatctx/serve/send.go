@@ -15,8 +15,8 @@ import (
 func sendMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("send", "POST "+at+"/send", Run, "ask a model, or several at once, and put each answer on a branch; tells what comes", send).stream(),
-		define("retry", "POST "+at+"/retry", Run, "answer the last user message again, on a new branch beside the old answer; tells what comes", retry).stream(),
+		define("send", "POST "+at+"/send", Run, "ask a model, or several at once, and put each answer on a branch; tells what comes", send).stream(sendEvents...),
+		define("retry", "POST "+at+"/retry", Run, "answer the last user message again, on a new branch beside the old answer; tells what comes", retry).stream(sendEvents...),
 	}
 }
 
@@ -71,6 +71,11 @@ type (
 		Error  contract.Error `json:"error"`
 	}
 )
+
+var sendEvents = []toldEvent{
+	tells[requested]("request", "a request goes to a provider"), tells[delta]("delta", "words of an answer"), tells[retried]("retry", "a provider failed and is asked again"),
+	tells[arrived]("message", "a message was stored, the whole of it"), tells[contract.Answer]("answer", "of several answers, one is done"), tells[failed]("failed", "of several answers, one failed"),
+}
 
 // answers are the result of a send: an answer for each branch, and the failures.
 type answers struct {
