@@ -6,8 +6,10 @@ import (
 
 // Errors to test for with errors.Is.
 var (
-	// ErrNotFound means that a reference names nothing. The error is a *RefError.
+	// ErrNotFound means that what is named or looked for is not there. For a reference that names nothing the error is a *RefError.
 	ErrNotFound = record.ErrNotFound
+	// ErrNoCurrent is an ErrNotFound: no context was named, and none is current.
+	ErrNoCurrent = record.ErrNoCurrent
 	// ErrAmbiguous means that a reference names several things. The error is a *RefError with Candidates.
 	ErrAmbiguous = record.ErrAmbiguous
 	// ErrConflict means that a change does not fit the store's state: an old revision, a name in use, an undo on which later changes stand, a call that was
@@ -47,11 +49,14 @@ func NotFound(kind, ref string) error { return record.NotFound(kind, ref) }
 
 // Ambiguous returns the error for a reference that names all of candidates.
 func Ambiguous(kind, ref string, candidates []string) error {
-	return record.Ambiguous(kind, ref, candidates)
+	return record.Ambiguous(kind, ref, candidates, 0)
 }
 
 // ConflictError is an ErrConflict whose text says what does not fit and what to do.
 type ConflictError = record.ConflictError
+
+// Says returns an error that is err for errors.Is and reads as the text alone, without err's own words.
+func Says(err error, format string, args ...any) error { return record.Says(err, format, args...) }
 
 // Invalid returns an ErrInvalid with a text.
 func Invalid(format string, args ...any) error { return record.Invalid(format, args...) }

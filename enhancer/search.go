@@ -76,7 +76,7 @@ type Hit struct {
 // missing, without keeping them. It is a chatctx.ErrInvalid if e is nil.
 func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, e Embedder, query string) ([]Hit, error) {
 	if e == nil {
-		return nil, fmt.Errorf("%w: no embedder is given", chatctx.ErrInvalid)
+		return nil, chatctx.Invalid("no embedder is given")
 	}
 	list, err := ListSessions(ctx, c, branchName, o)
 	if err != nil {

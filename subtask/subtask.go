@@ -119,7 +119,7 @@ func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome,
 		return nil, err
 	}
 	if info.Task.State != chatctx.TaskRunning {
-		return nil, fmt.Errorf("%w: %q is %s already", chatctx.ErrConflict, info.Title, info.Task.State)
+		return nil, chatctx.Says(chatctx.ErrConflict, "%q is %s already", info.Title, info.Task.State)
 	}
 	rounds, spent, err := soFar(ctx, child)
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *cha
 	case err != nil:
 		return nil, err
 	case out.Queued:
-		return nil, fmt.Errorf("%w: %s (process %d) runs the task already", chatctx.ErrConflict, out.Holder.Program, out.Holder.PID)
+		return nil, chatctx.Says(chatctx.ErrConflict, "%s (process %d) runs the task already", out.Holder.Program, out.Holder.PID)
 	case out.Waiting > 0:
 		return &Outcome{State: chatctx.TaskWaiting, Waiting: out.Waiting}, nil
 	}

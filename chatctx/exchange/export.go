@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -60,7 +59,7 @@ func Export(ctx context.Context, s *chatctx.Store, o ExportOptions, w io.Writer)
 	x := &Writing{Store: s, Options: o, Out: bufio.NewWriterSize(w, 64<<10)}
 	several := o.All || len(o.Contexts) > 0
 	if several && f.Name != nativeName {
-		return fmt.Errorf("%w: the format %s holds one context; name it", chatctx.ErrInvalid, f.Name)
+		return chatctx.Invalid("the format %s holds one context: name one", f.Name)
 	}
 	if !several {
 		if x.Context, err = s.Context(ctx, o.Context); err != nil {

@@ -53,7 +53,7 @@ func Question(ctx context.Context, snap *chatctx.Snapshot) (e *chatctx.Entry, la
 			return e, e.Position == snap.Len(), nil
 		}
 	}
-	return nil, false, fmt.Errorf("%w: no user has asked anything on %q", chatctx.ErrEmpty, snap.Info.Name)
+	return nil, false, chatctx.Says(chatctx.ErrEmpty, "no user has asked anything on %q", snap.Info.Name)
 }
 
 // Names is a set of names of branches that are taken.
@@ -147,7 +147,7 @@ type Answer struct {
 // answer as it ends, one at a time; both may be nil. Undo takes all back together. An error means that no model was asked and nothing was stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
-		return nil, fmt.Errorf("%w: there is no turn to ask", chatctx.ErrInvalid)
+		return nil, chatctx.Invalid("there is no turn to ask")
 	}
 	var messages []*chatctx.Message
 	b := turns[0].Context.Begin(branchName)

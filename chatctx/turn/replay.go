@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/jsontree"
@@ -52,7 +51,7 @@ func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay,
 		}
 	}
 	if p.first == nil {
-		return nil, fmt.Errorf("%w: no user asks anything on %q from #%d on", chatctx.ErrEmpty, snap.Info.Name, from)
+		return nil, chatctx.Says(chatctx.ErrEmpty, "no user asks anything on %q from #%d on", snap.Info.Name, from)
 	}
 	return p, nil
 }

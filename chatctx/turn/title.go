@@ -89,7 +89,7 @@ func (t *Turn) beginning(ctx context.Context) (string, error) {
 		}
 	}
 	if shown == 0 {
-		return "", fmt.Errorf("%w: nothing was said yet on %q", chatctx.ErrEmpty, snap.Info.Name)
+		return "", chatctx.Says(chatctx.ErrEmpty, "nothing was said yet on %q", snap.Info.Name)
 	}
 	return b.String(), nil
 }
@@ -102,10 +102,10 @@ func (x *Titling) Ask(ctx context.Context) (title string, paid *chatctx.Message,
 	}
 	paid = (&enhancer.Answer{ID: pool.NewID(), Meta: reply.Meta}).Paid("title")
 	if outcome := wire.OutcomeOf(reply); outcome.Refused() {
-		return "", paid, fmt.Errorf("%w: it gave no title", wire.ErrRefused)
+		return "", paid, chatctx.Says(wire.ErrRefused, "the model gave no title")
 	}
 	if title = cleanTitle(reply.Text()); title == "" {
-		return "", paid, fmt.Errorf("%w: it gave no title", wire.ErrRefused)
+		return "", paid, chatctx.Says(wire.ErrRefused, "the model gave no title")
 	}
 	return title, paid, nil
 }

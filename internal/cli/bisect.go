@@ -46,7 +46,7 @@ func doBisect(r *run) error {
 			return err
 		}
 	case !r.con.asks() || r.json():
-		return &usageError{"bisect asks about each turn, and needs a terminal for that", "let a program tell: chatctx bisect --run CMD"}
+		return r.wantsTerminal("bisect asks about each turn, and needs a terminal for that", "let a program tell: chatctx bisect --run CMD")
 	}
 	c, snap, err := r.snapshot()
 	if err != nil {

@@ -31,6 +31,8 @@ func callFilters() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.StringFlag{Name: "tool", Usage: "only of tools whose name matches `PATTERN`"},
 		&urfave.StringFlag{Name: "state", Usage: "only in this `STATE`: pending, approved, running, uncertain"},
+		&urfave.BoolFlag{Name: "all", Usage: "only those of the current context and branch"},
+		&urfave.BoolFlag{Name: "everywhere", Usage: "those of all contexts and branches, as without it"},
 		&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
 	}
 }
@@ -40,7 +42,7 @@ func callLists() []*command {
 	return []*command{
 		{name: "ls", does: "list the open calls of all contexts, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: callFilters(),
 			more: "With --context only that one's and its sub-contexts'. A call is named MESSAGE:INDEX, or by the provider's id where that is unique.",
-			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --tool \"fs_*\" --json"},
+			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json"},
 		{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
 			json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
 	}
@@ -181,6 +183,9 @@ func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter
 	}
 	if st, err = r.reader(); err == nil {
 		f, err = r.callFilter(st)
+	}
+	if err == nil && r.is("all") && !r.is("everywhere") {
+		f.Context, f.Branch, err = r.onThisBranch(st)
 	}
 	return st, f, err
 }

@@ -96,7 +96,7 @@ const reviewKeys = "y yes, n no, a always (a rule: for this call, for this tool 
 
 func doCallsReview(r *run) error {
 	if !r.con.asks() {
-		return &usageError{"calls review needs a terminal", "decide without one: " + r.again("calls approve CALL") + ", " + r.again("calls deny CALL")}
+		return r.wantsTerminal("calls review needs a terminal", "decide without one: "+r.again("calls approve CALL")+", "+r.again("calls deny CALL"))
 	}
 	st, err := r.writer()
 	if err != nil {

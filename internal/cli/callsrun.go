@@ -195,9 +195,26 @@ func doCallsRun(r *run) error {
 		return context.Canceled
 	}
 	if went+len(report.Ran)+report.Handed+len(report.Waiting) == 0 {
-		r.note("there is nothing to run")
+		if err := r.nothingToRun(st, c, name); err != nil {
+			return err
+		}
 	}
 	return r.stillWaiting(report)
+}
+
+// nothingToRun says that nothing is approved on a branch, and names an approved call of another one.
+func (r *run) nothingToRun(st *chatctx.Store, c *chatctx.ChatContext, name string) error {
+	for call, err := range st.Calls(r.ctx, chatctx.CallFilter{Context: c.ID, State: contract.CallStates["approved"]}) {
+		if err != nil {
+			return err
+		}
+		if call.Context == c.ID && call.Branch != name {
+			r.note("there is nothing to run on %s; %s %s is approved on %s: %s", clean(name), callName(call), clean(call.Tool), clean(call.Branch), r.again("calls run "+callName(call)))
+			return nil
+		}
+	}
+	r.note("there is nothing to run")
+	return nil
 }
 
 // stillWaiting returns an error that names the calls that are open after a run.

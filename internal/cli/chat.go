@@ -104,6 +104,8 @@ func (s *chat) take(line string) (quit bool) {
 		s.ready()
 	case trimmed == "/quit" || trimmed == "/exit":
 		return true
+	case strings.HasPrefix(trimmed, "/quit ") || strings.HasPrefix(trimmed, "/exit "):
+		s.complain(usagef("%s takes nothing after it, and ends the chat", trimmed[:5]))
 	case strings.HasPrefix(trimmed, "/"):
 		s.command(strings.TrimSpace(trimmed[1:]))
 	default:

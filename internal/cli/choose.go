@@ -125,7 +125,7 @@ func (r *run) wouldDo(all []*chatctx.ContextInfo, what string) error {
 			DryRun bool `json:"dry_run"`
 			contextJSON
 		}{true, contextToJSON(info)}, func() {
-			r.printf("would %s %s %s: %s, %s\n", what, titled(info.Title, info.ID), short(info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
+			r.printf("would %s %s: %s, %s\n", what, named(info.Title, info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
 		})
 		if err != nil {
 			return err

@@ -135,7 +135,7 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 		return err
 	}
 	return r.emit(namedContext{Where: where{Context: c.ID, Branch: info.Active}, Title: info.Title}, func() {
-		r.printf("made context %s %s with branch %s; it is the current one\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
+		r.printf("made context %s with branch %s; it is the current one\n", named(info.Title, info.ID), clean(info.Active))
 		r.note("add to it: %s   take it back: %s", r.again("add user TEXT"), r.again("undo"))
 		r.noteOther(c.ID)
 	})
@@ -283,7 +283,7 @@ func doUse(r *run) error {
 		return err
 	}
 	return r.emit(namedContext{Where: where{Context: info.ID, Branch: info.Active}, Title: info.Title}, func() {
-		r.printf("now in %s %s, on branch %s\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
+		r.printf("now in %s, on branch %s\n", named(info.Title, info.ID), clean(info.Active))
 		r.noteOther(info.ID)
 	})
 }
@@ -343,7 +343,7 @@ func doRm(r *run) error {
 	for _, info := range all {
 		v := namedContext{Where: where{Operation: c.Operation, Context: info.ID}, Title: info.Title}
 		err := r.emit(v, func() {
-			r.printf("%s %s is in the trash; chatctx restore %s brings it back\n", titled(info.Title, info.ID), short(info.ID), short(info.ID))
+			r.printf("%s is in the trash; chatctx restore %s brings it back\n", named(info.Title, info.ID), short(info.ID))
 		})
 		if err != nil {
 			return err
@@ -381,7 +381,7 @@ func doRestore(r *run) error {
 	}
 	for _, info := range back {
 		v := namedContext{Where: where{Operation: c.Operation, Context: info.ID}, Title: info.Title}
-		if err := r.emit(v, func() { r.printf("%s %s is back\n", titled(info.Title, info.ID), short(info.ID)) }); err != nil {
+		if err := r.emit(v, func() { r.printf("%s is back\n", named(info.Title, info.ID)) }); err != nil {
 			return err
 		}
 	}
@@ -468,7 +468,7 @@ func showContext(r *run) error {
 }
 
 func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.BranchInfo, snap *chatctx.Snapshot, inForce map[string]json.RawMessage) {
-	r.printf("%s %s\n", r.paint(bold, titled(info.Title, info.ID)), r.paint(yellow, short(info.ID)))
+	r.printf("%s\n", r.heading(info.Title, info.ID))
 	r.printf("%s, changed %s\n", count(info.Messages, "message"), moment(info.Updated))
 	if info.Trashed != 0 {
 		r.printf("in the trash since %s\n", moment(info.Trashed))

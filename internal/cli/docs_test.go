@@ -267,7 +267,7 @@ only where undo cannot help.
 `
 
 const docsJSON = `
-With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"message\", \"hint\"?, \"candidates\"?, \"retry_after\"?}}`" + ` on standard error.
+With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"message\", \"hint\"?, \"candidates\"?, \"more_candidates\"?, \"retry_after\"?}}`" + ` on standard error.
 
 ## JSON
 

@@ -153,6 +153,9 @@ func printError(w io.Writer, err error, asJSON bool) {
 		for _, c := range ref.Candidates {
 			fmt.Fprintf(w, "  %s\n", clean(c))
 		}
+		if ref.More > 0 {
+			fmt.Fprintf(w, "  and %d more\n", ref.More)
+		}
 		return
 	}
 	fmt.Fprintf(w, "chatctx: %s\n", clean(err.Error()))

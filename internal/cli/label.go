@@ -46,7 +46,7 @@ func (r *run) relabel(what, did string, changes func(*chatctx.ContextInfo) bool,
 			return err
 		}
 		err = r.emit(namedContext{Where: whereOf(c), Title: c.Title}, func() {
-			r.printf("%s %s %s\n", did, titled(c.Title, c.Context), short(c.Context))
+			r.printf("%s %s\n", did, named(c.Title, c.Context))
 			r.note("take it back: %s --context %s", r.onStore("undo "+c.Operation), short(c.Context))
 		})
 		if err != nil {

@@ -373,6 +373,14 @@ func storeHint(err error, path string) error {
 	return err
 }
 
+// wantsTerminal refuses a command that has no terminal of its own: none at all, or the one that a chat has.
+func (r *run) wantsTerminal(text, hint string) error {
+	if r.con.hint != nil {
+		return &usageError{r.name + " needs the terminal, which the chat has", "end the chat first: /quit"}
+	}
+	return &usageError{text, hint}
+}
+
 // firstSteps is what to type on a machine without a store.
 const firstSteps = `begin a conversation:  chatctx new "A title"
 or bring yours:        chatctx import conversations.json`

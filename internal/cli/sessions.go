@@ -99,20 +99,29 @@ func doCompact(r *run) error {
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s%s", done.Notice(), r.nextRequest(r.turn(c, name)))
 }
 
-// stretch parses --from and --to as positions.
+// stretch parses A..B, or --from and --to, as positions.
 func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to int, err error) {
-	if !r.given("from") && !r.given("to") {
+	ends, ranged := r.given("from") || r.given("to"), r.arg(0) != ""
+	switch {
+	case !ends && !ranged:
 		return false, 0, 0, nil
+	case ends && ranged:
+		err = usagef("compact takes a range A..B or --from and --to, not both")
+	case ends && !(r.given("from") && r.given("to")):
+		err = usagef("--from and --to go together: they are the first and the last message of a stretch")
+	case r.given("keep-tokens") || r.given("keep-messages"):
+		err = usagef("a stretch says what goes; --keep-tokens and --keep-messages are for a compaction from the beginning")
 	}
-	if !r.given("from") || !r.given("to") {
-		return false, 0, 0, usagef("--from and --to go together: they are the first and the last message of a stretch")
-	}
-	if r.given("keep-tokens") || r.given("keep-messages") {
-		return false, 0, 0, usagef("--from and --to say what goes; --keep-tokens and --keep-messages are for a compaction from the beginning")
+	if err != nil {
+		return false, 0, 0, err
 	}
 	snap, err := c.Snapshot(r.ctx, name)
 	if err != nil {
 		return false, 0, 0, err
+	}
+	if ranged {
+		from, to, err = r.stretchOf(snap, r.arg(0))
+		return true, from, to, err
 	}
 	var at [2]int
 	for i, flag := range []string{"from", "to"} {
@@ -126,6 +135,26 @@ func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to
 		return false, 0, 0, usagef("--from stands after --to: #%d and #%d", at[0], at[1])
 	}
 	return true, at[0], at[1], nil
+}
+
+// stretchOf returns the positions of a range on the branch. The newest message is always kept, so a range without an end goes up to the one before.
+func (r *run) stretchOf(snap *chatctx.Snapshot, ref string) (from, to int, err error) {
+	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case part == nil:
+		return 0, 0, &usageError{fmt.Sprintf("%q is no range A..B", ref), "up to it: " + r.again("compact .."+quote(ref))}
+	case part.Snapshot != snap:
+		return 0, 0, &chatctx.RefError{Kind: "message", Ref: ref, Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
+	}
+	if from, to = part.From, part.To; strings.HasSuffix(ref, "..") {
+		to--
+	}
+	if to < from {
+		return 0, 0, chatctx.NotFound("message in the range", ref)
+	}
+	return from, to, nil
 }
 
 // compactOptions returns the settings changed by the flags.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
@@ -162,13 +161,17 @@ func (s *statusJSON) print(r *run) {
 		}
 	}
 	line("store", clean(s.Store))
-	line("context", titled(s.Title, s.Context)+" "+short(s.Context))
+	line("context", named(s.Title, s.Context))
 	head := "empty"
 	if s.Head != nil {
 		head = fmt.Sprintf("%s, head %s", count(s.Messages, "message"), short(*s.Head))
 	}
 	line("branch", fmt.Sprintf("%s: %s, revision %d", clean(s.Branch), head, s.Revision))
-	line("model", strings.TrimSpace(plainValue(s.Model)+" "+plainValue(s.Provider)))
+	model := cmp.Or(plainValue(s.Model), "none is set")
+	if provider := plainValue(s.Provider); provider != "" {
+		model += ", provider " + provider
+	}
+	line("model", model)
 	line("mode", plainValue(s.Mode))
 	if s.forecast != nil {
 		line("window", "the next request: "+s.forecast.String())

@@ -142,7 +142,7 @@ func doSubStart(r *run) error {
 		return err
 	}
 	return r.emit(subToJSON(info), func() {
-		r.printf("started %s %s\n", short(child.ID), titled(info.Title, info.ID))
+		r.printf("started %s\n", named(info.Title, info.ID))
 		r.note("let it run: %s", r.again("sub run "+short(child.ID)))
 	})
 }
@@ -212,11 +212,11 @@ func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchNa
 	for _, c := range all {
 		switch {
 		case c.Err != nil:
-			r.note("sub-context %s %s broke off: %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), clean(c.Err.Error()))
+			r.note("sub-context %s broke off: %s", named(c.Task.Title, c.Task.ID), clean(c.Err.Error()))
 		case c.Outcome.State == chatctx.TaskWaiting:
-			r.note("sub-context %s %s waits: %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), r.onStore("calls ls --context "+short(c.Task.ID)))
+			r.note("sub-context %s waits: %s", named(c.Task.Title, c.Task.ID), r.onStore("calls ls --context "+short(c.Task.ID)))
 		default:
-			r.note("sub-context %s %s is %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), c.Outcome.State)
+			r.note("sub-context %s is %s", named(c.Task.Title, c.Task.ID), c.Outcome.State)
 		}
 	}
 	return len(all), err
@@ -267,7 +267,7 @@ func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary
 		if summary != "" {
 			r.printf("%s\n", clean(summary))
 		}
-		r.note("%s %s is %s", short(info.ID), titled(info.Title, info.ID), info.State)
+		r.note("%s is %s", named(info.Title, info.ID), info.State)
 		if e.Parent.Operation != "" {
 			r.note("it is reported on %s, #%d; take that back: %s", placed(&e.Parent), e.Position, r.undoOf(&e.Parent))
 		}

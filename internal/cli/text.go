@@ -96,6 +96,22 @@ var (
 	compact, pretty         = screen.Compact, screen.Pretty
 )
 
+// named is a context's title with its id, or the id alone where it has none.
+func named(title string, id chatctx.ID) string {
+	if title == "" {
+		return short(id)
+	}
+	return titled(title, id) + " " + short(id)
+}
+
+// heading is named, as the head of a list.
+func (r *run) heading(title string, id chatctx.ID) string {
+	if title == "" {
+		return r.paint(yellow, short(id))
+	}
+	return r.paint(bold, titled(title, id)) + " " + r.paint(yellow, short(id))
+}
+
 // placed names a branch of a context in text: main of “Holiday plans”.
 func placed(c *chatctx.Committed) string {
 	return clean(c.Branch) + " of " + titled(c.Title, c.Context)
@@ -130,9 +146,8 @@ func quoteFor(s string, windows bool) string {
 
 // contextHint says what to do if no context was named and none is current.
 func contextHint(err error) error {
-	var ref *chatctx.RefError
-	if errors.As(err, &ref) && strings.HasPrefix(ref.Kind, "current context") {
-		return &hinted{fmt.Errorf("no context is current: %w", chatctx.ErrNotFound), firstSteps + "\nor choose one:        chatctx use CTX"}
+	if errors.Is(err, chatctx.ErrNoCurrent) {
+		return &hinted{chatctx.Says(chatctx.ErrNoCurrent, "no context is current"), firstSteps + "\nor choose one:        chatctx use CTX"}
 	}
 	return err
 }

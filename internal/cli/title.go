@@ -82,7 +82,7 @@ func (r *run) toTitle() ([]*untitled, error) {
 			return nil, err
 		}
 		if info.Title != "" && !info.Derived {
-			return nil, &hinted{fmt.Errorf("%s has its title already: %w", titled(info.Title, info.ID), chatctx.ErrConflict), r.onStore("rename " + short(info.ID) + " TITLE")}
+			return nil, &hinted{chatctx.Says(chatctx.ErrConflict, "%s has its title already", titled(info.Title, info.ID)), r.onStore("rename " + short(info.ID) + " TITLE")}
 		}
 		infos = append(infos, info)
 	}
@@ -103,7 +103,7 @@ func (r *run) toTitle() ([]*untitled, error) {
 		all = append(all, &untitled{info, question})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("every conversation with words in it has a title: %w", chatctx.ErrNotFound)
+		return nil, chatctx.Says(chatctx.ErrNotFound, "every conversation with words in it has a title")
 	}
 	return all, nil
 }

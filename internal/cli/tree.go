@@ -88,7 +88,7 @@ func (r *run) glyphs() screen.Glyphs {
 
 // drawTree prints the tree, oldest message first.
 func (r *run) drawTree(t *tree) {
-	r.row(2, "%s %s  %s, %s", r.paint(bold, titled(t.info.Title, t.info.ID)), r.paint(yellow, short(t.info.ID)), count(len(t.Branches), "branch"), count(t.Messages(), "message"))
+	r.row(2, "%s  %s, %s", r.heading(t.info.Title, t.info.ID), count(len(t.Branches), "branch"), count(t.Messages(), "message"))
 	for _, row := range t.Rows(r.glyphs(), screen.Folds{}) {
 		if r.stopped() {
 			return

@@ -21,7 +21,7 @@ func uiCommand() *command {
 
 func doUI(r *run) error {
 	if !r.con.inTTY || !r.con.tty || r.json() || r.con.plain {
-		return &usageError{"ui needs a terminal", "without one: " + r.again("ls") + ", " + r.again("tree") + ", " + r.again("log")}
+		return r.wantsTerminal("ui needs a terminal", "without one: "+r.again("ls")+", "+r.again("tree")+", "+r.again("log"))
 	}
 	st, err := r.writer()
 	if errors.Is(err, chatctx.ErrReadOnly) {

@@ -28,12 +28,13 @@ func windowCommands() []*command {
 			example: `chatctx tokens
 chatctx tokens --model claude-sonnet-4-5
 chatctx tokens --provider anthropic --json`},
-		{name: "compact", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, do: doCompact, flags: compactFlags(),
-			more: "The history stays as it is, and undo brings the old request back. The summary is TEXT, else by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
+		{name: "compact", args: "[A..B]", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, do: doCompact, flags: compactFlags(),
+			more: "The history stays as it is, and undo brings the old request back. A range A..B summarises what comes after A up to and with B alone; without B all but the newest message. The summary is TEXT, else by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
 			json: "operation, context, branch, session, start, by, summary, messages, before, after, system, summary_tokens, kept, tools, calls, budget, summaries[{from, to, by, merged, cut}], note; with --dry-run: dry_run, context, branch, start, messages[{id, role, position, tokens, preview}], gone, kept, pinned, before, after, at_most, by, summary",
 			example: `chatctx compact --dry-run
 chatctx compact --keep-tokens 2000
 chatctx compact --from u2 --to a4
+chatctx compact u1..a4
 chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 		{name: "prune", does: "make one line of old tool results, from now on", scope: onBranch, do: doPrune, flags: []urfave.Flag{
 			&urfave.IntFlag{Name: "keep-tokens", Usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},

@@ -40,7 +40,8 @@ type Error struct {
 	Message    string   `json:"message"`
 	Hint       string   `json:"hint,omitempty"`
 	Candidates []string `json:"candidates,omitempty"`
-	RetryAfter float64  `json:"retry_after,omitempty"` // seconds to wait, if a provider says so
+	RetryAfter float64  `json:"retry_after,omitempty"`     // seconds to wait, if a provider says so
+	More       int      `json:"more_candidates,omitempty"` // how many there are beyond those listed
 }
 
 // ErrorOf returns the JSON of an error with a code and a kind.
@@ -52,7 +53,7 @@ func ErrorOf(err error, code int, kind string) Error {
 	}
 	var ref *chatctx.RefError
 	if errors.As(err, &ref) {
-		e.Candidates = ref.Candidates
+		e.Candidates, e.More = ref.Candidates, ref.More
 	}
 	return e
 }

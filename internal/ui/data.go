@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -203,7 +202,7 @@ func readEntries(ctx context.Context, c *chatctx.ChatContext, parts []stretch) (
 				return out, err
 			}
 			if snap.Info.ID != p.id {
-				return out, fmt.Errorf("%w: the branch %q is another one by now", chatctx.ErrNotFound, p.branch)
+				return out, chatctx.Says(chatctx.ErrNotFound, "the branch %q is another one by now", p.branch)
 			}
 			snaps[p.branch] = snap
 		}

@@ -440,7 +440,7 @@ func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, mess
 			return e, e.Position == snap.Len(), nil
 		}
 	}
-	return nil, false, fmt.Errorf("%w: no user has asked anything before this", chatctx.ErrEmpty)
+	return nil, false, chatctx.Says(chatctx.ErrEmpty, "no user has asked anything before this")
 }
 
 // quoted returns a text as a setting.

@@ -263,7 +263,7 @@ func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
 		}
 		words = append(words, word)
 	}
-	return nil, record.Ambiguous("branch", part, words)
+	return nil, record.Ambiguous("branch", part, words, len(found)-len(words))
 }
 
 // Load reads a branch by id, removed or not; nil if it has no record.

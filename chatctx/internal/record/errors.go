@@ -11,8 +11,10 @@ import (
 
 // Errors to test for with errors.Is. Those of the file itself are kv's.
 var (
-	// ErrNotFound means that a reference names nothing. The error is a *RefError.
+	// ErrNotFound means that what is named or looked for is not there. For a reference that names nothing the error is a *RefError.
 	ErrNotFound = errors.New("not found")
+	// ErrNoCurrent is an ErrNotFound: no context was named, and none is current.
+	ErrNoCurrent = Says(ErrNotFound, "no context is current: chatctx new makes one, chatctx use chooses one")
 	// ErrAmbiguous means that a reference names several things. The error is a *RefError with Candidates.
 	ErrAmbiguous = errors.New("ambiguous")
 	// ErrConflict means that a change does not fit the store's state: an old revision, a name in use, an undo on which later changes stand, a call that was
@@ -40,7 +42,9 @@ type RefError struct {
 	Kind       string // context, branch, message, call, operation, tag, artifact …
 	Ref        string
 	Candidates []string // ids, each with a short description
+	More       int      // how many candidates there are beyond those listed
 	Branch, On string   // for a message that was looked for on Branch: another branch, On, has it
+	Why        string   // why nothing has the name, where that helps
 	err        error
 }
 
@@ -49,9 +53,17 @@ func (e *RefError) Error() string {
 		return fmt.Sprintf("%s %s is not on branch %q: %q has it", e.Kind, e.Ref, e.Branch, e.On)
 	}
 	if len(e.Candidates) == 0 {
-		return fmt.Sprintf("no %s %q", e.Kind, e.Ref)
+		s := fmt.Sprintf("no %s %q", e.Kind, e.Ref)
+		if e.Why != "" {
+			s += ": " + e.Why
+		}
+		return s
 	}
-	return fmt.Sprintf("%s %q could be any of: %s", e.Kind, e.Ref, strings.Join(e.Candidates, ", "))
+	s := fmt.Sprintf("%s %q could be any of: %s", e.Kind, e.Ref, strings.Join(e.Candidates, ", "))
+	if e.More > 0 {
+		s += fmt.Sprintf(", and %d more", e.More)
+	}
+	return s
 }
 
 // Unwrap returns ErrNotFound or ErrAmbiguous.
@@ -65,14 +77,19 @@ func (e *RefError) Unwrap() error {
 // NotFound returns the error for a reference that names nothing.
 func NotFound(kind, ref string) error { return &RefError{Kind: kind, Ref: ref, err: ErrNotFound} }
 
+// NotFoundSince returns the error for a reference that names nothing, with the reason.
+func NotFoundSince(kind, ref, format string, args ...any) error {
+	return &RefError{Kind: kind, Ref: ref, Why: fmt.Sprintf(format, args...), err: ErrNotFound}
+}
+
 // OnAnother returns the error for a message that another branch has.
 func OnAnother(ref, branch, on string) error {
 	return &RefError{Kind: "message", Ref: ref, Branch: branch, On: on, err: ErrNotFound}
 }
 
-// Ambiguous returns the error for a reference that names all of candidates.
-func Ambiguous(kind, ref string, candidates []string) error {
-	return &RefError{Kind: kind, Ref: ref, Candidates: candidates, err: ErrAmbiguous}
+// Ambiguous returns the error for a reference that names all of candidates, and more that are not listed.
+func Ambiguous(kind, ref string, candidates []string, more int) error {
+	return &RefError{Kind: kind, Ref: ref, Candidates: candidates, More: more, err: ErrAmbiguous}
 }
 
 // ConflictError is an ErrConflict whose text says what does not fit and what to do.
@@ -85,8 +102,13 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 func Conflict(format string, args ...any) error { return &ConflictError{fmt.Sprintf(format, args...)} }
 
+// Says returns an error that is err for errors.Is and reads as the text alone, without err's own words.
+func Says(err error, format string, args ...any) error {
+	return &saying{fmt.Sprintf(format, args...), err}
+}
+
 // Invalid returns an ErrInvalid with a text.
-func Invalid(format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...)} }
+func Invalid(format string, args ...any) error { return Says(ErrInvalid, format, args...) }
 
 func Invalidf(format string, args ...any) error { return Invalid(format, args...) }
 
@@ -98,8 +120,11 @@ func Named(kind, ref string) error {
 	return nil
 }
 
-type invalidError struct{ text string }
+type saying struct {
+	text string
+	err  error
+}
 
-func (e *invalidError) Error() string { return e.text }
+func (e *saying) Error() string { return e.text }
 
-func (e *invalidError) Unwrap() error { return ErrInvalid }
+func (e *saying) Unwrap() error { return e.err }

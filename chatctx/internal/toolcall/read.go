@@ -91,7 +91,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	for _, c := range all[:min(len(all), view.MaxCandidates)] {
 		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.Message.ID, c.Index+1, c.Rec.Tool, c.Rec.State()))
 	}
-	return nil, record.Ambiguous("call", id, words)
+	return nil, record.Ambiguous("call", id, words, len(all)-len(words))
 }
 
 // narrow keeps the calls that ok accepts, or all of them if it accepts none.
@@ -439,7 +439,8 @@ func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, ot
 	case len(found) == 0:
 		return view.Reader{}, nil, record.NotFound("call", string(ref))
 	case len(found) > 1:
-		return view.Reader{}, nil, record.Ambiguous("call", string(ref), words[:min(len(words), view.MaxCandidates)])
+		words = words[:min(len(words), view.MaxCandidates)]
+		return view.Reader{}, nil, record.Ambiguous("call", string(ref), words, len(found)-len(words))
 	}
 	return view.Reader{Tx: tx, ID: in[0]}, found[0], nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
 )
@@ -105,7 +106,7 @@ func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
 		return err
 	}
 	if on == nil {
-		return record.NotFound(fmt.Sprintf("message on branch %q:", b.Name), record.Short(id))
+		return record.NotFoundSince("message", record.Short(id), "branch %q does not hold it", b.Name)
 	}
 	return record.OnAnother(record.Short(id), b.Name, on.Name)
 }
@@ -239,7 +240,7 @@ func (r Reader) only(s string, found []place, err error) (place, error) {
 	for _, p := range found[:min(len(found), MaxCandidates)] {
 		words = append(words, r.describe(p))
 	}
-	return place{}, record.Ambiguous("message", s, words)
+	return place{}, record.Ambiguous("message", s, words, len(found)-len(words))
 }
 
 func (r Reader) tag(name string) ([]byte, error) {
@@ -299,10 +300,10 @@ func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 			found, err := r.byLabel(b, rest)
 			return r.only(whole, found, err)
 		}
-		return place{}, record.Invalidf("the reference %q: @ is the head, @-2 two before it, @3 the third message", whole)
+		return place{}, record.Invalidf("%q names no message: @ is the head, @-2 two before it, @3 the third message, ..@3 all up to it", whole)
 	}
 	if pos < 1 || pos > n {
-		return place{}, record.NotFound(fmt.Sprintf("message (branch %q has %d)", b.Name, n), whole)
+		return place{}, record.NotFoundSince("message", whole, "branch %q has %s", b.Name, plural.Count(n, "message"))
 	}
 	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
 	return place{id, b, pos, "branch:" + b.Name + "@" + strconv.Itoa(pos)}, err

@@ -47,7 +47,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 	if ref == "" {
 		id, err := CurrentContext(s, tx)
 		if err == nil && id == (pool.ID{}) {
-			err = record.NotFound("current context: chatctx new makes one, chatctx use chooses one of", "chatctx ls")
+			err = record.ErrNoCurrent
 		}
 		return id, err
 	}
@@ -76,7 +76,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 		}
 		words = append(words, word)
 	}
-	return pool.ID{}, record.Ambiguous("context", ref, words)
+	return pool.ID{}, record.Ambiguous("context", ref, words, len(found)-len(words))
 }
 
 // contextsLike returns the contexts that a reference may mean. trash selects the contexts in the trash or those outside. The first list that is not empty
