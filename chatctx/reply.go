@@ -136,7 +136,7 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 	default:
 		out.Holder = holder
 		made.What = "queue"
-		made.Placed, err = queue(t, msgs)
+		made.Placed, err = queue(t, holder, msgs)
 	}
 	if err == nil && !again {
 		err = made.Stands(t, t.Target)
@@ -222,9 +222,9 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 }
 
 // queue makes messages wait until the running reply is done, except those that wait already or are on the branch.
-func queue(t *journal.Txn, msgs []*Message) ([]Placement, error) {
+func queue(t *journal.Txn, holder *Claim, msgs []*Message) ([]Placement, error) {
 	if len(msgs) == 0 {
-		return nil, record.Conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.Target.Name)
+		return nil, t.Answers(holder, t.Target)
 	}
 	t.What = "queue"
 	prefix := replyKey(t, t.Target)

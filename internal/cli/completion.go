@@ -116,11 +116,7 @@ func (r *run) words(p *parsed, last string) []candidate {
 	}
 	var list []candidate
 	if len(p.args) == 0 {
-		for _, s := range under {
-			if !s.hidden {
-				list = append(list, candidate{s.name, s.does})
-			}
-		}
+		list = namesOf(under)
 	}
 	if c == nil {
 		return list
@@ -219,11 +215,36 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 	case "RULE":
 		return sub.ruleNames()
 	case "CALL":
-		return sub.messageNames(true)
+		return sub.callNames(p.name())
 	case "CALL|TOOL":
-		return slices.Concat(sub.messageNames(true), sub.toolNames())
+		return slices.Concat(sub.callNames(""), sub.toolNames())
+	case "COMMAND":
+		return commandNames(p.args)
 	}
 	return nil
+}
+
+// commandNames returns the commands below the one that words name, all commands for none.
+func commandNames(words []string) []candidate {
+	under := allCommands()
+	for _, w := range words {
+		i := slices.IndexFunc(under, func(c *command) bool { return c.name == w })
+		if i < 0 {
+			return nil
+		}
+		under = under[i].subs
+	}
+	return namesOf(under)
+}
+
+func namesOf(commands []*command) []candidate {
+	var list []candidate
+	for _, c := range commands {
+		if !c.hidden {
+			list = append(list, candidate{c.name, c.does})
+		}
+	}
+	return list
 }
 
 // after puts the text up to the last separator before each candidate.

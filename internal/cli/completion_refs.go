@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // references returns the candidates for a message or a range: tags, branches, and names of the branch's messages. Text before .. or up to an @ stays.
@@ -16,7 +17,7 @@ func (r *run) references(last string) []candidate {
 	if name, _, ok := strings.Cut(last, "@"); ok {
 		return r.places(name)
 	}
-	return slices.Concat(r.tagNames(), r.branchNames(), r.messageLabels(), r.messageNames(false))
+	return slices.Concat(r.tagNames(), r.branchNames(), r.messageLabels(), r.messageNames())
 }
 
 // places returns the messages of a branch by their place ("" means the command's branch): BRANCH@u1, BRANCH@a1, BRANCH@-1.
@@ -84,17 +85,35 @@ func (r *run) newest() []*chatctx.Entry {
 	return list
 }
 
-// messageNames returns the ids of the newest messages of the branch, or the calls in them.
-func (r *run) messageNames(calls bool) []candidate {
+// messageNames returns the ids of the newest messages of the branch.
+func (r *run) messageNames() []candidate {
 	var list []candidate
 	for _, e := range r.newest() {
-		if !calls {
-			list = append(list, candidate{short(e.ID), told(e)})
-			continue
-		}
+		list = append(list, candidate{short(e.ID), told(e)})
+	}
+	return list
+}
+
+// callNames returns the calls in the newest messages of the branch with which a command can do something.
+func (r *run) callNames(command string) []candidate {
+	var list []candidate
+	for _, e := range r.newest() {
 		for i := range e.Calls {
-			list = append(list, candidate{fmt.Sprintf("%s:%d", short(e.ID), i+1), e.Calls[i].Tool + ", " + string(e.Calls[i].Status)})
+			if c := &e.Calls[i]; takesCall(command, c) {
+				list = append(list, candidate{fmt.Sprintf("%s:%d", short(e.ID), i+1), c.Tool + ", " + string(c.Status)})
+			}
 		}
 	}
 	return list
+}
+
+// takesCall reports whether a command can do something with a call in its present state.
+func takesCall(command string, c *pool.Call) bool {
+	switch command {
+	case "calls approve", "calls deny", "calls expire", "calls wait":
+		return c.Status == pool.Pending
+	case "calls cancel", "calls claim", "calls resolve", "calls run":
+		return c.Open()
+	}
+	return true
 }

@@ -488,6 +488,9 @@ func refusal(m *chatctx.Message) error {
 // closing prints the line after an answer.
 func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
+		if r.given("model") || r.given("provider") {
+			r.note("the model of the command line does not hold for it: the answer that is on its way goes on with its own")
+		}
 		if out.Holder.PID == os.Getpid() {
 			r.note("queued: it goes on %s and is asked after the answer that is on its way there", clean(out.Branch))
 			return

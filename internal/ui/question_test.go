@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -169,6 +170,8 @@ func TestInKeys(t *testing.T) {
 		{conflict("the tag %q is on abc: chatctx tag rm %q first", "t", "t"), `the tag "t" is on abc: take it away (T there, emptied) first`},
 		{conflict("undo that first, or chatctx op log shows what to do"), "undo that first, or the journal (J) shows what to do"},
 		{conflict("wait for it, or chatctx interrupt"), "wait for it, or chatctx interrupt (in a shell)"},
+		{conflict("chatctx, process 0 is writing an answer: stop it with chatctx interrupt"), "chatctx, process 0 is writing an answer: stop it with chatctx interrupt (in a shell)"},
+		{conflict("chatctx, process %d is writing an answer: stop it with chatctx interrupt --branch %q", os.Getpid(), "b"), fmt.Sprintf("chatctx, process %d is writing an answer: stop it with x", os.Getpid())},
 		{conflict("it is in the trash: chatctx restore 0123abcd"), "it is in the trash: chatctx restore 0123abcd (in a shell)"},
 		{conflict("not whole: go on with the same chatctx copy, or remove it"), "not whole: go on with the same chatctx copy (in a shell), or remove it"},
 		{turn.ErrRounds, "the limit of rounds is reached; i and Enter go on"},

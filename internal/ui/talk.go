@@ -21,7 +21,7 @@ func talkingKeys() []key {
 		{[]string{"i"}, inTree | inPreview, "write", "write to the model on the active branch; an empty message has it go on", (*model).write},
 		{[]string{"r"}, inTree | inPreview, "retry", "answer the question at the cursor again, with another model", (*model).retry},
 		{[]string{"A"}, inTree | inPreview, "", "ask several models at once, each on a branch of its own", (*model).askMany},
-		{[]string{"x"}, inTree | inPreview, "", "stop the answers that come", (*model).stop},
+		{[]string{"x"}, inList | inTree | inPreview, "", "stop the answers that come", (*model).stop},
 	}
 }
 

@@ -132,7 +132,9 @@ func TestStop(t *testing.T) {
 	x.until("retry with the model")
 	x.press("\x15", "slow", "enter")
 	x.until("│One paragraph that is whole.", "│And the beginning of", "answering on main.2, x stops")
-	x.press("x")
+	x.press("u")
+	x.until("is writing an answer on branch \"main.2\"", "stop it with x")
+	x.press("esc", "x") // in the list too
 	x.until("stopped; what came is kept, unfinished", "‹main.2› active a1 assistant: One paragraph", "not answering on")
 	snap, err := c.Snapshot(t.Context(), "main.2")
 	if err != nil {

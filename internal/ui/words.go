@@ -2,6 +2,8 @@ package ui
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"regexp"
 	"strings"
 
@@ -37,10 +39,14 @@ func (m *model) inKeys(err error) string {
 			return strings.Replace(text, r.err.Error(), r.text, 1)
 		}
 	}
+	own := strings.Contains(text, fmt.Sprintf(", process %d is writing", os.Getpid()))
 	text = commandInWords.ReplaceAllStringFunc(text, func(line string) string {
 		parts := commandInWords.FindStringSubmatch(line)
 		if key, ok := keyFor[parts[1]]; ok {
 			return key
+		}
+		if own && parts[1] == "interrupt" {
+			return "x"
 		}
 		return line + " (in a shell)"
 	})

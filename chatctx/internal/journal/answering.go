@@ -38,6 +38,11 @@ func (t *Txn) stays(b *branch.Branch) error {
 	if claim.Dead(t.Now) {
 		return &UnsettledError{t.ID, b.ID, b.Name, claim.Program}
 	}
+	return t.Answers(claim, b)
+}
+
+// Answers returns the ErrConflict for what must wait for the answer that is written on a branch.
+func (t *Txn) Answers(claim *record.Claim, b *branch.Branch) error {
 	stop := "chatctx interrupt"
 	if active, err := t.IsActive(b); err == nil && !active {
 		stop += fmt.Sprintf(" --branch %q", b.Name)
