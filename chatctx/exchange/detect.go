@@ -142,7 +142,7 @@ func (h *head) seen() string {
 	case bytes.IndexByte(low, 0) >= 0 || !utf8.Valid(text[:runeEnd(text, 512)]):
 		return "a binary file"
 	case h.first().is(objectKind):
-		return "JSON with the keys: " + keyList(h.first())
+		return "JSON with " + whichKeys(h.first())
 	case text[0] == '{' || text[0] == '[':
 		return "JSON that is no list of conversations, or is damaged at its beginning"
 	}

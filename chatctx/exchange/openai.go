@@ -141,7 +141,7 @@ func (o *openAI) item(v value) error {
 		o.t.next(o.at, "2", pool.NewText(pool.Assistant, v.get("completion").str()))
 		active = "2"
 	default:
-		o.r.skipContext(0, o.at, "no messages in an item with the keys: %s", keyList(v))
+		o.r.skipContext(0, o.at, "no messages in an item with %s", whichKeys(v))
 		return nil
 	}
 	return o.emit(v, active)

@@ -348,7 +348,15 @@ func (r *reading) repeatedKeys(at place, v value) {
 
 func quoteClip(s string, n int) string { return strconv.Quote(show.Clip(s, n)) }
 
-// keyList returns an object's first keys, or a word that says that it has none.
+// whichKeys says which keys an object has first.
+func whichKeys(v value) string {
+	if list := keyList(v); list != "" {
+		return "the keys " + list
+	}
+	return "no keys"
+}
+
+// keyList returns an object's first keys.
 func keyList(v value) string {
 	var keys []string
 	for k := range v.members() {
@@ -357,9 +365,6 @@ func keyList(v value) string {
 			break
 		}
 		keys = append(keys, show.Clip(k, 40))
-	}
-	if keys == nil {
-		return "none"
 	}
 	return strings.Join(keys, ", ")
 }

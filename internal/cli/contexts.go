@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -411,6 +412,9 @@ func doShow(r *run) error {
 	c, snap, err := r.snapshot()
 	if err != nil {
 		return err
+	}
+	if part, err := snap.Range(r.ctx, chatctx.Ref(r.arg(0))); err != nil || part != nil {
+		return cmp.Or(err, error(&usageError{"show takes one message, not a range", "all of it: " + r.again("log "+quote(r.arg(0)))}))
 	}
 	e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
 	if err != nil {

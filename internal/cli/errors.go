@@ -158,7 +158,7 @@ func printError(w io.Writer, err error, asJSON bool) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "chatctx: %s\n", clean(err.Error()))
+	fmt.Fprintf(w, "chatctx: %s\n", clean(contract.Text(err)))
 	if hint != "" {
 		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(hint, "\n", "\n  "))
 	}

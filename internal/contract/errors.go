@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -44,9 +45,18 @@ type Error struct {
 	More       int      `json:"more_candidates,omitempty"` // how many there are beyond those listed
 }
 
+// Text is an error's text. Of a file it has the name and what is wrong, without the system call that failed.
+func Text(err error) string {
+	var path *fs.PathError
+	if !errors.As(err, &path) || path.Path == "" {
+		return err.Error()
+	}
+	return strings.Replace(err.Error(), path.Error(), path.Path+": "+path.Err.Error(), 1)
+}
+
 // ErrorOf returns the JSON of an error with a code and a kind.
 func ErrorOf(err error, code int, kind string) Error {
-	e := Error{Code: code, Kind: kind, Message: err.Error()}
+	e := Error{Code: code, Kind: kind, Message: Text(err)}
 	var provider *wire.Error
 	if errors.As(err, &provider) {
 		e.RetryAfter = provider.RetryAfter.Seconds()

@@ -135,7 +135,9 @@ func TestStop(t *testing.T) {
 	x.press("u")
 	x.until("is writing an answer on branch \"main.2\"", "stop it with x")
 	x.press("esc", "x") // in the list too
-	x.until("stopped; what came is kept, unfinished", "‹main.2› active a1 assistant: One paragraph", "not answering on")
+	x.until("stopped; what came is kept, unfinished", "not answering on")
+	x.press("enter")
+	x.until("‹main.2› active a1 assistant: One paragraph")
 	snap, err := c.Snapshot(t.Context(), "main.2")
 	if err != nil {
 		t.Fatal(err)
