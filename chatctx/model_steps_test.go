@@ -655,8 +655,11 @@ func (b *batch) merge() error {
 	text := b.text()
 	b.say("merge %s as a summary", b.branch(from).name)
 	b.b.Merge(b.branch(from).name, chatctx.MergeOptions{Summary: text})
-	if len(news) > 0 && !slices.ContainsFunc(here[n:], func(x id) bool { return b.message(x).sums == src[len(src)-1] }) {
-		head := src[len(src)-1]
+	if len(news) == 0 {
+		return nil
+	}
+	head := src[len(src)-1]
+	if b.message(head).kind == "summary" || !slices.ContainsFunc(here[n:], func(x id) bool { return b.message(x).sums == head }) {
 		m := &message{id: pool.NewID(), ours: true, role: pool.User, kind: "summary", text: hushed(text), root: b.message(head).root, sums: head}
 		b.keep(m)
 		b.splice(b.target, len(here), 0, m.id)

@@ -101,8 +101,12 @@ func (t *Txn) heldAfter(n int) (map[pool.ID]bool, error) {
 	return held, err
 }
 
-// summed reports whether the pieces hold a merge's summary of a branch up to the message head.
+// summed reports whether the pieces hold a merge's summary of a branch up to the message head. Of a head that is a summary itself nobody can say, since an edited
+// copy of it names it in the same way: then it is put again.
 func (t *Txn) summed(head pool.ID, pieces []branch.Piece) (known bool, err error) {
+	if m, err := pool.Get(t.Tx, t.ID, head); err != nil || m == nil || m.Kind == SummaryKind {
+		return false, err
+	}
 	ids, err := branch.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
 		return false, err
