@@ -127,6 +127,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/settings":        "values in force",
 		"pool":                    "messages and ids",
 		"github.com/google/uuid":  "makes ids",
+		"golang.org/x/text/cases": "folds case",
 	},
 	"chatctx/internal/find": {
 		"branch":                  "histories",
@@ -196,7 +197,6 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv":                "reads and writes",
 		"chatctx/settings":          "values in force",
 		"pool":                      "messages and ids",
-		"golang.org/x/text/cases":   "folds case",
 	},
 	"chatctx/compare": {
 		"adapter/wire":     "outcomes of replies",

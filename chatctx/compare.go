@@ -2,255 +2,46 @@ package chatctx
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
-	"github.com/chatctx/chatctx/chatctx/kv"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // MaxCompared is the largest number of histories in one comparison.
-const MaxCompared = 32
+const MaxCompared = view.MaxCompared
 
 // SecondAnswer is the Kind of the RefError that Compare returns if a branch has no second answer to compare with.
-const SecondAnswer = "second answer to compare with on branch"
+const SecondAnswer = view.SecondAnswer
 
 // Comparison is how several histories continue after what all of them share.
-type Comparison struct {
-	Ancestor *Entry // the last message that all share; nil: none
-	Columns  []*ComparedHistory
-	Turns    []*ComparedTurn
-}
+type Comparison = view.Comparison
 
 // ComparedHistory is one of the histories: a branch up to a message.
-type ComparedHistory struct {
-	Ref    Ref // as requested
-	Branch string
-	Len    int // how many messages of the branch count
-}
+type ComparedHistory = view.ComparedHistory
 
 // ComparedTurn is a turn of each history: the messages of each column after the ancestor. A column without such a turn has no messages.
-type ComparedTurn struct {
-	Turn  int // its number, as in u3 and a3
-	Cells [][]*Entry
-}
-
-// compared is a history to compare, with its branch.
-type compared struct {
-	*ComparedHistory
-	on *branch.Branch
-}
-
-func (c *compared) pieces() []branch.Piece { return branch.Slice(c.on.Pieces, 0, c.Len) }
+type ComparedTurn = view.ComparedTurn
 
 // Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
 // branchName ("" means the active one). With one ref it compares that branch with it. Without any, or with the branch itself as the only one, it compares
 // the answers to the branch's last user message, the branch's own first, each once; it returns ErrNotFound if there are not two.
 func (c *ChatContext) Compare(ctx context.Context, branchName string, refs ...Ref) (*Comparison, error) {
-	var out *Comparison
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
-		x := comparing{view.Reader{Tx: tx, ID: c.ID}, b}
-		all, err := x.histories(refs)
-		if err == nil {
-			out, err = x.compare(all)
-		}
-		return err
-	})
-	return out, err
+	return view.Compare(ctx, c.at(), branchName, refs...)
 }
 
 // CompareSize is about how many bytes of memory the messages take that Compare reads.
 func (c *ChatContext) CompareSize(ctx context.Context, branchName string, refs ...Ref) (int, error) {
-	size := 0
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
-		x := comparing{view.Reader{Tx: tx, ID: c.ID}, b}
-		all, err := x.histories(refs)
-		if err != nil {
-			return err
-		}
-		shared, err := x.shared(all)
-		size = 0
-		for _, h := range all {
-			if err == nil {
-				err = addSizes(tx, c.ID, h.on, shared, h.Len, &size)
-			}
-		}
-		return err
-	})
-	return size, err
+	return view.CompareSize(ctx, c.at(), branchName, refs...)
 }
 
-// addSizes adds about how many bytes the messages take that a branch has after the first ones, up to and with the one at position to.
-func addSizes(tx kv.Tx, id ID, b *branch.Branch, first, to int, size *int) error {
-	ids, err := branch.IDs(tx, id, branch.Slice(b.Pieces, first, to))
-	if err != nil {
-		return err
-	}
-	return pool.Sizes(tx, id, ids, func(_, n int) error {
-		*size += n
-		return nil
-	})
+// Difference is what two branches do not share.
+type Difference = view.Difference
+
+// Diff compares the histories of two branches.
+func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error) {
+	return view.Diff(ctx, c.at(), a, b)
 }
 
-// comparing reads what Compare needs in one transaction.
-type comparing struct {
-	view.Reader
-	b *branch.Branch
-}
-
-func (x comparing) histories(refs []Ref) ([]*compared, error) {
-	switch {
-	case len(refs) > MaxCompared:
-		return nil, record.Invalidf("at most %d histories are compared at once, not %d", MaxCompared, len(refs))
-	case len(refs) == 0:
-		return x.siblings()
-	case len(refs) == 1:
-		on, pos, err := x.whole(refs[0])
-		if err != nil {
-			return nil, err
-		}
-		if on.ID == x.b.ID && pos == on.Len() {
-			return x.siblings()
-		}
-		refs = []Ref{Ref("branch:" + x.b.Name), refs[0]}
-	}
-	var all []*compared
-	for _, ref := range refs {
-		on, pos, err := x.whole(ref)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &compared{&ComparedHistory{Ref: ref, Branch: on.Name, Len: pos}, on})
-	}
-	return all, nil
-}
-
-// whole returns the branch up to the message that ref names. ref may also name an empty branch.
-func (x comparing) whole(ref Ref) (*branch.Branch, int, error) {
-	b, err := branch.Find(x.Tx, x.ID, strings.TrimPrefix(string(ref), "branch:"))
-	if err != nil || b != nil && b.Len() == 0 {
-		return b, 0, err
-	}
-	return x.LocateThere(x.b, ref)
-}
-
-// siblings returns the answers to the branch's last user message, each as the branch that has it: the branch itself first, the others in the order in which
-// they were made.
-func (x comparing) siblings() ([]*compared, error) {
-	begins, _, err := x.TurnOf(x.b, x.b.Len())
-	if err != nil {
-		return nil, err
-	}
-	var all []*compared
-	if begins > 0 {
-		infos, err := view.BranchInfos(x.Tx, x.ID, &record.ContextRecord{})
-		if err != nil {
-			return nil, err
-		}
-		slices.SortStableFunc(infos, func(a, b *view.BranchInfo) int {
-			return rank(b.ID == x.b.ID) - rank(a.ID == x.b.ID)
-		})
-		for _, info := range infos {
-			if all, err = x.addSibling(all, &info.Branch, begins); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(all) < 2 {
-		return nil, record.NotFound(SecondAnswer, x.b.Name)
-	}
-	return all, nil
-}
-
-func rank(first bool) int {
-	if first {
-		return 1
-	}
-	return 0
-}
-
-// addSibling adds a branch that shares the branch's history up to and including the message at begins and has an answer of its own.
-func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([]*compared, error) {
-	if on.Len() <= begins || len(all) == MaxCompared {
-		return all, nil
-	}
-	n, err := branch.Shared(x.Tx, x.ID, branch.Slice(x.b.Pieces, 0, begins), branch.Slice(on.Pieces, 0, begins))
-	if err != nil || n < begins {
-		return all, err
-	}
-	_, ends, err := x.TurnOf(on, begins)
-	if err != nil || ends == begins {
-		return all, err
-	}
-	c := &compared{&ComparedHistory{Ref: Ref("branch:" + on.Name + "@" + strconv.Itoa(ends)), Branch: on.Name, Len: ends}, on}
-	for _, other := range all {
-		n, err := branch.Shared(x.Tx, x.ID, other.pieces(), c.pieces())
-		if err != nil || n == ends && n == other.Len {
-			return all, err
-		}
-	}
-	return append(all, c), nil
-}
-
-// shared is how many messages all histories begin with.
-func (x comparing) shared(all []*compared) (int, error) {
-	shared := all[0].Len
-	for _, c := range all[1:] {
-		n, err := branch.Shared(x.Tx, x.ID, all[0].pieces(), c.pieces())
-		if err != nil {
-			return 0, err
-		}
-		shared = min(shared, n)
-	}
-	return shared, nil
-}
-
-// compare reads what the histories do not share.
-func (x comparing) compare(all []*compared) (*Comparison, error) {
-	shared, err := x.shared(all)
-	if err != nil {
-		return nil, err
-	}
-	out := &Comparison{}
-	if shared > 0 {
-		page, err := view.ReadEntries(x.Tx, x.ID, all[0].on, shared, shared)
-		if err != nil {
-			return nil, err
-		}
-		out.Ancestor = page[0]
-	}
-	turns := map[int]*ComparedTurn{}
-	for i, c := range all {
-		out.Columns = append(out.Columns, c.ComparedHistory)
-		own, err := view.ReadEntries(x.Tx, x.ID, c.on, shared+1, c.Len)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range own {
-			n, err := strconv.Atoi(e.Turn[1:])
-			if err != nil {
-				return nil, fmt.Errorf("the label %q: %w", e.Turn, err)
-			}
-			if turns[n] == nil {
-				turns[n] = &ComparedTurn{Turn: n, Cells: make([][]*Entry, len(all))}
-				out.Turns = append(out.Turns, turns[n])
-			}
-			turns[n].Cells[i] = append(turns[n].Cells[i], e)
-		}
-	}
-	slices.SortFunc(out.Turns, func(a, b *ComparedTurn) int { return a.Turn - b.Turn })
-	return out, nil
+// DiffSize is about how many bytes of memory the messages take that Diff reads.
+func (c *ChatContext) DiffSize(ctx context.Context, a, b string) (size int, err error) {
+	return view.DiffSize(ctx, c.at(), a, b)
 }

@@ -4,107 +4,14 @@ import (
 	"context"
 	"iter"
 
-	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/kv"
-	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
 // Fact is what is known about a message, without its text.
-type Fact struct {
-	pool.Facts
-	// Branch is the branch on which the message was written, or in whose session it is the summary or a digest; "" if nothing of that branch is left.
-	Branch  string
-	Removed bool // the branch was removed
-}
-
-// factBatch is how many messages one transaction reads.
-const factBatch = 1000
+type Fact = view.Fact
 
 // Facts returns what is known of each message of the context, by id, including those that were rewound away or dropped, those of removed branches, and
 // summaries. Messages are read in short transactions. A damaged message is nil with its error, and the others follow.
 func (c *ChatContext) Facts(ctx context.Context) iter.Seq2[*Fact, error] {
-	return func(yield func(*Fact, error) bool) {
-		of, err := c.writers(ctx)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		type line struct {
-			fact *Fact
-			err  error
-		}
-		var last ID
-		for more := true; more; {
-			var batch []line
-			err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
-				batch, more = batch[:0], false
-				return pool.ScanFacts(tx, c.ID, last, func(id ID, f *pool.Facts, err error) error {
-					if len(batch) == factBatch {
-						more = true
-						return kv.ErrStop
-					}
-					last = id
-					if f == nil {
-						batch = append(batch, line{nil, err})
-						return nil
-					}
-					batch = append(batch, line{of.fact(f), nil})
-					return nil
-				})
-			})
-			for _, l := range batch {
-				if !yield(l.fact, l.err) {
-					return
-				}
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-		}
-	}
-}
-
-// writers maps segments to the branches that write them, and loose messages to the branches that have them.
-type writers struct {
-	segments map[uint64]*branch.Branch
-	loose    map[ID]*branch.Branch
-}
-
-func (c *ChatContext) writers(ctx context.Context) (*writers, error) {
-	w := &writers{map[uint64]*branch.Branch{}, map[ID]*branch.Branch{}}
-	err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
-		return branch.All(tx, c.ID, func(b *branch.Branch) error {
-			if b.Segment != 0 {
-				w.segments[b.Segment] = b
-			}
-			for i := range b.Sessions {
-				w.has(b, b.Sessions[i].Summary)
-				for _, d := range b.Sessions[i].Digests {
-					w.has(b, d.Message)
-				}
-			}
-			return nil
-		})
-	})
-	return w, err
-}
-
-// has records that a branch has a loose message. A fork has those of its origin: the older branch counts.
-func (w *writers) has(b *branch.Branch, id ID) {
-	if was := w.loose[id]; id != (ID{}) && (was == nil || b.Created < was.Created) {
-		w.loose[id] = b
-	}
-}
-
-func (w *writers) fact(f *pool.Facts) *Fact {
-	out := &Fact{Facts: *f}
-	b := w.loose[f.ID]
-	if b == nil {
-		b = w.segments[f.Home.Segment]
-	}
-	if b != nil {
-		out.Branch, out.Removed = b.Name, b.Removed != 0
-	}
-	return out
+	return view.Facts(ctx, c.at())
 }

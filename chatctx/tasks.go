@@ -131,7 +131,7 @@ func (c *ChatContext) TaskInfo(ctx context.Context) (*TaskInfo, error) {
 		if rec.Task == nil {
 			return record.Invalidf("%q is no sub-context", rec.Title)
 		}
-		info, err := infoOf(c.store.at, tx, c.ID, rec)
+		info, err := view.InfoOf(c.store.at, tx, c.ID, rec)
 		if err != nil {
 			return err
 		}

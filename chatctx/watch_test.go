@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // TestAWatchReadsWhatChanged: a look at the store reads what was changed in the last minutes, however many contexts there are, and tells of what was stored with a time somewhat
@@ -26,10 +26,10 @@ func TestAWatchReadsWhatChanged(t *testing.T) {
 		all = append(all, newContext(t, s, fmt.Sprint(i)))
 		clock.move(time.Second)
 	}
-	w := &watcher{store: s, seen: map[ID]pool.Time{}, next: map[ID]uint64{}}
+	w := view.NewWatcher(s.at)
 	news := func() []Change {
 		t.Helper()
-		changes, err := w.news(t.Context())
+		changes, err := w.News(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
