@@ -34,7 +34,8 @@ type Batch struct {
 	keys    []string    // of the appends that have one
 	fresh   map[ID]bool // new ids of the batch's messages, under which nothing can be stored yet
 	group   *journal.Group
-	calls   []CallRef // calls that the batch decides; they are settled first
+	command *journal.Command // in whose course it is made; nil where it is a part of a group
+	calls   []CallRef        // calls that the batch decides; they are settled first
 	rules   *triedRules
 }
 
@@ -124,11 +125,17 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	}
 	var done *Committed
 	var t *journal.Txn
-	err = b.store.settled(ctx, func() error {
-		return b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
-			t, done, err = b.run(tx)
-			return err
+	if b.group == nil {
+		b.command = journal.CommandOf(ctx)
+	}
+	err = b.command.Store(func() (*Committed, error) {
+		err := b.store.settled(ctx, func() error {
+			return b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+				t, done, err = b.run(tx)
+				return err
+			})
 		})
+		return done, err
 	})
 	if err == nil || errors.Is(err, kv.ErrUnknownOutcome) {
 		b.state = committed
@@ -162,6 +169,7 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 	}
 	t.Fresh = maps.Clone(b.fresh)
 	b.group.Join(t)
+	b.command.Join(t)
 	if again, err := b.again(t); err != nil || again != nil {
 		return t, again, err
 	}
@@ -364,6 +372,7 @@ func (b *Batch) ForkForReply(name string, at Ref) *Reply {
 		}
 		claim.Made = t.Number()
 		r.Context, r.id, r.token = t.ID, made.ID, claim.Token
+		r.command.On(t.ID, made.ID)
 		return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, made), claim)
 	}
 	return r

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -25,47 +24,19 @@ type Reply struct {
 	store   *Store
 	id      ID // of the branch
 	token   ID
-	mu      sync.Mutex // guards the fields below; also held while something is stored as the reply's
-	// group has the operations that this reply has made without anything else on the branch in between; last is the newest of them. next is the group of
-	// what is being stored: it replaces group only once something was stored.
-	group, next *journal.Group
-	last        uint64
+	command journal.Command
 }
 
 // Together makes the end of the reply a part of one command with a committed batch, so that Undo undoes them together.
 func (r *Reply) Together(with *Batch) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if with != nil && with.group != nil {
-		r.group, r.last = with.group, with.group.Begun(r.Context)
+	if with != nil {
+		r.command.Within(with.group)
 	}
 }
 
-// join makes an operation a part of the reply's command: the question, and the answer right after it.
-func (r *Reply) join(t *journal.Txn) {
-	if r.next = r.group; r.next == nil || t.Target.Last != r.last && !r.follows(t) {
-		r.next = journal.NewGroup()
-	}
-	r.next.Join(t)
-}
-
-// follows reports whether the last operation on the branch is a part of the same command.
-func (r *Reply) follows(t *journal.Txn) bool {
-	first := r.group.Begun(r.Context)
-	if first == 0 {
-		return false
-	}
-	op, err := record.GetOperation(t.Tx, t.ID, t.Target.Last)
-	return err == nil && op != nil && op.Group == first
-}
-
-// made records an operation that was stored.
-func (r *Reply) made(done *Committed) {
-	if done.Operation != "" {
-		r.group = r.next
-		r.group.Remember(done)
-		r.last = journal.OperationNumber(done.Operation)
-	}
+// Within returns a context for what is done in the course of the reply: what is committed with it about calls on the branch is undone together with the reply.
+func (r *Reply) Within(ctx context.Context) context.Context {
+	return journal.InCommand(ctx, &r.command)
 }
 
 // Begun is the result of BeginReply. Its last step says where the messages are.
@@ -107,7 +78,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 	}
 	if out.Reply != nil {
 		out.Reply.store = c.store
-		out.Reply.made(&out.Committed)
+		out.Reply.command.Made(&out.Committed)
 	}
 	return out, nil
 }
@@ -165,7 +136,8 @@ func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made 
 		}
 	}
 	out.Reply = &Reply{Context: t.ID, Branch: t.Target.Name, id: t.Target.ID, token: claim.Token}
-	out.Reply.join(t)
+	out.Reply.command.On(t.ID, t.Target.ID)
+	out.Reply.command.Join(t)
 	return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, t.Target), claim)
 }
 
@@ -589,19 +561,22 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	if err := record.CheckKey("the name of a provider", e.Provider); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var out *Ended
-	err = r.store.at.DB.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) (err error) {
-		out, err = r.finish(tx, &e)
-		return err
+	err = r.command.Store(func() (*Committed, error) {
+		err := r.store.at.DB.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) (err error) {
+			out, err = r.finish(tx, &e)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &out.Committed, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.made(&out.Committed)
 	if len(out.FromQueue) > 0 {
-		r.group = nil // the answer to what somebody asked meanwhile is a command of its own
+		r.command.Asked()
 	}
 	return out, nil
 }
@@ -612,7 +587,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 		return nil, err
 	}
 	t.What = "reply"
-	r.join(t)
+	r.command.Join(t)
 	out, made := &Ended{}, journal.NewStep("reply")
 	came := len(e.Messages) > 0
 	if came {

@@ -282,7 +282,7 @@ func (s *sending) runCalls(ctx context.Context, m *chatctx.Message, named []stri
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stopKeeping := (&keeper{reply: s.reply}).keep(ctx, s.ticks, cancel)
-	goOn, err := s.Calls(ctx, s.out.Branch, m, named)
+	goOn, err := s.Calls(s.reply.Within(ctx), s.out.Branch, m, named)
 	stopKeeping()
 	if cause := context.Cause(ctx); errors.Is(cause, chatctx.ErrStopped) {
 		return false, cause

@@ -209,19 +209,24 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 		return nil, err
 	}
 	var done *journal.Committed
-	err = s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
-		t, err := journal.BeginAt(s, tx, found.Context)
-		if err != nil {
+	command := journal.CommandOf(ctx)
+	err = command.Store(func() (*journal.Committed, error) {
+		err := s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
+			t, err := journal.BeginAt(s, tx, found.Context)
+			if err != nil {
+				return err
+			}
+			t.What = "resolve"
+			message := *m // Put changes it
+			step := journal.NewStep(t.What)
+			if err := resolve(t, found, &a, &message, step); err != nil {
+				return err
+			}
+			command.Join(t)
+			done, err = t.Finish(step)
 			return err
-		}
-		t.What = "resolve"
-		message := *m // Put changes it
-		step := journal.NewStep(t.What)
-		if err := resolve(t, found, &a, &message, step); err != nil {
-			return err
-		}
-		done, err = t.Finish(step)
-		return err
+		})
+		return done, err
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,102 @@
+package journal
+
+import (
+	"context"
+	"sync"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Command ties what a program does on one branch in one go into a group: a question, its answers, and what becomes of their calls. Where somebody else did
+// something between them on the branch, a new group begins, since an undo never reaches past what is not its own. It locks itself; a nil Command ties nothing.
+type Command struct {
+	mu      sync.Mutex // also held while something is stored as the command's
+	context pool.ID
+	branch  pool.ID
+	// group has the operations so far without anything else on the branch in between; last is the newest of them. next is the group of what is being
+	// stored: it replaces group only once something was stored.
+	group, next *Group
+	last        uint64
+}
+
+// On sets the branch, before the command is used.
+func (c *Command) On(context, branch pool.ID) { c.context, c.branch = context, branch }
+
+// Within makes what follows on the branch a part of a group.
+func (c *Command) Within(g *Group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g != nil {
+		c.group, c.last = g, g.Begun(c.context)
+	}
+}
+
+// Store calls store, which stores an operation of the command: it calls Join in its transaction.
+func (c *Command) Store(store func() (*Committed, error)) error {
+	if c == nil {
+		_, err := store()
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = nil
+	done, err := store()
+	if err == nil {
+		c.Made(done)
+	}
+	return err
+}
+
+// Join makes an operation on the branch a part of the command.
+func (c *Command) Join(t *Txn) {
+	if c == nil {
+		return
+	}
+	if c.next = nil; t.Target == nil || t.ID != c.context || t.Target.ID != c.branch {
+		return
+	}
+	if c.next = c.group; c.next == nil || t.Target.Last != c.last && !c.follows(t) {
+		c.next = NewGroup()
+	}
+	c.next.Join(t)
+}
+
+// follows reports whether the last operation on the branch is a part of the same command.
+func (c *Command) follows(t *Txn) bool {
+	first := c.group.Begun(c.context)
+	if first == 0 {
+		return false
+	}
+	op, err := record.GetOperation(t.Tx, t.ID, t.Target.Last)
+	return err == nil && op != nil && op.Group == first
+}
+
+// Made records an operation that was stored otherwise than by Store, before anybody else uses the command.
+func (c *Command) Made(done *Committed) {
+	if c.next != nil && done.Operation != "" {
+		c.group = c.next
+		c.group.Remember(done)
+		c.last = OperationNumber(done.Operation)
+	}
+}
+
+// Asked says that the answer to what somebody asked meanwhile follows, which is a command of its own.
+func (c *Command) Asked() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.group = nil
+}
+
+type commandKey struct{}
+
+// InCommand returns a context for what is done in the course of a command.
+func InCommand(ctx context.Context, c *Command) context.Context {
+	return context.WithValue(ctx, commandKey{}, c)
+}
+
+// CommandOf returns the command in whose course something is done, nil if there is none.
+func CommandOf(ctx context.Context) *Command {
+	c, _ := ctx.Value(commandKey{}).(*Command)
+	return c
+}
