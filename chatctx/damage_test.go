@@ -56,7 +56,10 @@ func wholeStore(t *testing.T) string {
 			}
 		}
 	}
-	src := &Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "from elsewhere"}}}
+	kept := func(what string) json.RawMessage {
+		return json.RawMessage(`{"type":"odd","` + what + `":"` + strings.Repeat("kept ", 60_000) + `"}`)
+	}
+	src := &Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "from elsewhere"}, {Type: "odd", Raw: kept("part")}}, Meta: pool.Metadata{ProviderData: map[string]json.RawMessage{"test": kept("data")}}}
 	in := &Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: src}}}
 	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
 		t.Fatal(err)

@@ -183,6 +183,8 @@ func TestRedactLooksEverywhere(t *testing.T) {
 			ok(t, err)
 		}},
 		{"large result of JSON", false, put(&Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", JSON: json.RawMessage(`["` + strings.Repeat("x", 9000) + secret + `"]`)}})},
+		{"large part of a type not known here", false, put(&Message{Role: pool.User, Content: []pool.Part{{Type: "odd", Raw: json.RawMessage(`{"type":"odd","a":"` + strings.Repeat("x", 9000) + " " + secret + `"}`)}}})},
+		{"large record as it came", false, put(&Message{Role: pool.User, Source: &pool.Source{Format: "f", Raw: []byte(strings.Repeat("x", 9000) + " " + secret)}})},
 		{"branch", false, step(func(b *Batch) { b.Fork(secret, ForkOptions{Stay: true}) })},
 		{"two branches", false, step(func(b *Batch) {
 			b.Fork(secret, ForkOptions{Stay: true})

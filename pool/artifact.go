@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -250,6 +252,9 @@ func Artifacts(m *Message) []Hash {
 		for i := range m.Result.Parts {
 			add(m.Result.Parts[i].SHA256)
 		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(m.Aside)) {
+		add(m.Aside[place].SHA256)
 	}
 	return list
 }

@@ -76,6 +76,9 @@ type Message struct {
 	AppData map[string]json.RawMessage `cbor:"14,keyasint,omitempty"`
 	// Home is where the message was first put on a branch. It belongs to the store and is not in the JSON.
 	Home Home `cbor:"15,keyasint,omitzero"`
+	// Aside names the artifacts of the values over 8 KiB that are kept as they came (Raw of parts, calls and the source, ProviderData), by their places in
+	// the message's JSON. Storing a message sets it; reading one restores the values. It belongs to the store and is not in the JSON.
+	Aside map[string]Aside `cbor:"16,keyasint,omitempty"`
 
 	// Extra has the keys of the stored record that this version does not know; they are written back unchanged.
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`

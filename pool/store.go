@@ -13,13 +13,13 @@ import (
 // Bucket has the messages. Its keys are a context's id and a message's id, 16 bytes each.
 const Bucket = "pool"
 
-// inlineLimit is the largest text or JSON of a tool result, in bytes, that stays in its message's record.
+// inlineLimit is the largest text or JSON of a tool result, and the largest value that is kept as it came, in bytes, that stays in its message's record.
 const inlineLimit = 8 << 10
 
 func key(ctx, id ID) []byte { return append(ctx[:len(ctx):len(ctx)], id[:]...) }
 
-// Put stores m in a context and overwrites a message with its id. The bytes of its images and documents, and a tool result's text or JSON over 8 KiB,
-// become artifacts, whose hashes and sizes Put computes. It does not change m. It returns ErrInvalid if a part refers to an artifact that the store does
+// Put stores m in a context and overwrites a message with its id. The bytes of its images and documents, and a tool result's text or JSON and
+// what is kept as it came over 8 KiB, become artifacts, whose hashes and sizes Put computes. It does not change m. It returns ErrInvalid if a part refers to an artifact that the store does
 // not have. It does not call Validate.
 func Put(tx kv.RwTx, ctx ID, m *Message) error {
 	stored, err := putAside(tx, m)
@@ -51,6 +51,8 @@ func putAside(tx kv.RwTx, m *Message) (*Message, error) {
 		r.Parts = k.parts(m.Result.Parts, true)
 		stored.Result = &r
 	}
+	k.path = k.path[:0]
+	k.aside(&stored)
 	return &stored, k.err
 }
 
@@ -126,8 +128,11 @@ func (k *keeper) result(r *Result) {
 	}
 }
 
-// putBack restores the texts that putAside stored as artifacts. The bytes of images and documents stay there.
+// putBack restores what putAside stored as artifacts. The bytes of images and documents stay there.
 func putBack(tx kv.Tx, m *Message) error {
+	if err := putBackAside(tx, m); err != nil {
+		return err
+	}
 	r := m.Result
 	if r == nil {
 		return nil
@@ -165,6 +170,9 @@ func textKeys(m *Message) (keys []kv.Key) {
 		for n := range uint32((size + chunkSize - 1) / chunkSize) {
 			keys = append(keys, kv.Key{Bucket: ArtifactBucket, Key: chunkKey(h, n)})
 		}
+	}
+	for _, a := range m.Aside {
+		add(a.SHA256, a.Size)
 	}
 	if r := m.Result; r != nil {
 		add(r.SHA256, r.Size)
@@ -297,8 +305,9 @@ func Heads(tx kv.Tx, ctx ID, ids []ID, fn func(i int, h Head) error) error {
 	})
 }
 
-// putAway has the sizes of a result's texts that are stored as artifacts.
+// putAway has the sizes of what is stored as artifacts and comes back with the message.
 type putAway struct {
+	Aside  map[string]Aside `cbor:"16,keyasint"`
 	Result *struct {
 		Size  int64 `cbor:"9,keyasint"`
 		Parts []struct {
@@ -312,10 +321,15 @@ func Sizes(tx kv.Tx, ctx ID, ids []ID, fn func(i, size int) error) error {
 	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
 		size := len(value)
 		var away putAway
-		if size > checksumLen && cbor.Unmarshal(value[:size-checksumLen], &away) == nil && away.Result != nil {
-			size += int(away.Result.Size)
-			for _, p := range away.Result.Parts {
-				size += int(p.Size)
+		if size > checksumLen && cbor.Unmarshal(value[:size-checksumLen], &away) == nil {
+			for _, a := range away.Aside {
+				size += int(a.Size)
+			}
+			if away.Result != nil {
+				size += int(away.Result.Size)
+				for _, p := range away.Result.Parts {
+					size += int(p.Size)
+				}
 			}
 		}
 		return fn(i, size)
@@ -398,7 +412,7 @@ type Facts struct {
 	Home       Home     `cbor:"15,keyasint"`
 }
 
-// ScanFacts is like ScanAfter for the facts alone, which costs less than reading the messages. For a message that cannot be read fn gets nil with its
+// ScanFacts is like ScanAfter for the facts alone, which costs less than reading the messages. What was put aside is missing in them. For a message that cannot be read fn gets nil with its
 // error.
 func ScanFacts(tx kv.Tx, ctx, after ID, fn func(id ID, f *Facts, err error) error) error {
 	return scanAfter(tx, ctx, after, fn, func(id ID, value []byte) (*Facts, error) {

@@ -238,6 +238,15 @@ func (m *mender) lostContents(msg *pool.Message) (bool, error) {
 		}
 		return nil
 	}
+	for _, a := range maps.Clone(msg.Aside) {
+		text, err := gone(a.SHA256)
+		if err != nil {
+			return any, err
+		}
+		if text != "" {
+			msg.Lose(a.SHA256, text)
+		}
+	}
 	if err := parts(msg.Content); err != nil {
 		return any, err
 	}
