@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
 )
@@ -10,31 +11,40 @@ import (
 // ErrTokens means that a Send reached its limit of tokens while the model still wanted to go on.
 var ErrTokens = errors.New("the limit of tokens is reached: send --continue goes on")
 
-// resume decides and runs the calls of the branch's last turn that an earlier program left open, before the model is asked. ask reports whether none is left:
-// without a new user message the model is not asked while calls wait.
-func (s *sending) resume(ctx context.Context) (ask bool, err error) {
-	m, err := s.waitingFor(ctx)
-	if err != nil {
-		return false, err
-	}
-	if m == nil {
-		return true, nil
-	}
-	if s.Calls != nil {
-		return s.afterCalls(ctx, m, nil, false)
-	}
-	return false, s.giveUp(ctx)
-}
-
-// waitingFor returns the message of the last turn with open calls, nil if there is none, and counts these calls.
-func (s *sending) waitingFor(ctx context.Context) (*chatctx.Message, error) {
+// resume decides and runs the calls of the branch that an earlier program left open, before the model is asked. ask reports whether it may be: without a new
+// user message it is not asked while calls of the last turn wait.
+func (s *sending) resume(ctx context.Context, asked bool) (ask bool, err error) {
 	if err := s.Context.SettleCalls(ctx, s.reply.Branch); err != nil {
-		return nil, err
+		return false, err
 	}
 	calls, err := s.Context.OpenCalls(ctx, s.reply.Branch)
 	if err != nil || len(calls) == 0 {
-		return nil, err
+		return err == nil, err
 	}
+	if !asked {
+		m, err := s.waitingFor(ctx, calls)
+		switch {
+		case err != nil:
+			return false, err
+		case m != nil && s.Calls == nil:
+			return false, s.giveUp(ctx)
+		case m != nil:
+			return s.afterCalls(ctx, m, nil, false)
+		}
+	}
+	approved := slices.IndexFunc(calls, func(c *chatctx.Call) bool { return c.WaitsFor() == chatctx.WaitsForProgram })
+	if s.Calls == nil || approved < 0 || s.aside {
+		return true, nil
+	}
+	m, err := s.Context.Message(ctx, calls[approved].Message)
+	if err == nil {
+		_, err = s.runCalls(ctx, m, nil)
+	}
+	return err == nil, err
+}
+
+// waitingFor returns the message of the last turn with open calls, nil if there is none, and counts these calls.
+func (s *sending) waitingFor(ctx context.Context, calls []*chatctx.Call) (*chatctx.Message, error) {
 	snap, err := s.Context.Snapshot(ctx, s.reply.Branch)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -15,7 +16,7 @@ type Replay struct {
 	before    chatctx.ID     // the message before that; zero for none
 	questions []*chatctx.Message
 	results   map[string][]*pool.Result // by tool and arguments, in order
-	// Positions are those of the questions, and Output is the number of tokens of the old answers, as far as known.
+	// Positions are those of the questions, and Output is the number of tokens of the old answers: as their providers counted them, else reckoned.
 	Positions []int
 	Output    int64
 }
@@ -27,6 +28,7 @@ const Replayed = "replayed"
 func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay, error) {
 	p := &Replay{from: snap, results: map[string][]*pool.Result{}}
 	calls := map[string]string{}
+	counter := tokens.NewCounter("", nil, nil)
 	for e, err := range snap.Entries(ctx, from, 0) {
 		if err != nil {
 			return nil, err
@@ -46,8 +48,12 @@ func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay,
 			key := calls[r.RequestID]
 			p.results[key] = append(p.results[key], r)
 		}
-		if e.Role == pool.Assistant && e.Meta.OutputTokens != nil {
+		switch {
+		case e.Role != pool.Assistant:
+		case e.Meta.OutputTokens != nil:
 			p.Output += *e.Meta.OutputTokens
+		default:
+			p.Output += int64(counter.Text(e.Text()))
 		}
 	}
 	if p.first == nil {

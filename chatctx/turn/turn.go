@@ -34,7 +34,7 @@ type Turn struct {
 	Enhancers []enhancer.Enhancer
 	// Show, if not nil, is called for each event as it happens, by the goroutine of Send.
 	Show func(Event)
-	// Calls, if not nil, is called after a reply with calls is stored. It decides and runs the calls that may run, and reports whether every call of the
+	// Calls, if not nil, is called after a reply with calls is stored, and before the model is asked where calls of the branch are approved and were not run. It decides and runs the calls that may run, and reports whether every call of the
 	// message has its result on the branch, so that the model is asked again. Without it Send returns and the calls wait. named are the tools that the request
 	// named, nil if they are unknown, because the reply is of an earlier Send or of another program.
 	Calls func(ctx context.Context, branch string, reply *chatctx.Message, named []string) (goOn bool, err error)
@@ -113,7 +113,7 @@ func (o *Outcome) Reply() *chatctx.Message {
 // *wire.Error, chatctx.ErrStopped, ErrRounds, ErrTokens, those of adapters (nothing was sent), and the context's cause.
 func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome, error) {
 	if t.reply != nil {
-		s := &sending{Turn: t, reply: t.reply, out: &Outcome{Context: t.Context.ID, Branch: t.Branch}}
+		s := &sending{Turn: t, reply: t.reply, aside: true, out: &Outcome{Context: t.Context.ID, Branch: t.Branch}}
 		t.reply = nil
 		return s.send(ctx, nil, true)
 	}
@@ -156,14 +156,13 @@ type sending struct {
 	*Turn
 	reply *chatctx.Reply
 	out   *Outcome
+	aside bool // one of several answers to one message: calls of earlier turns are left alone
 }
 
 // answer answers what is on the branch; asked means that a message is new. Without an error it has ended the claim.
 func (s *sending) answer(ctx context.Context, asked bool) error {
-	if !asked {
-		if ask, err := s.resume(ctx); err != nil || !ask {
-			return err
-		}
+	if ask, err := s.resume(ctx, asked); err != nil || !ask {
+		return err
 	}
 	return s.all(ctx)
 }

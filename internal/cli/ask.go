@@ -83,13 +83,21 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 				return
 			}
 			a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
-			r.note("%s", clean(a.Err.Error()))
+			r.note("%s%s", clean(a.Err.Error()), r.leftOf(a))
 		})
 	})
 	if err != nil {
 		return r.notTaken(err)
 	}
 	return r.askedAll(answers)
+}
+
+// leftOf says where that is which came of an answer whose branch is gone, "" if nothing came.
+func (r *run) leftOf(a *turn.Answer) string {
+	if a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || wire.OutcomeOf(a.Outcome.Reply()) != "" {
+		return ""
+	}
+	return "; what came is on no branch, until gc: " + r.again("show "+short(a.Outcome.Reply().ID))
 }
 
 // models returns the models that the command line names, or one empty name, for the branch's own, if it names none.
@@ -187,7 +195,7 @@ func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage
 func (r *run) askedAll(answers []*turn.Answer) error {
 	var failed error
 	var done, kept, again []string
-	var open waits
+	var waits waitsError
 	for _, a := range answers {
 		if a.Stopped {
 			kept = append(kept, quote(a.Branch))
@@ -204,7 +212,8 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 				return err
 			}
 			r.tellWaiting(calls)
-			open.addAll(&w)
+			waits.addAll(&w)
+			waits.goOn = append(waits.goOn, r.goesOn(a.Turn))
 		}
 	}
 	if len(done) > 1 {
@@ -217,10 +226,19 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 		return &hinted{&partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}, r.askAgainHint(again)}
 	case failed != nil:
 		return withHint(talkHint(failed), "the message is on the branch; "+r.askAgainHint(again))
-	case open.all() > 0:
-		return &waitsError{waits: open}
+	case waits.all() > 0:
+		return &waits
 	}
 	return nil
+}
+
+// goesOn returns the command that goes on with an answer whose calls wait: with the model that gave it.
+func (r *run) goesOn(t *turn.Turn) string {
+	rest := "send --continue"
+	if model := modelOf(t); model != "" {
+		rest += " --model " + quote(model)
+	}
+	return r.toAsk(rest, t.Context, t.Branch)
 }
 
 // keptText says what a stopped ask leaves: the names of the branches with answers, complete and unfinished.

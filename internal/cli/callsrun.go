@@ -199,7 +199,7 @@ func doCallsRun(r *run) error {
 			return err
 		}
 	}
-	return r.stillWaiting(report)
+	return r.stillWaiting(report, c, name)
 }
 
 // nothingToRun says that nothing is approved on a branch, and names an approved call of another one.
@@ -218,7 +218,7 @@ func (r *run) nothingToRun(st *chatctx.Store, c *chatctx.ChatContext, name strin
 }
 
 // stillWaiting returns an error that names the calls that are open after a run.
-func (r *run) stillWaiting(report *approval.Report) error {
+func (r *run) stillWaiting(report *approval.Report, c *chatctx.ChatContext, name string) error {
 	if len(report.Waiting) == 0 {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (r *run) stillWaiting(report *approval.Report) error {
 		r.note("%s %s waits for %s", callName(w.Call), clean(w.Call.Tool), w.Why)
 		open.add(w.Call.WaitsFor())
 	}
-	return &waitsError{waits: open}
+	return &waitsError{open, []string{r.toAsk("send --continue", c, name)}}
 }
 
 func (r *run) runNamed(st *chatctx.Store) error {

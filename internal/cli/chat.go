@@ -317,8 +317,13 @@ func (s *chat) command(line string) {
 		return
 	}
 	s.unsay(p)
-	if p.name() == "edit" && !p.help {
+	switch name := p.name(); {
+	case p.help:
+	case name == "edit":
 		s.answerEdit()
+		return
+	case name == "calls approve", name == "calls deny", name == "calls cancel", name == "calls resolve":
+		s.goOn()
 		return
 	}
 	s.ready()

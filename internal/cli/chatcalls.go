@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // asking is a chat's question about waiting calls: until it is answered, typed lines answer it, except commands.
@@ -43,21 +45,64 @@ func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
 		if !errors.As(err, &waits) || s.term == nil || s.onBranch() != t.Branch {
 			return err
 		}
-		decided, failed := s.decideCalls(r.ctx, t)
-		if failed != nil || !decided {
+		decided, all, failed := s.decideCalls(r.ctx, t)
+		switch {
+		case failed != nil || decided == 0:
 			return errors.Join(failed, err)
+		case !all: // what is approved runs, and the others are not asked about again
+			return r.speak(t)
 		}
 		msgs = nil
 	}
 }
 
-// decideCalls asks about the calls that wait on a branch and in its sub-contexts, and reports whether all of them are decided.
-func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided bool, err error) {
+// goOn goes on after a command that decided calls: what is approved runs, and the model is asked where the last turn has all of its results.
+func (s *chat) goOn() {
+	s.mu.Lock()
+	busy := s.question != nil || len(s.stops) > 0
+	s.mu.Unlock()
+	c, branch := s.conversation(), s.onBranch()
+	calls, err := c.OpenCalls(s.r.ctx, branch)
+	if err != nil {
+		s.complain(err)
+		return
+	}
+	switch {
+	case busy:
+		s.ready()
+	case s.midway(c, branch):
+		s.say()
+	case slices.ContainsFunc(calls, func(k *chatctx.Call) bool { return k.WaitsFor() == chatctx.WaitsForProgram }):
+		s.command("calls run")
+	default:
+		s.ready()
+	}
+}
+
+// midway reports whether the last answer on a branch ends with calls, so that the model has not had their results.
+func (s *chat) midway(c *chatctx.ChatContext, branch string) bool {
+	snap, err := c.Snapshot(s.r.ctx, branch)
+	if err != nil {
+		return false
+	}
+	for e, err := range snap.Entries(s.r.ctx, snap.Len(), 1) {
+		if err != nil || e.Role == pool.User {
+			break
+		}
+		if e.Role == pool.Assistant {
+			return len(e.Calls) > 0
+		}
+	}
+	return false
+}
+
+// decideCalls asks about the calls that wait on a branch and in its sub-contexts, and reports how many are decided, and whether all are.
+func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided int, all bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	q := &asking{lines: make(chan string), done: ctx.Done()}
 	if !s.askOnly(q) {
-		return false, nil
+		return 0, false, nil
 	}
 	defer s.asked()
 	r := *s.r
@@ -81,7 +126,7 @@ func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided bool, err
 	}
 	seen, err := v.all(chatctx.CallFilter{Context: t.Context.ID, State: contract.CallStates["pending"]})
 	err = errors.Join(err, r.con.out.close())
-	return err == nil && ctx.Err() == nil && seen > 0 && v.decided == seen, err
+	return v.decided, ctx.Err() == nil && v.decided == seen, err
 }
 
 // askOnly makes q the present question. It returns false if there is one already.

@@ -143,7 +143,7 @@ func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error
 // replayAll asks one model after the other.
 func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 	var failed error
-	var open waits
+	var waits waitsError
 	done := 0
 	for _, a := range askers {
 		outcomes, err := p.Run(r.ctx, a.Turn, system)
@@ -157,7 +157,8 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		if v.Waiting > 0 {
 			_, w, openErr := r.openOn(a.Context, a.Branch)
 			err = errors.Join(err, openErr)
-			open.addAll(&w)
+			waits.addAll(&w)
+			waits.goOn = append(waits.goOn, r.goesOn(a.Turn))
 		}
 		switch {
 		case err != nil:
@@ -183,8 +184,8 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		return &partialError{failed, fmt.Sprintf("%d of %d replays came to an end", done, len(askers))}
 	case failed != nil:
 		return talkHint(failed)
-	case open.all() > 0:
-		return &waitsError{waits: open}
+	case waits.all() > 0:
+		return &waits
 	}
 	return nil
 }

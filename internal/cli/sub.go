@@ -244,7 +244,7 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 		if err != nil {
 			return err
 		}
-		return &waitsError{waits: open}
+		return &waitsError{open, []string{r.onStore("sub run " + short(child.ID))}}
 	}
 	if err := r.subEnded(child, out.Ended, out.Summary); err != nil {
 		return err

@@ -288,11 +288,12 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 	switch {
 	case err == nil && open.all() > 0:
 		r.tellWaiting(calls)
-		return out, &waitsError{open, r.toAsk("send --continue", t.Context, out.Branch)}
+		return out, &waitsError{open, []string{r.toAsk("send --continue", t.Context, out.Branch)}}
 	case err == nil && out.Request != nil && compacted:
 		r.tidied(t, out)
 	}
 	if err == nil {
+		r.tellUnrun(t.Context, out.Branch)
 		return out, refusal(out.Reply())
 	}
 	return out, r.asksAgain(t, out, talkHint(err))

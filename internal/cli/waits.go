@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -68,11 +67,18 @@ func waiting(n int) string {
 // waitsError means that calls are open; the model is not asked again before each has its result.
 type waitsError struct {
 	waits
-	goOn string // the command that asks it then; "": send --continue on any branch
+	goOn []string // the commands that go on then, one for each answer
 }
 
 func (e *waitsError) Error() string {
-	return e.waits.String() + ": the answer goes on with " + cmp.Or(e.goOn, "send --continue") + " once they have results"
+	what, once := "the answer goes on", "once it has its result"
+	if len(e.goOn) > 1 {
+		what = "the answers go on"
+	}
+	if e.all() > 1 {
+		once = "once they have their results"
+	}
+	return e.waits.String() + ": " + what + " with " + strings.Join(e.goOn, ", ") + " " + once
 }
 
 // waitsFor returns what a call waits for. A call that a rule decides waits for a program that applies the rule.
@@ -130,5 +136,18 @@ func (r *run) tellWaiting(calls []*chatctx.Call) {
 			what = "is run by " + clean(call.Claim.Who())
 		}
 		r.note("%s %s %s", callName(call), clean(call.Tool), what)
+	}
+}
+
+// tellUnrun names the calls of a branch that are approved and that nobody runs.
+func (r *run) tellUnrun(c *chatctx.ChatContext, branchName string) {
+	calls, err := c.OpenCalls(r.ctx, branchName)
+	if err != nil {
+		return
+	}
+	for _, call := range calls {
+		if call.WaitsFor() == chatctx.WaitsForProgram {
+			r.note("%s %s is approved and did not run: %s", callName(call), clean(call.Tool), r.again("calls run "+callName(call)))
+		}
 	}
 }
