@@ -386,6 +386,7 @@ var rooms = map[string]map[string]string{
 		"pool":             "messages and ids",
 	},
 	"internal/screen": {
+		"adapter/wire":           "outcomes of replies",
 		"internal/plural":        "counts in words",
 		"chatctx":                "the front door",
 		"chatctx/compare":        "how answers differ",

@@ -94,7 +94,7 @@ func (e *Error) Advice() string {
 		if e.Nothing {
 			return "nothing had come; ask again"
 		}
-		return "what came is kept as an unfinished message; ask again for a whole one"
+		return "what came of the answer is unfinished; ask again for a whole one"
 	}
 	return "the request, or a setting in it, has to change"
 }

@@ -142,6 +142,27 @@ type Answer struct {
 	Stopped bool  // it was stopped after something had arrived, which is on its branch, unfinished
 }
 
+// Apart asks on the branch that Beside made. If the answer is kept, its branch becomes the active one.
+func (t *Turn) Apart(ctx context.Context) *Answer {
+	a := &Answer{Turn: t}
+	out, err := t.Send(ctx)
+	if a.settle(ctx, out, err); a.Err == nil || a.Stopped {
+		a.Err = errors.Join(a.Err, t.GoTo(ctx))
+	}
+	return a
+}
+
+// settle sets the result of Send. An empty or failed answer leaves no branch.
+func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
+	a.Outcome, a.Err = out, err
+	if err == nil && isEmpty(out.Reply()) {
+		a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
+	}
+	if a.Stopped = ctx.Err() != nil && a.Err != nil && out != nil && !isEmpty(out.Reply()); a.Err != nil && !a.Stopped {
+		a.Err = errors.Join(a.Err, a.Unmake(ctx))
+	}
+}
+
 // Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message at,
 // with the name of its turn's Branch. The active branch stays. asking is called when everything is stored and before any model is asked, and told with each
 // answer as it ends, one at a time; both may be nil. Undo takes all back together. An error means that no model was asked and nothing was stored.
@@ -181,15 +202,10 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 		a := &Answer{Turn: t}
 		answers[i], t.PartOf, t.reply = a, b, replies[i]
 		all.Go(func() {
-			a.Outcome, a.Err = t.Send(ctx)
+			out, err := t.Send(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			if a.Err == nil && isEmpty(a.Outcome.Reply()) {
-				a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
-			}
-			if a.Stopped = ctx.Err() != nil && a.Err != nil && a.Outcome != nil && !isEmpty(a.Outcome.Reply()); a.Err != nil && !a.Stopped {
-				a.Err = errors.Join(a.Err, t.Unmake(ctx))
-			}
+			a.settle(ctx, out, err)
 			if told != nil {
 				told(a)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
 func doCompletion(r *run) error {
@@ -346,7 +347,7 @@ func (r *run) operationNumbers() []candidate {
 			break
 		}
 		if !op.Undone {
-			list = append(list, candidate{op.ID, strings.TrimSpace(op.What + " " + strings.Join(op.Branches, ", ") + " " + aboutOperation(op))})
+			list = append(list, candidate{op.ID, strings.TrimSpace(op.What + " " + strings.Join(op.Branches, ", ") + " " + screen.About(op))})
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
 func journalCommands() []*command {
@@ -82,30 +83,9 @@ func (r *run) operationLine(o *chatctx.Operation) {
 		by += " for " + clean(o.User)
 	}
 	r.row(8, "%s  %s  %s  %s", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, by))
-	if about := aboutOperation(o); about != "" {
+	if about := screen.About(o); about != "" {
 		r.row(8, "        %s", about)
 	}
-}
-
-// aboutOperation says what an operation was about: its first words, and the values that it replaced.
-func aboutOperation(o *chatctx.Operation) string {
-	var words []string
-	if o.About != "" {
-		words = append(words, "“"+clean(o.About)+"”")
-	}
-	for _, c := range o.Changed {
-		switch {
-		case c.From == "" && c.To == "":
-			words = append(words, clean(c.Of))
-		case c.From == "":
-			words = append(words, clean(c.Of+" "+c.To))
-		case c.To == "":
-			words = append(words, clean(c.Of+" "+c.From+" taken away"))
-		default:
-			words = append(words, clean(c.Of+" "+c.From+" → "+c.To))
-		}
-	}
-	return strings.Join(words, "; ")
 }
 
 func doUndo(r *run) error {

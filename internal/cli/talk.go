@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -457,33 +458,12 @@ func (r *run) entryOf(t *turn.Turn, out *turn.Outcome, i int) (*chatctx.Entry, e
 	return page[0], nil
 }
 
-// outcomes words the outcomes of replies that are not as they should be.
-var outcomes = map[wire.Outcome]string{
-	wire.WasRefused:  "refused by the model",
-	wire.WasFiltered: "kept back by the provider's filter",
-	wire.CutShort:    "cut short by a limit of tokens",
-	wire.LostCall:    "without a tool call that could not be read",
-	wire.Empty:       "empty",
-}
-
-// outcomeText words the outcome of a reply, with the provider's term for it; "" if the reply is as it should be.
-func outcomeText(m *chatctx.Message) string {
-	text := outcomes[wire.OutcomeOf(m)]
-	if text != "" && m.Meta.FinishReason != "" {
-		text += " (" + clean(m.Meta.FinishReason) + ")"
-	}
-	if text != "" && m.Meta.Error != "" {
-		text += ": " + clean(m.Meta.Error)
-	}
-	return text
-}
-
 // refusal returns the error for a refused reply, nil for any other.
 func refusal(m *chatctx.Message) error {
 	if m == nil || !wire.OutcomeOf(m).Refused() {
 		return nil
 	}
-	return fmt.Errorf("%w: %s; what it said is on the branch", wire.ErrRefused, outcomeText(m))
+	return fmt.Errorf("%w: %s; what it said is on the branch", wire.ErrRefused, screen.OutcomeText(m))
 }
 
 // closing prints the line after an answer.
@@ -513,7 +493,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if m.Unfinished {
 		line += ", unfinished"
 	}
-	if came := outcomeText(m); came != "" {
+	if came := screen.OutcomeText(m); came != "" {
 		line += ", " + came
 	}
 	req, _, err := r.foresee(t)

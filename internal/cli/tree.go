@@ -153,7 +153,7 @@ func (t *tree) message(row screen.Row) {
 	if len(lines) > 0 {
 		text = " " + lines[0]
 	}
-	tail := strings.Join(strings.Fields(more+" "+e.Turn+" "+string(e.Role)+": "+preview(e.Message)), " ")
+	tail := strings.Join(strings.Fields(more+" "+e.Turn+" "+screen.Line(screen.Saying(e.Message)).Text()), " ")
 	room := width - used - visible(text) - 1
 	t.r.printf("%s%s%s", row.First, t.r.paint(yellow, id), text)
 	if room >= 10 {

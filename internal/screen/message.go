@@ -22,6 +22,8 @@ func StateWords(e *chatctx.Entry, mark string) []string {
 	add(e.Hidden, "hidden")
 	add(e.Unsent, "not sent")
 	add(e.Unfinished, "unfinished")
+	refused := Refusal(e.Message)
+	add(refused != "", refused)
 	add(e.CopiedFrom != nil, "copy")
 	add(e.Meta.Error != "", "error: "+e.Meta.Error)
 	add(mark != "", mark)
@@ -117,6 +119,15 @@ func ResultText(res *pool.Result, full bool) string {
 	return head + Clean(res.Text)
 }
 
+// Saying returns who says what on one line: the role, that an answer was refused, and the message's beginning.
+func Saying(m *chatctx.Message) []Span {
+	line := []Span{{string(m.Role), RoleStyle(m.Role)}}
+	if Refusal(m) != "" {
+		line = append(line, Span{" (refused)", Red})
+	}
+	return append(line, Span{": " + Preview(m), 0})
+}
+
 // Preview returns the beginning of a message on one line.
 func Preview(m *chatctx.Message) string {
 	for i := range m.Content {
@@ -154,4 +165,25 @@ func RulingLine(j *chatctx.Ruling) string {
 		return fmt.Sprintf("%s: whether rule %s of the %s denies it cannot be told: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
 	}
 	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
+}
+
+// About says what an operation was about: its first words, and the values that it replaced.
+func About(o *chatctx.Operation) string {
+	var words []string
+	if o.About != "" {
+		words = append(words, "“"+Clean(o.About)+"”")
+	}
+	for _, c := range o.Changed {
+		switch {
+		case c.From == "" && c.To == "":
+			words = append(words, Clean(c.Of))
+		case c.From == "":
+			words = append(words, Clean(c.Of+" "+c.To))
+		case c.To == "":
+			words = append(words, Clean(c.Of+" "+c.From+" taken away"))
+		default:
+			words = append(words, Clean(c.Of+" "+c.From+" → "+c.To))
+		}
+	}
+	return strings.Join(words, "; ")
 }

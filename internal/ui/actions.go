@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,18 +44,32 @@ type doneMsg struct {
 	note        string
 	err         error
 	head        string // the branch to whose head the cursor goes
+	undoable    bool   // u takes it back
 	undone      string // a branch on which something was undone
 	became             // the outcome of an answer
 	draft, back string // typed text that was not stored, and the name of the draft for it
 }
 
+// report shows the result of a change until the next key, and until it is not the newest change any more if it says that u takes it back.
+func (m *model) report(d doneMsg) {
+	text := d.note
+	if d.err != nil {
+		text = m.inKeys(d.err)
+	}
+	if text == "" || errors.Is(d.err, context.Canceled) {
+		return
+	}
+	if d.undoable {
+		text += "; u takes it back"
+	}
+	m.say(d.err != nil, text)
+	m.takesBack = d.undoable
+}
+
 // done reports a change and reads what it changed.
 func (m *model) done(msg doneMsg) tea.Cmd {
-	m.complain(msg.err)
+	m.report(msg)
 	m.trashed = nil
-	if msg.err == nil && msg.note != "" {
-		m.say(false, msg.note)
-	}
 	if msg.head != "" {
 		m.goHead = msg.head
 	}
@@ -78,7 +93,7 @@ func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chat
 			return doneMsg{err: err}
 		}
 		msg := note(done)
-		msg.note += "; u takes it back"
+		msg.undoable = done.Operation != ""
 		return msg
 	})
 }

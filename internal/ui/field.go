@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -125,37 +126,46 @@ func (f *field) take(k tea.KeyPressMsg) bool {
 // place is the place of a character of the text on the screen.
 type place struct{ at, x, y int }
 
-// lay cuts the text into lines of a width and returns the place of each character, and of the end.
+// lay cuts the text into lines of a width, at words where that is possible, and returns the place of each character, and of the end. A space after the last word
+// of a line may stand beside the line.
 func (f *field) lay(columns int, width screen.Width) (lines []string, places []place) {
 	f.width = columns
-	var b strings.Builder
-	x := 0
-	wrap := func() {
-		lines = append(lines, b.String())
-		b.Reset()
-		x = 0
+	var line []string    // the characters of the line
+	x, word := 0, 0      // where the next character comes, and how many of the line's characters are before its last word
+	end := func(n int) { // ends the line after n of its characters
+		lines = append(lines, strings.Join(line[:n], ""))
+		line, x, word = slices.Clone(line[n:]), 0, 0
+		for i, s := range line {
+			p := &places[len(places)-len(line)+i]
+			p.x, p.y = x, len(lines)
+			x += width(s)
+		}
 	}
 	for g := uniseg.NewGraphemes(f.text); g.Next(); {
 		from, _ := g.Positions()
 		s := strings.ReplaceAll(screen.Clean(g.Str()), "\t", "    ")
-		if s == "\n" {
-			places = append(places, place{from, x, len(lines)})
-			wrap()
-			continue
-		}
 		w := width(s)
-		if x+w > columns && x > 0 {
-			wrap()
+		for s != "\n" && x > 0 && x+w > columns && (s != " " || x > columns) {
+			if word == 0 || w > 1 { // between wide characters a line may end anywhere
+				word = len(line)
+			}
+			end(word)
 		}
 		places = append(places, place{from, x, len(lines)})
-		b.WriteString(s)
-		x += w
+		if s == "\n" {
+			end(len(line))
+			continue
+		}
+		line = append(line, s)
+		if x += w; w > 1 || s == " " {
+			word = len(line)
+		}
 	}
 	if x >= columns {
-		wrap()
+		end(len(line))
 	}
 	places = append(places, place{len(f.text), x, len(lines)})
-	return append(lines, b.String()), places
+	return append(lines, strings.Join(line, "")), places
 }
 
 // cursor returns the place of the cursor.

@@ -19,6 +19,8 @@ type journal struct {
 	busy  bool // a reading is running
 	stale bool // another one must follow
 	whole bool
+	about []screen.Line // the words of the operation at the cursor
+	width screen.Width
 }
 
 type opsMsg struct {
@@ -32,7 +34,7 @@ func (m *model) openJournal() tea.Cmd {
 	if m.conv == nil {
 		return nil
 	}
-	j := &journal{}
+	j := &journal{width: m.width()}
 	j.heading = "What was done, the newest first"
 	m.over = j
 	return j.wants(m)
@@ -145,20 +147,41 @@ func (j *journal) enter(m *model) tea.Cmd {
 	return nil
 }
 
-func (j *journal) draw(m *model, _ int) []screen.Line {
-	return j.list(m, func(i int) screen.Line {
-		o := j.ops[i]
-		what := o.What
-		if len(o.Branches) > 0 {
-			what += " on " + strings.Join(o.Branches, ", ")
-		}
-		if o.Undoes != "" {
-			what += ", takes back " + o.Undoes
-		}
-		line := screen.Line{{Text: screen.Pad(o.ID, 6), Style: screen.Yellow}, {Text: "  " + screen.Moment(o.At) + "  "}, {Text: screen.OneLine(what)}}
-		if o.Undone {
-			line = append(line, screen.Span{Text: " (undone)", Style: screen.Dim})
-		}
-		return append(line, screen.Span{Text: "  by " + screen.OneLine(o.By), Style: screen.Dim})
-	})
+// mostAbout is how many lines the words of an operation take at most.
+const mostAbout = 4
+
+// arrange leaves room below the list for the words of the operation at the cursor, which are shown there if its line has no room for them.
+func (j *journal) arrange(columns, lines int) {
+	most := min(lines/4, mostAbout)
+	j.sheet.arrange(columns, lines-most)
+	j.about = nil
+	if j.cursor < len(j.ops) && j.width(line(j.ops[j.cursor]).Text()) > columns {
+		about := screen.Wrap([]screen.Span{{Text: screen.OneLine(screen.About(j.ops[j.cursor]))}}, columns, j.width, nil, nil)
+		j.about = about[:min(len(about), most)]
+	}
+}
+
+func (j *journal) draw(m *model, lines int) []screen.Line {
+	out := j.list(m, func(i int) screen.Line { return line(j.ops[i]) })
+	return append(append(out, make([]screen.Line, max(lines-len(out)-len(j.about), 0))...), j.about...)
+}
+
+// line returns an operation as `op log` prints it, on one line.
+func line(o *chatctx.Operation) screen.Line {
+	what := o.What
+	if len(o.Branches) > 0 {
+		what += " on " + strings.Join(o.Branches, ", ")
+	}
+	if o.Undoes != "" {
+		what += ", takes back " + o.Undoes
+	}
+	by := "by " + o.By
+	if o.User != "" {
+		by += " for " + o.User
+	}
+	out := screen.Line{{Text: screen.Pad(o.ID, 6), Style: screen.Yellow}, {Text: "  " + screen.Moment(o.At) + "  "}, {Text: screen.OneLine(what)}}
+	if o.Undone {
+		out = append(out, screen.Span{Text: " (undone)", Style: screen.Dim})
+	}
+	return append(out, screen.Span{Text: "  " + screen.OneLine(by), Style: screen.Dim}, screen.Span{Text: "  " + screen.OneLine(screen.About(o))})
 }

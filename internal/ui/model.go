@@ -49,7 +49,10 @@ type model struct {
 	answering bool
 	drafts    map[string]string // typed texts that were not sent
 	note      string
-	bad       bool // the note is a failure
+	bad       bool      // the note is a failure
+	notes     int       // counts the notes, so that a reading knows whether it began after the last one
+	takesBack bool      // the note says that u takes back what it reports
+	noteAt    pool.Time // the conversation's last change when the note was shown; 0 if it is not read yet
 	streams   []*stream
 	found     *search // the last search, for n and N
 
@@ -80,6 +83,7 @@ type (
 		err    error
 		head   string // the branch to whose head the cursor goes
 		unseen bool   // they include the last change by this program
+		notes  int    // how many notes were shown when the reading began
 	}
 	entriesMsg struct {
 		of   *facts
@@ -128,7 +132,7 @@ func (m *model) readNext() tea.Cmd {
 	if m.conv == nil || m.reading || !m.stale {
 		return nil
 	}
-	c, msg := m.conv.c, factsMsg{open: m.open, head: m.goHead, unseen: m.unseen}
+	c, msg := m.conv.c, factsMsg{open: m.open, head: m.goHead, unseen: m.unseen, notes: m.notes}
 	m.reading, m.stale, m.goHead = true, false, ""
 	return func() tea.Msg {
 		msg.facts, msg.err = m.readFacts(c)
@@ -166,6 +170,7 @@ func (m *model) opened(msg factsMsg) tea.Cmd {
 		m.conv.renew(msg.facts)
 	}
 	clear(m.missed)
+	m.outdated(msg)
 	if msg.head == "" && m.follow != nil && m.follow.streams[0].context == msg.c.ID {
 		msg.head = m.follow.branch
 	}
@@ -289,7 +294,21 @@ func (m *model) complain(err error) {
 }
 
 // say shows a line at the bottom until the next key.
-func (m *model) say(bad bool, text string) { m.note, m.bad = screen.OneLine(text), bad }
+func (m *model) say(bad bool, text string) {
+	m.note, m.bad, m.takesBack, m.noteAt = screen.OneLine(text), bad, false, 0
+	m.notes++
+}
+
+// outdated takes the note away if u would take back something else by now.
+func (m *model) outdated(msg factsMsg) {
+	switch {
+	case !m.takesBack || msg.notes != m.notes:
+	case m.noteAt == 0:
+		m.noteAt = msg.info.Updated
+	case m.noteAt != msg.info.Updated:
+		m.note, m.takesBack = "", false
+	}
+}
 
 // width returns the renderer's width of a text after shown.
 func (m *model) width() screen.Width {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 )
 
@@ -29,6 +31,39 @@ func prompting(t *testing.T, o PromptOptions, w, h int) (*terminal, *Prompt) {
 		x.em.InputPipe().(io.Closer).Close()
 	})
 	return x, p
+}
+
+// TestFieldLines: typed text is cut at words; what does not fit on a line of its own is cut anywhere.
+func TestFieldLines(t *testing.T) {
+	for _, tt := range []struct {
+		text    string
+		columns int
+		want    []string
+	}{
+		{"", 5, []string{""}},
+		{"one two three", 9, []string{"one two ", "three"}},
+		{"one two three", 7, []string{"one two ", "three"}},
+		{"one  two", 3, []string{"one ", " ", "two", ""}},
+		{"one", 3, []string{"one", ""}},
+		{"abcdefgh ij", 3, []string{"abc", "def", "gh ", "ij"}},
+		{"a abcdefgh", 4, []string{"a ", "abcd", "efgh", ""}},
+		{"one\ntwo\n", 5, []string{"one", "two", ""}},
+		{"ab 漢字かな", 6, []string{"ab 漢", "字かな", ""}},
+		{" abc漢", 4, []string{" abc", "漢"}},
+		{"e\u0301e\u0301 e\u0301e\u0301", 3, []string{"e\u0301e\u0301 ", "e\u0301e\u0301"}},
+	} {
+		f := field{lines: true}
+		f.set(tt.text)
+		lines, places := f.lay(tt.columns, ansi.GraphemeWidth.StringWidth)
+		if !slices.Equal(lines, tt.want) {
+			t.Errorf("%q in %d columns is %q, not %q", tt.text, tt.columns, lines, tt.want)
+		}
+		for _, p := range places {
+			if at := lines[p.y]; p.x > ansi.GraphemeWidth.StringWidth(at) || p.at < len(tt.text) && tt.text[p.at] != '\n' && !strings.HasPrefix(ansi.Cut(at, p.x, p.x+2), string([]rune(tt.text[p.at:])[:1])) {
+				t.Errorf("%q in %d columns: byte %d is at %d, %d of %q", tt.text, tt.columns, p.at, p.x, p.y, lines)
+			}
+		}
+	}
 }
 
 // TestPromptBetweenWidths: printed text is complete above the line being typed, at any width, also with wide and joined characters.

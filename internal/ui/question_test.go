@@ -175,7 +175,7 @@ func TestInKeys(t *testing.T) {
 		{conflict("it is in the trash: chatctx restore 0123abcd"), "it is in the trash: chatctx restore 0123abcd (in a shell)"},
 		{conflict("not whole: go on with the same chatctx copy, or remove it"), "not whole: go on with the same chatctx copy (in a shell), or remove it"},
 		{turn.ErrRounds, "the limit of rounds is reached; i and Enter go on"},
-		{fmt.Errorf("%w; and so on", adapter.ErrNoModel), "no model is set: r asks one that you name, A several. For all that follows, in a shell: chatctx config model=NAME; and so on"},
+		{fmt.Errorf("%w; and so on", adapter.ErrNoModel), "no model is set: o sets the conversation's, r asks one that you name, A several; and so on"},
 	} {
 		if got := m.inKeys(tt.err); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

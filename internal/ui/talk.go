@@ -21,6 +21,7 @@ func talkingKeys() []key {
 		{[]string{"i"}, inTree | inPreview, "write", "write to the model on the active branch; an empty message has it go on", (*model).write},
 		{[]string{"r"}, inTree | inPreview, "retry", "answer the question at the cursor again, with another model", (*model).retry},
 		{[]string{"A"}, inTree | inPreview, "", "ask several models at once, each on a branch of its own", (*model).askMany},
+		{[]string{"o"}, inTree | inPreview, "", "the model of the conversation; emptied, the store's default", (*model).setModel},
 		{[]string{"x"}, inList | inTree | inPreview, "", "stop the answers that come", (*model).stop},
 	}
 }
@@ -186,9 +187,13 @@ func (m *model) ended(s *stream, done *doneMsg, here bool) tea.Cmd {
 	if !s.asking.running() {
 		followed := m.follow == s.asking
 		all := m.sum(s.asking)
-		if m.complain(all.err); all.err == nil {
-			m.say(false, all.note)
+		if !here { // where u would take back something else
+			all.undoable = false
+			if i := m.list.index(s.context); i >= 0 && all.err == nil {
+				all.note += ", in " + screen.Titled(m.list.infos[i].Title, s.context)
+			}
 		}
+		m.report(all)
 		if followed {
 			m.follow = nil
 			if here {
@@ -223,7 +228,7 @@ func (m *model) sum(a *asking) doneMsg {
 	for _, w := range []struct {
 		became
 		words string
-	}{{answered, "answered on"}, {calls, "a call waits for a word of yours (a) on"}, {part, "stopped: what came is kept, unfinished, on"}, {nothing, "stopped before anything came on"}, {failed, "failed:"}} {
+	}{{answered, "answered on"}, {calls, "a call waits for a word of yours (a) on"}, {refused, "refused on"}, {part, "stopped: what came is kept, unfinished, on"}, {nothing, "stopped before anything came on"}, {failed, "failed:"}} {
 		if on[w.became] != nil {
 			words = append(words, w.words+" "+strings.Join(on[w.became], ", "))
 		}
@@ -231,11 +236,11 @@ func (m *model) sum(a *asking) doneMsg {
 	out.note = strings.Join(words, "; ")
 	switch {
 	case err == nil:
-		out.note += "; u takes it back"
+		out.undoable = true
 	case len(on[failed]) == len(a.streams):
 		out = doneMsg{err: err, head: out.head}
 	default:
-		out.err = fmt.Errorf("%s (%w); u takes it back", out.note, err)
+		out.err, out.undoable = fmt.Errorf("%s (%w)", out.note, err), true
 	}
 	return out
 }
@@ -333,6 +338,7 @@ const (
 	failed  became = iota
 	nothing        // it was stopped before anything arrived
 	part           // it was stopped
+	refused        // by the model or a filter; what it said is kept
 	calls          // it has calls that wait for a decision
 	answered
 )
@@ -355,11 +361,17 @@ func came(out *turn.Outcome, err error) doneMsg {
 	case out.Waiting > 0:
 		return doneMsg{note: waits(out.Waiting) + " for a word of yours: a", head: head, became: calls}
 	}
-	note := "answered on " + out.Branch
-	if r := out.Reply(); r != nil && r.Meta.InputTokens != nil && r.Meta.OutputTokens != nil {
+	r, note, is := out.Reply(), "answered on "+out.Branch, answered
+	if r != nil && screen.OutcomeText(r) != "" {
+		note = "the answer on " + out.Branch + " is " + screen.OutcomeText(r)
+	}
+	if r != nil && screen.Refusal(r) != "" {
+		is = refused
+	}
+	if r != nil && r.Meta.InputTokens != nil && r.Meta.OutputTokens != nil {
 		note += fmt.Sprintf(": %d tokens in, %d out", *r.Meta.InputTokens, *r.Meta.OutputTokens)
 	}
-	return doneMsg{note: note + "; u takes it back", head: head, became: answered}
+	return doneMsg{note: note, undoable: true, head: head, became: is}
 }
 
 // retry answers the question at the cursor again, on a branch beside the old answer.
@@ -398,23 +410,16 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 		return doneMsg{err: err}
 	}
 	m.send(movedMsg{s, t.Branch})
-	out, err := t.Send(ctx)
-	if out == nil || out.Reply() == nil {
-		if failed := t.Unmake(ctx); failed != nil {
-			return doneMsg{err: errors.Join(err, failed)}
-		}
-		if err == nil {
-			err = errNothingCame
-		}
-		return came(nil, err)
-	}
-	if failed := t.GoTo(ctx); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	return came(out, err)
+	return ofAnswer(t.Apart(ctx))
 }
 
-var errNothingCame = errors.New("no answer came")
+// ofAnswer returns the result of an answer on a branch of its own.
+func ofAnswer(a *turn.Answer) doneMsg {
+	if a.Err != nil && !a.Stopped {
+		return came(nil, a.Err)
+	}
+	return came(a.Outcome, a.Err)
+}
 
 // movedMsg says on which branch an answer arrives, once that branch is made.
 type movedMsg struct {
@@ -447,6 +452,28 @@ func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, mess
 func quoted(s string) json.RawMessage {
 	raw, _ := json.Marshal(s)
 	return raw
+}
+
+// setModel asks for the model of the conversation. A model of the active branch alone goes, since it would stay in force.
+func (m *model) setModel() tea.Cmd {
+	if m.conv == nil {
+		return nil
+	}
+	m.ask("the model of this conversation", word(m.conv.settings["model"]), func(m *model, name string) (tea.Cmd, error) {
+		name, value := strings.TrimSpace(name), json.RawMessage("null")
+		if name != "" {
+			value = quoted(name)
+		}
+		note := said("the model is now %s", name)
+		if name == "" {
+			note = said("the conversation has no model of its own")
+		}
+		return m.change("", func(b *chatctx.Batch) {
+			b.SetContextSettings(map[string]json.RawMessage{"model": value})
+			b.SetSettings(map[string]json.RawMessage{"model": json.RawMessage("null")})
+		}, note), nil
+	}).empty = true
+	return nil
 }
 
 // askMany asks for the models, then for the message. It offers the models of the last time, or else the branch's own with room for more.
@@ -505,12 +532,9 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 		defer cancel()
 		said, at, err := toAll(ctx, c, branch, text)
 		if err == nil {
-			asked := func() { m.send(doneMsg{note: "asking " + strings.Join(models, ", "), head: branch}) }
+			asked := func() { m.send(doneMsg{note: "asking " + strings.Join(models, ", ")}) }
 			_, err = turn.Ask(ctx, branch, said, at, turns, asked, func(a *turn.Answer) {
-				if a.Err != nil && !a.Stopped {
-					a.Outcome = nil
-				}
-				done := came(a.Outcome, a.Err)
+				done := ofAnswer(a)
 				m.send(streamMsg{stream: streams[a.Turn], ended: &done})
 			})
 		}

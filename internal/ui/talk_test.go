@@ -42,6 +42,16 @@ func serveModel(w http.ResponseWriter, r *http.Request) {
 	words := func(s string) { b, _ := json.Marshal(s); say(`{"role":"assistant","content":` + string(b) + `}`) }
 	finish := "stop"
 	switch {
+	case body.Model == "broken":
+		http.Error(w, `{"error":{"message":"no such thing"}}`, 400)
+		return
+	case body.Model == "cut":
+		words("Half of")
+		return
+	case body.Model == "empty":
+	case body.Model == "filtered":
+		words("I had better")
+		finish = "content_filter"
 	case body.Model == "slow" || strings.HasPrefix(fmt.Sprint(last.Content), "Slowly"):
 		words("One paragraph that is whole.\n\nAnd the beginning of")
 		<-r.Context().Done()
@@ -116,6 +126,85 @@ func TestTalk(t *testing.T) {
 	x.until("‹gpt-a›", "‹gpt-b›", "‹main.2› active u3 user: Which one?", "answered on gpt-", "not answering on")
 	x.press("u")
 	x.until("took back", "not ‹gpt-a›", "not Which one?")
+}
+
+// TestFailedAnswers: an empty or failed answer leaves no branch, whether it was asked for with r or A; a refused one is kept and marked.
+func TestFailedAnswers(t *testing.T) {
+	x := start(t, talking(t, asked(t), nil), 130, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	for model, says := range map[string]string{"broken": "no such thing", "cut": "what came of the answer is unfinished", "empty": "the answer is empty"} {
+		x.press("r")
+		x.until("retry with the model")
+		x.press("\x15", model, "enter")
+		x.until(says, "1 branch, 2 messages", "‹main›", "not answering on")
+	}
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "filtered", "enter")
+	x.until("the answer on main.2 is kept back by the provider's filter (content_filter)", "‹main.2› active a1 assistant (refused): I had better", "kept back by the provider's filter)", "not answering on")
+	x.press("u")
+	x.until("took back", "1 branch, 2 messages")
+	x.press("A")
+	x.until("ask several")
+	x.press("\x15", "broken, cut, empty, filtered, good", "enter")
+	x.until("the message to broken")
+	x.press("Which?", "enter")
+	x.until("answered on good; refused on filtered; failed: broken, cut, empty (", "takes it back", "3 branches, 5 messages", "not answering on")
+}
+
+// TestModelOfConversation: o sets the model of the conversation, takes that of the active branch alone away, and is taken back by u.
+func TestModelOfConversation(t *testing.T) {
+	st := asked(t)
+	c, err := st.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	b.Fork("other", chatctx.ForkOptions{Stay: true})
+	b.SetSettings(map[string]json.RawMessage{"model": quoted("of-the-branch")})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := drive(t, talking(t, st, nil), 80, 24)
+	model := func(want ...string) {
+		t.Helper()
+		for i, branch := range []string{"main", "other"} {
+			all, err := c.Effective(t.Context(), branch)
+			if got := word(all["model"]); err != nil || got != want[i] {
+				t.Errorf("%s has the model %q, not %q (%v)", branch, got, want[i], err)
+			}
+		}
+		if got := plain(d.model); want[0] != "" && !strings.Contains(got, "‹main›  "+want[0]) {
+			t.Errorf("%s is not in the status:\n%s", want[0], got)
+		}
+	}
+	d.press("o", "x", "enter")
+	model("of-the-branchx", "of-the-branchx")
+	d.press("o", "ctrl+u", "enter")
+	model("", "")
+	d.press("u", "u")
+	model("of-the-branch", "")
+}
+
+// TestAnsweredElsewhere: an answer that ends after another conversation was opened says where it is, and not that u takes it back there.
+func TestAnsweredElsewhere(t *testing.T) {
+	st := asked(t)
+	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "Another"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Use(t.Context(), "Boats"); err != nil {
+		t.Fatal(err)
+	}
+	x := start(t, talking(t, st, nil), 130, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("Slowly, please", "enter")
+	x.until("│And the beginning of")
+	x.press("esc", "/another", "enter")
+	x.until("“Another”", "(beginning)", "answering on main, x stops", "not conversations")
+	x.press("x")
+	x.until("stopped; what came is kept, unfinished, in “Boats”")
 }
 
 // TestStop stops an answer; what arrived of it is kept.

@@ -215,6 +215,33 @@ func TestResizeOver(t *testing.T) {
 	}
 }
 
+// TestOutdatedNote: a note that says that u takes a change back goes when somebody else changes the conversation after it, since u would take back that.
+func TestOutdatedNote(t *testing.T) {
+	st := bread(t)
+	d := drive(t, Options{Store: st}, 80, 24)
+	changed := func() { d.take(changesMsg{[]chatctx.Change{{Context: d.conv.c.ID}}}) }
+	d.press("T", "x", "enter")
+	for range 2 { // its own change is told too
+		if changed(); d.note != "tagged x; u takes it back" {
+			t.Errorf("%q is said", d.note)
+		}
+	}
+	if _, err := d.conv.c.Append(t.Context(), "", pool.NewText(pool.User, "From elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	if changed(); d.note != "" {
+		t.Errorf("%q is said", d.note)
+	}
+	d.press("M") // of the active branch itself
+	if changed(); d.note == "" || !d.bad {
+		t.Errorf("%q is said", d.note)
+	}
+	d.press("s") // it is active already
+	if strings.Contains(d.note, "takes it back") {
+		t.Errorf("%q is said where nothing was done", d.note)
+	}
+}
+
 // TestUndoStaysHere: u does not undo operations on the whole store, like the import of the conversation; a rewind to the end and a comparison with itself are
 // no change.
 func TestUndoStaysHere(t *testing.T) {

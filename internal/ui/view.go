@@ -306,7 +306,7 @@ func (m *model) rowLine(r *screen.Row, columns int) screen.Line {
 	if r.Kind == screen.LeafRow && r.Count > 1 {
 		line = append(line, screen.Span{Text: "+" + strconv.Itoa(r.Count) + " "})
 	}
-	return append(line, screen.Span{Text: e.Turn + " "}, screen.Span{Text: string(e.Role), Style: screen.RoleStyle(e.Role)}, screen.Span{Text: ": " + screen.Preview(e.Message)})
+	return append(append(line, screen.Span{Text: e.Turn + " "}), screen.Saying(e.Message)...)
 }
 
 // names returns the labels of the branches whose head is a row.

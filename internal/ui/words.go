@@ -26,7 +26,7 @@ var remedies = []struct {
 	err  error
 	text string
 }{
-	{adapter.ErrNoModel, "no model is set: r asks one that you name, A several. For all that follows, in a shell: chatctx config model=NAME"},
+	{adapter.ErrNoModel, "no model is set: o sets the conversation's, r asks one that you name, A several"},
 	{turn.ErrRounds, "the limit of rounds is reached; i and Enter go on"},
 	{turn.ErrTokens, "the limit of tokens is reached; i and Enter go on"},
 }
