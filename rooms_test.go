@@ -170,6 +170,15 @@ var rooms = map[string]map[string]string{
 		"pool":                     "messages and ids",
 		"internal/jsontree":        "canonical arguments",
 	},
+	"chatctx/internal/task": {
+		"branch":                    "histories",
+		"chatctx/internal/journal":  "changes with undo",
+		"chatctx/internal/record":   "records and errors",
+		"chatctx/internal/toolcall": "lives of calls",
+		"chatctx/internal/view":     "references resolved",
+		"chatctx/kv":                "reads and writes",
+		"pool":                      "messages and ids",
+	},
 	"chatctx/internal/care": {
 		"internal/plural":          "counts in words",
 		"branch":                   "histories",
@@ -192,6 +201,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/internal/intake":   "histories taken in",
 		"chatctx/internal/journal":  "changes with undo",
 		"chatctx/internal/record":   "records and errors",
+		"chatctx/internal/task":     "starts, ends tasks",
 		"chatctx/internal/toolcall": "lives of calls",
 		"chatctx/internal/view":     "references resolved",
 		"chatctx/kv":                "reads and writes",

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -36,7 +37,7 @@ type Batch struct {
 	group   *journal.Group
 	command *journal.Command // in whose course it is made; nil where it is a part of a group
 	calls   []CallRef        // calls that the batch decides; they are settled first
-	rules   *triedRules
+	rules   *toolcall.TriedRules
 }
 
 // step is one change of a batch. key, of an append, makes it happen once.
@@ -113,7 +114,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 		}
 	}
 	if b.err == nil && b.rules != nil {
-		b.err = b.rules.try(b.store.at, b.context)
+		b.err = b.rules.Try(b.context)
 	}
 	if b.err != nil {
 		return nil, b.err

@@ -45,6 +45,11 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 		}
 		return st.Made(t, !n.Stay)
 	})
+	return s.made(id, err)
+}
+
+// made returns the context with an id, unless there is an error.
+func (s *Store) made(id ID, err error) (*ChatContext, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +61,7 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 // ErrAmbiguous if several fit. Programs that keep ids should pass the whole id: then one record is read.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 	id, err := view.Find(ctx, s.at, ref)
-	if err != nil {
-		return nil, err
-	}
-	return &ChatContext{ID: id, store: s}, nil
+	return s.made(id, err)
 }
 
 // ContextInfo describes a context.

@@ -97,19 +97,3 @@ func (s *Store) Offered(ctx context.Context, context ID) ([]Tool, error) {
 	})
 	return out, err
 }
-
-// copyTools copies the tools of one context to another.
-func copyTools(tx kv.RwTx, from, to ID) error {
-	type pair struct{ name, value []byte }
-	var all []pair
-	err := tx.Scan(record.ToolBucket, kv.Prefix(from[:]), func(key, value []byte) error {
-		all = append(all, pair{append([]byte(nil), key[16:]...), append([]byte(nil), value...)})
-		return nil
-	})
-	for _, r := range all {
-		if err == nil {
-			err = tx.Put(record.ToolBucket, record.Under(to, r.name...), r.value)
-		}
-	}
-	return err
-}
