@@ -19,6 +19,7 @@ func TestLargeKeptTexts(t *testing.T) {
 		return `{"type":"user","uuid":"u","sessionId":"` + id + `","message":{"role":"user","content":"` + said + `"},"mystery":{"deep":["` + long + `"]}}
 {"type":"assistant","uuid":"a","parentUuid":"u","sessionId":"` + id + `","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"hi"},{"type":"odd","load":"` + long + `"},` +
 			`{"type":"tool_use","id":"t","name":"Bash","input":{},"novel":"` + long + `"}]}}
+{"type":"progress","uuid":"p","parentUuid":"a","sessionId":"` + id + `","data":{"type":"hook_progress","output":"giraffe"}}
 `
 	}
 	dir := t.TempDir()
@@ -59,6 +60,9 @@ func TestLargeKeptTexts(t *testing.T) {
 	}
 	if n := hits("zebra"); n != 6 {
 		t.Errorf("search finds %d messages", n)
+	}
+	if n := hits("giraffe"); n != 3 { // in a record beside the messages
+		t.Errorf("search finds %d messages with a record's words", n)
 	}
 	if _, err := s.Maintenance().GC(ctx, chatctx.GCOptions{}); err != nil || stats().Artifacts != 4 {
 		t.Errorf("after gc: %d artifacts, %v", stats().Artifacts, err)

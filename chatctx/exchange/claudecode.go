@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"encoding/json"
 	"hash/maphash"
 	"path"
@@ -67,14 +68,20 @@ type ccLine struct {
 	msgs    []*chatctx.Message // nil for a link
 	loose   []byte             // content of the records after it that are not messages
 	kind    ccKind
-	side    bool // of a sub-agent
-	skipped bool
+	side    bool    // of a sub-agent
+	stub    *ccStub // of a message without content
 
 	up     int // the line above, -1 for a root
 	fold   int // the line whose reply this one continues, otherwise itself
 	above  int // the message above, past links; -1 for none
 	newest int // in the first line of an id: the last line of that id
 	group  int
+}
+
+// ccStub is a message of which a line has nothing yet. A later line of its id may have it.
+type ccStub struct {
+	why string
+	raw []byte
 }
 
 type ccKind uint8
@@ -199,6 +206,11 @@ func (c *claudeCode) session(v value) {
 			c.told = append(c.told, v.get(k).str())
 		}
 	}
+	readFlags(v)
+}
+
+// readFlags marks the members of a line as read that say what kind of line it is.
+func readFlags(v value) {
 	for _, k := range []string{"isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage"} {
 		v.get(k).bool()
 	}
@@ -215,9 +227,7 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 	}
 	line := ccLine{at: at, id: v.get("uuid").str(), hash: maphash.Bytes(c.seed, msg.raw()), kind: ccMessage}
 	if why != "" {
-		c.r.skip(1, at, "%s", why)
-		line.skipped, line.kind = true, ccLink
-		c.add(line, v)
+		c.stub(line, why, v)
 		return
 	}
 	roleOf(m, firstOf(msg.get("role").str(), role))
@@ -243,6 +253,29 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 		}
 	}
 	c.add(line, v)
+}
+
+// stub keeps the place of a message that has no content, unless it is known already.
+func (c *claudeCode) stub(line ccLine, why string, v value) {
+	if j := c.find(line.id); j >= 0 && c.lines[j].kind != ccLink {
+		c.beside(v)
+		c.r.duplicated(1)
+		return
+	}
+	line.kind, line.stub = ccLink, &ccStub{why: why, raw: bytes.Clone(v.raw())}
+	c.add(line, v)
+}
+
+// fill puts a message in the place of its stub. What else the stub says is kept beside it.
+func (c *claudeCode) fill(i int, line ccLine) {
+	stub := c.lines[i].stub
+	line.prev = c.lines[i].prev
+	c.lines[i] = line
+	c.r.duplicated(1)
+	if v, _, err := new(document).parse(stub.raw, false); err == nil {
+		readFlags(v)
+		c.beside(v)
+	}
 }
 
 // spread repairs a text that was written as an object of its characters: {"0": "h", "1": "i"}. It reports whether it found one.
@@ -332,6 +365,10 @@ func (c *claudeCode) add(line ccLine, v value) {
 		line.id = c.chainID(&line)
 	}
 	i := len(c.lines)
+	stub := c.find(line.id)
+	if stub >= 0 && c.lines[stub].stub != nil && line.kind != ccLink {
+		i = stub
+	}
 	line.fold, line.newest, line.above, line.session, line.prev = i, i, -1, c.current, c.lastOf(&line)
 	key := maphash.Comparable(c.seed, line.key())
 	if j, again := c.same[key]; again && c.lines[j].key() == line.key() {
@@ -361,7 +398,11 @@ func (c *claudeCode) add(line ccLine, v value) {
 		line.up = unlinked // it may come later
 	}
 	c.r.shelf.put(line.msgs...)
-	c.lines = append(c.lines, line)
+	if i < len(c.lines) {
+		c.fill(i, line)
+	} else {
+		c.lines = append(c.lines, line)
+	}
 	if first, twice := c.ids[line.id]; twice {
 		c.lines[first].newest = i
 	} else {
@@ -417,9 +458,9 @@ func (c *claudeCode) lastOf(line *ccLine) int {
 
 func (c *claudeCode) setLast(line *ccLine, i int) {
 	if line.side {
-		c.lastSide[line.agent] = i
+		c.lastSide[line.agent] = max(c.lastSide[line.agent], i)
 	} else {
-		c.lastMessage = i
+		c.lastMessage = max(c.lastMessage, i)
 	}
 }
 

@@ -27,8 +27,11 @@ func (c *claudeCode) emit() error {
 	messages := false
 	for i := range c.lines {
 		l := &c.lines[i]
-		if l.fold != i || l.kind == ccLink && !l.skipped {
+		if l.fold != i || l.kind == ccLink && l.stub == nil {
 			c.r.structural(1)
+		}
+		if l.stub != nil {
+			c.r.skip(1, l.at, "%s", l.stub.why)
 		}
 		messages = messages || l.kind != ccLink
 	}

@@ -29,8 +29,20 @@ func openAIBody(v value) bool {
 
 func openAIItem(v value) bool {
 	list := firstPresent(v.get("messages"), v.get("chosen_messages"), v.at("input", "messages"))
-	return isAlpaca(v) || list.first().get("role").is(stringKind) || openAIChoices(v).first().get("message").is(objectKind) ||
-		v.get("prompt").is(stringKind) && v.get("completion").is(stringKind)
+	return isAlpaca(v) || list.first().get("role").is(stringKind) || openAIChoices(v).first().get("message").is(objectKind) || openAIAnswered(v)
+}
+
+// openAIAnswered reports whether an item of a data set is a prompt with an answer or with two, or two conversations of which one is preferred. Each is a text or
+// a list of messages.
+func openAIAnswered(v value) bool {
+	says := func(v value, orAbsent bool) bool {
+		return v.is(stringKind) || v.first().get("role").is(stringKind) || orAbsent && v.kind() <= nullKind
+	}
+	prompt, chosen := v.get("prompt"), v.get("chosen")
+	if says(chosen, false) && says(v.get("rejected"), false) {
+		return says(prompt, chosen.is(arrayKind))
+	}
+	return says(prompt, false) && says(v.get("completion"), false)
 }
 
 func openAIChoices(v value) value {
@@ -136,15 +148,37 @@ func (o *openAI) item(v value) error {
 		o.list(v.get("non_preferred_output"), prompt)
 	case isAlpaca(v):
 		active = o.alpaca(v)
-	case v.get("prompt").is(stringKind):
-		o.t.next(o.at, "1", pool.NewText(pool.User, v.get("prompt").str()))
-		o.t.next(o.at, "2", pool.NewText(pool.Assistant, v.get("completion").str()))
-		active = "2"
+	case openAIAnswered(v):
+		active = o.answered(v)
 	default:
 		o.r.skipContext(0, o.at, "no messages in an item with %s", whichKeys(v))
 		return nil
 	}
 	return o.emit(v, active)
+}
+
+// answered reads a prompt with its answers, and returns the id of the preferred one.
+func (o *openAI) answered(v value) string {
+	say := func(v value, role pool.Role, parent string) string {
+		if !v.is(stringKind) {
+			return o.list(v, parent)
+		}
+		o.n++
+		o.t.add(o.at, itoa(o.n), parent, pool.NewText(role, v.str()))
+		return itoa(o.n)
+	}
+	prompt := ""
+	if p, chosen := v.get("prompt"), v.get("chosen"); !p.is(stringKind) || !chosen.is(arrayKind) || chosen.first().get("role").str() == "assistant" {
+		prompt = say(p, pool.User, "") // otherwise chosen begins with it
+	}
+	active := say(firstPresent(v.get("chosen"), v.get("completion")), pool.Assistant, prompt)
+	switch rejected := v.get("rejected"); {
+	case rejected.is(arrayKind) && prompt == "":
+		o.other(rejected)
+	case rejected.kind() > nullKind:
+		say(rejected, pool.Assistant, prompt)
+	}
+	return active
 }
 
 func (o *openAI) first() string {
@@ -160,11 +194,12 @@ func (o *openAI) emit(v value, active string) error {
 	return o.t.emit(in, active)
 }
 
-// list reads consecutive messages, below a record.
-func (o *openAI) list(list value, parent string) {
+// list reads consecutive messages, below a record, and returns the id of the last.
+func (o *openAI) list(list value, parent string) string {
 	for m := range list.items() {
 		parent = o.next(m, parent)
 	}
+	return parent
 }
 
 // next reads a message below a record and returns its id, or the record's if it is left out.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,7 +103,13 @@ func fieldsOf(m *pool.Message) []field {
 		add("summary", r.CompactSummary)
 	}
 	if m.Source != nil {
-		add("kept", words.FromJSON(m.Source.Raw), words.FromJSON(m.Meta.ProviderData[m.Source.Format]))
+		kept := []string{words.FromJSON(m.Source.Raw)}
+		for _, name := range slices.Sorted(maps.Keys(m.Meta.ProviderData)) {
+			if name == m.Source.Format || strings.HasPrefix(name, m.Source.Format+" ") || strings.HasPrefix(name, "again") {
+				kept = append(kept, words.FromJSON(m.Meta.ProviderData[name]))
+			}
+		}
+		add("kept", kept...)
 	}
 	return out
 }
