@@ -326,6 +326,15 @@ func TestCutsNeverPartCallAndResult(t *testing.T) {
 	}
 }
 
+func sessions(t *testing.T, c *chatctx.ChatContext, o Options) []SessionInfo {
+	t.Helper()
+	list, err := ListSessions(t.Context(), c, "", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func TestResume(t *testing.T) {
 	c := conversation(t, 12)
 	o := options(100_000)
@@ -357,6 +366,15 @@ func TestResume(t *testing.T) {
 	if d.Messages[0].Position != 1 || last.Kind != "digest" || !strings.Contains(last.Text(), "two") {
 		t.Errorf("resumed: first at %d, last %q", d.Messages[0].Position, last.Text())
 	}
+	info, err := c.Branch(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := info.Messages
+	left := sessions(t, c, o)[2]
+	if left.End != total || left.Messages != total-left.Start+1 || left.Summary != "" {
+		t.Errorf("the session that was left: #%d to #%d of %d, %q", left.Start, left.End, total, left.Summary)
+	}
 	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "go on")); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +394,21 @@ func TestResume(t *testing.T) {
 	if d := draftFrom(t, c); len(d.Messages) != 0 || SummaryText(d.Summary.Message) != "one" {
 		t.Errorf("%d messages and %q", len(d.Messages), SummaryText(d.Summary.Message))
 	}
-	for _, ref := range []string{"9", "4"} {
+	list := sessions(t, c, o)
+	if list[2].Summary != "" || list[0].Summary != "one" {
+		t.Errorf("the summaries are %q and %q", list[0].Summary, list[2].Summary)
+	}
+	info, err = c.Branch(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if summarised, gone := Stretches(info.Sessions, 3); summarised != list[0].End || gone != total {
+		t.Errorf("the summary tells of #1 to #%d of %d, and up to #%d nothing goes", summarised, list[0].End, gone)
+	}
+	if r, err := Resume(t.Context(), c, "", o, "3"); err != nil || !r.Whole {
+		t.Errorf("a session without a summary: %+v, %v", r, err)
+	}
+	for _, ref := range []string{"9", "5"} {
 		if _, err := Resume(t.Context(), c, "", o, ref); err == nil {
 			t.Errorf("session %s was resumed", ref)
 		}

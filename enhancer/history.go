@@ -208,7 +208,7 @@ func (s *steps) digests() {
 	kept := make([]*chatctx.DraftMessage, 0, len(s.d.Messages))
 	g, next := 0, 0 // the current digest, and the index of its next message
 	var last *chatctx.DraftMessage
-	resumed := resumedAt(&s.d.Session)
+	resumed := numberIn(&s.d.Session, resumedKey)
 	if n := len(s.d.Messages); n > 0 {
 		last = s.d.Messages[n-1]
 	}

@@ -45,7 +45,7 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 	for i, s := range list {
 		out[i] = SessionInfo{Session: s, Number: i + 1, Current: i == len(list)-1, End: snapshot.Len()}
 		if i+1 < len(list) {
-			out[i].End = max(list[i+1].Start-1, s.Start-1)
+			out[i].End = max(list[i+1].Start-1, min(numberIn(&list[i+1], leftKey), snapshot.Len()), s.Start-1)
 		}
 		if err := out[i].count(ctx, snapshot, counter); err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 			return nil, err
 		}
 		out[i].Before = SummaryText(m)
-		if i > 0 {
+		if i > 0 && firstWith(list, s.Summary) == i {
 			out[i-1].Summary = out[i].Before
 		}
 	}
@@ -131,8 +131,8 @@ type Resumed struct {
 	Tokens    int  // of the part that was brought back
 }
 
-// Resume goes back to a session: a new session begins with its messages if they take at most Options.ResumeShare of the budget, or there is none, else with its
-// summary. A digest of their summaries then stands for the messages of later sessions if there is a budget. It is one operation that undo takes back. Resuming
+// Resume goes back to a session: a new session begins with its messages if they take at most Options.ResumeShare of the budget, or there is no budget
+// or no summary, else with its summary. A digest of their summaries then stands for the messages of later sessions if there is a budget. It is one operation that undo takes back. Resuming
 // the current session is a conflict.
 func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, ref string) (*Resumed, error) {
 	list, err := ListSessions(ctx, c, branchName, o)
@@ -151,13 +151,13 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		return nil, err
 	}
 	out := &Resumed{Session: len(list) + 1, Of: s.Number, Tokens: s.Tokens}
-	out.Whole = o.Budget == 0 || float64(s.Tokens) <= o.ResumeShare*float64(o.Budget)
+	out.Whole = o.Budget == 0 || s.Summary == "" || float64(s.Tokens) <= o.ResumeShare*float64(o.Budget)
 	next := branch.Session{ID: pool.NewID(), Start: s.Start, Summary: s.Session.Summary, Created: pool.Now()}
 	if out.Whole {
 		if next.Digests, err = later(ctx, c, info, list[s.Number:]); err != nil {
 			return nil, err
 		}
-		setResumed(&next)
+		setResumed(&next, info.Messages)
 	} else {
 		next.Start, next.Summary = info.Messages+1, list[s.Number].Session.Summary
 		out.Tokens = o.Window(c).Counter.Text(s.Summary)
@@ -174,19 +174,25 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 	return out, nil
 }
 
-const resumedKey = "resumed"
+// The keys of what a resumed session records: the position up to which its last digest stands, if it has one, and the last position of the session that was
+// left.
+const (
+	resumedKey = "resumed"
+	leftKey    = "left"
+)
 
-// setResumed records where a session was resumed: its last digest stands for the messages up to there.
-func setResumed(s *branch.Session) {
+// setResumed records where a session was resumed, on a branch of that many messages.
+func setResumed(s *branch.Session, messages int) {
+	s.Data = map[string]json.RawMessage{leftKey: json.RawMessage(strconv.Itoa(messages))}
 	if n := len(s.Digests); n > 0 {
-		s.Data = map[string]json.RawMessage{resumedKey: json.RawMessage(strconv.Itoa(s.Digests[n-1].To))}
+		s.Data[resumedKey] = json.RawMessage(strconv.Itoa(s.Digests[n-1].To))
 	}
 }
 
 // Lasting returns the digests of a session that stand in each request in place of their messages: those that a person asked for and, with a budget, that of a
 // resumed session. Others come and go with the room.
 func Lasting(s *branch.Session, budget int) (digests []branch.Digest) {
-	resumed := resumedAt(s)
+	resumed := numberIn(s, resumedKey)
 	for _, d := range s.Digests {
 		if d.Kept || budget > 0 && resumed > 0 && d.To == resumed {
 			digests = append(digests, d)
@@ -195,11 +201,32 @@ func Lasting(s *branch.Session, budget int) (digests []branch.Digest) {
 	return digests
 }
 
-// resumedAt returns the position up to which setResumed's digest stands, 0 if there is none.
-func resumedAt(s *branch.Session) int {
+// numberIn returns a number of a session's data, 0 if there is none.
+func numberIn(s *branch.Session, key string) int {
 	n := 0
-	_ = json.Unmarshal(s.Data[resumedKey], &n) // unreadable data count as none
+	_ = json.Unmarshal(s.Data[key], &n) // unreadable data count as none
 	return n
+}
+
+// firstWith returns the index of the session that a summary was made for: those that resume it, or an earlier one, begin with it too.
+func firstWith(sessions []branch.Session, summary pool.ID) int {
+	return slices.IndexFunc(sessions, func(o branch.Session) bool { return o.Summary == summary })
+}
+
+// Stretches returns the messages before a session's start of which its summary tells, and those after them up to its start that do not go to the model at all,
+// each as the position of the last one, 0 for none. i is the session's index.
+func Stretches(sessions []branch.Session, i int) (summarised, gone int) {
+	if i < 0 {
+		return 0, 0
+	}
+	s := &sessions[i]
+	if s.Summary != (pool.ID{}) {
+		summarised = min(sessions[firstWith(sessions, s.Summary)].Start, s.Start) - 1
+	}
+	if s.Start-1 > summarised {
+		gone = s.Start - 1
+	}
+	return summarised, gone
 }
 
 // later returns the digest that stands for the messages of the sessions after one that is resumed, or none if they have no messages.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
 )
@@ -27,17 +28,13 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	}
 	for i, s := range sessions {
 		if i < len(sessions)-1 {
-			if s.Start > 1 && i > 0 {
+			if s.Start > 1 && i > 0 && s.Start != sessions[len(sessions)-1].Start {
 				lines = append(lines, sentLine{s.Start, fmt.Sprintf("session %d began here", i+1)})
 			}
 			continue
 		}
-		above := "what is above does not go to the model"
-		if s.Summary != (chatctx.ID{}) {
-			above = "what is above goes to the model as a summary"
-		}
-		if s.Start > 1 {
-			lines = append(lines, sentLine{s.Start, fmt.Sprintf("session %d: %s", i+1, above)})
+		if line := currentSession(sessions); line != "" {
+			lines = append(lines, sentLine{s.Start, line})
 		}
 		for _, d := range enhancer.Lasting(&s, o.Budget) {
 			lines = append(lines, sentLine{d.From, fmt.Sprintf("#%d to #%d go to the model as a digest", d.From, d.To)})
@@ -48,4 +45,26 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	}
 	slices.SortStableFunc(lines, func(a, b sentLine) int { return cmp.Compare(a.from, b.from) })
 	return lines
+}
+
+// currentSession says what goes to the model where the current session begins, "" if it is the only one.
+func currentSession(sessions []branch.Session) string {
+	i := len(sessions) - 1
+	s := &sessions[i]
+	name := fmt.Sprintf("session %d", i+1)
+	if of := slices.IndexFunc(sessions[:i], func(o branch.Session) bool { return o.Start == s.Start }); of >= 0 {
+		name += fmt.Sprintf(", session %d again", of+1)
+	}
+	summarised, gone := enhancer.Stretches(sessions, i)
+	switch {
+	case gone > 0 && summarised > 0:
+		return fmt.Sprintf("%s: #1 to #%d go to the model as a summary, #%d to #%d do not", name, summarised, summarised+1, gone)
+	case gone > 0:
+		return name + ": what is above does not go to the model"
+	case summarised > 0:
+		return name + ": what is above goes to the model as a summary"
+	case i > 0:
+		return name + ": from here on messages go to the model"
+	}
+	return ""
 }

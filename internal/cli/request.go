@@ -204,7 +204,8 @@ func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage)
 	if err != nil {
 		return nil, err
 	}
-	before := &chatctx.Draft{Artifact: req.Draft.Artifact}
+	before, sessions := &chatctx.Draft{Artifact: req.Draft.Artifact}, snap.Info.Sessions
+	summarised, _ := enhancer.Stretches(sessions, len(sessions)-1)
 	for e, err := range snap.Entries(r.ctx, 1, min(req.Draft.Session.Start-1, snap.Len())) {
 		if err != nil {
 			return nil, err
@@ -212,8 +213,11 @@ func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage)
 		m := in[e.Position]
 		if m == nil {
 			m = &chatctx.DraftMessage{Entry: *e, State: enhancer.Summarised, Step: "compact"}
-			if marks[e.ID] == enhancer.Excluded {
+			switch {
+			case marks[e.ID] == enhancer.Excluded:
 				m.State, m.Step = enhancer.Excluded, "exclude"
+			case e.Position > summarised: // of a session after the one that was resumed with its summary
+				m.State, m.Step = enhancer.Trimmed, "resume"
 			}
 		}
 		before.Messages = append(before.Messages, m)

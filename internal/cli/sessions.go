@@ -398,7 +398,11 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 	if s.CacheRead > 0 && s.Input > 0 {
 		cached = fmt.Sprintf(", %d %% of the input from the cache", (200*s.CacheRead+s.Input)/(2*s.Input))
 	}
-	r.row(5, "%s %2d  #%d to #%d, %s, %s tokens%s  %s", mark, s.Number, s.Start, max(s.End, s.Start-1), count(s.Messages, "message"), enhancer.Short(s.Tokens), cached,
+	holds := fmt.Sprintf("from #%d on, no message yet", s.Start)
+	if s.Messages > 0 {
+		holds = fmt.Sprintf("#%d to #%d, %s, %s tokens", s.Start, s.End, count(s.Messages, "message"), enhancer.Short(s.Tokens))
+	}
+	r.row(5, "%s %2d  %s%s  %s", mark, s.Number, holds, cached,
 		cut(oneLine(what), max(r.con.width-50, 20)))
 }
 
@@ -432,7 +436,7 @@ func doResume(r *run) error {
 		how = "whole"
 	}
 	v := resumedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Of, done.Whole, done.Tokens}
-	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "back in session %d, %s: %s tokens", done.Of, how, enhancer.Short(done.Tokens))
+	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "back in session %d, %s: %s tokens%s", done.Of, how, enhancer.Short(done.Tokens), r.nextRequest(r.turn(c, name)))
 }
 
 func intOrNull(n int) *int {
