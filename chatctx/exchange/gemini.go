@@ -8,7 +8,7 @@ import (
 
 // Gemini CLI's sessions are ~/.gemini/tmp/<project>/chats/session-<date>-<id>.json, one object. Since about 0.39 they are JSON Lines: a header, messages (a
 // later one of the same id replaces the earlier), {"$set": …} for fields and for the whole list, {"$rewindTo": id}. Messages that were removed there stay here,
-// as a side branch.
+// as a side branch. Sub-agents' sessions are in a folder that is named after the session which called them.
 
 const (
 	geminiName     = "gemini"
@@ -45,6 +45,8 @@ type gemini struct {
 	has   map[string]bool // names of fields that are in about
 	loose []byte          // content of the records besides their messages
 	n     int
+
+	subAgent bool
 }
 
 // geminiNode is a message as it was shown at some time: below another node, or -1 for none.
@@ -94,6 +96,7 @@ func (g *gemini) record(at place, v value) {
 func (g *gemini) header(v value) {
 	g.in.Conversation = firstOf(g.in.Conversation, v.get("sessionId").str())
 	g.in.Title = firstOf(v.get("summary").str(), g.in.Title)
+	g.subAgent = g.subAgent || v.get("kind").str() == "subagent"
 	if t := firstPresent(v.get("startTime"), v.get("start_time")).time(); t != 0 && g.in.Created == 0 {
 		g.in.Created = t
 	}
@@ -204,6 +207,11 @@ func (g *gemini) emit() error {
 	}
 	in := &g.in
 	in.AppData = appData(geminiName, g.about.done())
+	if g.subAgent {
+		if parent := g.r.file.folderName(); parent != "chats" && parent != in.Conversation && parent != "" {
+			in.Parent = &chatctx.SourceLink{Format: geminiName, Conversation: parent}
+		}
+	}
 	t.loose = g.loose
 	return t.handOn(in, value{}, active)
 }

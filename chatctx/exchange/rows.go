@@ -64,12 +64,18 @@ type rowFormat struct {
 
 func (f *rowFormat) read(r *reading) error {
 	g := r.gather()
+	return r.atEnd(f.into(g), g.emit)
+}
+
+// into reads both tables.
+func (f *rowFormat) into(g *gather) error {
+	r := g.r
 	if err := f.readSessions(g); err != nil {
-		return r.atEnd(err, g.emit)
+		return err
 	}
 	for w, err := range r.db.sorted(f.messages, f.order...) {
 		if err != nil {
-			return r.atEnd(err, g.emit)
+			return err
 		}
 		v := w.asValueOf(r, place{what: f.messages + " " + w.str("id")}, f.only)
 		id := idText(v.pick(f.of))
@@ -79,7 +85,7 @@ func (f *rowFormat) read(r *reading) error {
 		t := g.of(place{what: "session " + id}, id)
 		f.message(t, t.at.in("row "+w.str("id")), v)
 	}
-	return g.emit()
+	return nil
 }
 
 // readSessions begins a conversation for each session.

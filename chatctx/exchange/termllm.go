@@ -1,11 +1,13 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/chatctx/chatctx/chatctx"
 )
 
 // term-llm's sessions.db has tables of sessions and messages; parts have the names of Go fields. A session that was branched off contains a copy of what came
-// before.
+// before. What undo took off a session's end lies in a table of its own, as lists of messages; it goes on after the end, and the session stands before it.
 
 const termLLMName = "term-llm"
 
@@ -49,7 +51,7 @@ func readTermLLM(r *reading) error {
 			in.Parent = &chatctx.SourceLink{Format: termLLMName, Conversation: parent}
 		}
 	}
-	return (&rowFormat{"sessions", "messages", "session_id", []string{"sequence", "id"}, nil, about, func(t *gathered, at place, v value) {
+	rows := &rowFormat{"sessions", "messages", "session_id", []string{"sequence", "id"}, nil, about, func(t *gathered, at place, v value) {
 		from := len(t.records)
 		termLLMShape.next(t.thread, at, v, idText(v.get("sequence")), func(v value, msgs []*chatctx.Message) {
 			if role := v.get("role").str(); role == "event" || role == "developer" {
@@ -63,5 +65,33 @@ func readTermLLM(r *reading) error {
 		for i := from; i < len(t.records); i++ {
 			t.records[i].copyOf = chatctx.NodeLink{Conversation: fork.parent, Node: t.records[i].id}
 		}
-	}}).read(r)
+	}}
+	g := r.gather()
+	err := rows.into(g)
+	if err == nil {
+		err = termLLMUndone(g, rows.message)
+	}
+	return r.atEnd(err, g.emit)
+}
+
+// termLLMUndone adds the messages that were undone. The last ones of a session were undone first.
+func termLLMUndone(g *gather, message func(t *gathered, at place, v value)) error {
+	var undone []value
+	for w, err := range g.r.db.sorted("session_redo", "stack_pos") {
+		if err != nil {
+			return err
+		}
+		undone = append(undone, w.asRow("session_id", "stack_pos", "suffix", "metadata", "created_at"))
+	}
+	for _, v := range slices.Backward(undone) {
+		id := idText(v.get("session_id"))
+		t := g.of(place{what: "session " + id}, id)
+		t.active = firstOf(t.active, t.last())
+		for m := range v.get("suffix").items() {
+			message(t, t.at.in("undone message "+idText(m.get("sequence"))), m)
+		}
+		v.get("stack_pos").taken()
+		t.keep(v) // titles that were taken back too
+	}
+	return nil
 }

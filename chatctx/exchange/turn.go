@@ -275,8 +275,9 @@ type gather struct {
 
 type gathered struct {
 	*thread
-	in  chatctx.Incoming
-	end func() // adds what is still being read; nil if nothing is
+	in     chatctx.Incoming
+	end    func() // adds what is still being read; nil if nothing is
+	active string // the message at which the conversation stands; "" means the last one
 }
 
 func (r *reading) gather() *gather { return &gather{r: r, byID: map[string]*gathered{}} }
@@ -298,7 +299,7 @@ func (g *gather) emit() error {
 		if t.end != nil {
 			t.end()
 		}
-		if err := t.handOn(&t.in, value{}, ""); err != nil {
+		if err := t.handOn(&t.in, value{}, t.active); err != nil {
 			return err
 		}
 	}
