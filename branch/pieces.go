@@ -96,6 +96,19 @@ func Place(pieces []Piece, segment, position uint64) int {
 	return -1
 }
 
+// Common returns the pieces of a with the entries that are in b too, wherever they stand there.
+func Common(a, b []Piece) []Piece {
+	var out []Piece
+	for _, p := range a {
+		for _, q := range b {
+			if p.Segment == q.Segment {
+				out = Join(out, Piece{Segment: p.Segment, From: max(p.From, q.From), To: max(min(p.To, q.To), p.From, q.From)})
+			}
+		}
+	}
+	return out
+}
+
 // sharedPieces returns how many leading entries of two lists have the same places, which needs no reading.
 func sharedPieces(a, b []Piece) int {
 	n := 0

@@ -301,6 +301,14 @@ func decodeEntry(value []byte) (entry, error) {
 	return entry{pool.ID(value[:16]), turns}, nil
 }
 
+// there returns an error if gc or a purge took the message and left the entry, which counts turns for others. No branch has such an entry.
+func (e entry) there() error {
+	if e.id == (pool.ID{}) {
+		return fmt.Errorf("%w: the message of a history entry was removed", kv.ErrDamaged)
+	}
+	return nil
+}
+
 func getEntry(tx kv.Tx, ctx pool.ID, segment, position uint64) (entry, error) {
 	value, err := tx.Get(EntryBucket, entryKey(ctx, segment, position))
 	if err != nil {
@@ -415,6 +423,9 @@ func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) erro
 		stopped := false
 		err := tx.Scan(EntryBucket, p.rows(ctx), func(_, value []byte) error {
 			e, err := decodeEntry(value)
+			if err == nil {
+				err = e.there()
+			}
 			if err != nil {
 				return err
 			}
@@ -452,6 +463,9 @@ func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
 		return pool.ID{}, nil
 	}
 	e, err := getEntry(tx, ctx, segment, position)
+	if err == nil {
+		err = e.there()
+	}
 	return e.id, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
@@ -28,16 +29,24 @@ const scanFrom = 256
 // Counts returns the stored token counts of messages in an encoding, 0 if there is none.
 func (c *ChatContext) Counts(ctx context.Context, encoding string, ids []ID) ([]int, error) {
 	out := make([]int, len(ids))
-	err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
+	all := []kv.Key{kv.In(record.CountBucket, kv.Prefix(c.ID[:]))}
+	var keys [][]byte
+	if len(ids) < scanFrom {
+		all, keys = nil, countKeys(c.ID, encoding, ids)
+	}
+	for _, key := range keys {
+		all = append(all, kv.Key{Bucket: record.CountBucket, Key: key})
+	}
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) error {
 		if len(ids) >= scanFrom {
 			return c.scanCounts(tx, encoding, ids, out)
 		}
-		return tx.GetMany(record.CountBucket, countKeys(c.ID, encoding, ids), func(i int, value []byte) error {
+		return tx.GetMany(record.CountBucket, keys, func(i int, value []byte) error {
 			n, _ := binary.Uvarint(value)
 			out[i] = int(n)
 			return nil
 		})
-	})
+	}, all...)
 	return out, err
 }
 

@@ -48,7 +48,7 @@ func (d *Draft) keepEarly(ctx context.Context, snap *Snapshot, marked map[ID]str
 func (s *Snapshot) systemMessages(ctx context.Context, ids []ID, marked map[ID]string, into map[int]*Entry) (leads map[int]bool, err error) {
 	var positions []int
 	leads, leading := map[int]bool{}, true
-	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+	err = s.view(ctx, func(tx kv.Tx) error {
 		positions, leading = positions[:0], true
 		return pool.Heads(tx, s.ctx.ID, ids, func(i int, h pool.Head) error {
 			if h.Unsent || marked[ids[i]] == "excluded" {

@@ -19,7 +19,8 @@ var (
 	ErrInvalid = record.ErrInvalid
 	// ErrEmpty means that the branch has no message for the request.
 	ErrEmpty = record.ErrEmpty
-	// ErrPurged means that messages were purged while they were being read.
+	// ErrPurged means that purge or gc removed what a program still holds: a context, or what a snapshot is of. For a context it is an ErrNotFound too. The store
+	// keeps nothing of what it purged, so that an id alone, without such a value, is only ErrNotFound.
 	ErrPurged = record.ErrPurged
 	// ErrStopped means that a claim on a reply or a call has ended: the work was finished, an interrupt stopped it, or another program took it over because
 	// it was not renewed.

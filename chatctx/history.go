@@ -1,7 +1,9 @@
 package chatctx
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -14,7 +16,7 @@ import (
 )
 
 // Snapshot is a branch as it was at one moment. It holds no file, no lock and little memory: entries and messages never change, so the branch's pieces are
-// enough. Writers neither change nor wait for it.
+// enough. Writers neither change nor wait for it. What purge or gc removes meanwhile is ErrPurged for whoever reads it here, and the rest can still be read.
 type Snapshot struct {
 	Info *BranchInfo
 	// Claim is the claim on the branch's reply, nil if there is none. A dead claim waits for Settle.
@@ -119,12 +121,61 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 	return err
 }
 
+// view runs fn in a short reading transaction. Where fn meets a gap that purge or gc made, the error is ErrPurged.
+func (s *Snapshot) view(ctx context.Context, fn func(kv.Tx) error) error {
+	return s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error { return s.purged(tx, fn(tx)) })
+}
+
+// purged returns ErrPurged for an error of reading the snapshot that a purge or gc is the reason of, else the error itself.
+func (s *Snapshot) purged(tx kv.Tx, of error) error {
+	if !errors.Is(of, ErrDamaged) && !errors.Is(of, ErrNotFound) {
+		return of
+	}
+	rec, _, err := record.GetContext(tx, s.ctx.ID)
+	switch {
+	case err != nil:
+		return err
+	case rec == nil:
+		return record.Gone(s.ctx.ID)
+	case errors.Is(of, ErrNotFound):
+		return of
+	}
+	if removed, err := s.removed(tx); err != nil || removed {
+		return cmp.Or(err, ErrPurged)
+	}
+	return of
+}
+
+// removed reports whether the branch has let go of some of what the snapshot holds, and what it still holds is whole: then nothing is damaged.
+func (s *Snapshot) removed(tx kv.Tx) (bool, error) {
+	now, err := branch.Get(tx, s.ctx.ID, s.branch.ID)
+	if now == nil || err != nil {
+		return err == nil, err
+	}
+	kept := branch.Common(s.branch.Pieces, now.Pieces)
+	if branch.Count(kept) == s.branch.Len() {
+		return false, nil
+	}
+	whole := true
+	ids, err := branch.IDs(tx, s.ctx.ID, kept)
+	if err == nil {
+		err = pool.GetMany(tx, s.ctx.ID, ids, func(_ int, m *pool.Message) error {
+			whole = whole && m != nil
+			return nil
+		})
+	}
+	if errors.Is(err, ErrDamaged) {
+		return false, nil
+	}
+	return whole, err
+}
+
 // Len returns the number of messages.
 func (s *Snapshot) Len() int { return s.Info.Messages }
 
 // Entries returns the messages at positions from to to, both included and counted from 1, or backwards if from is after to. A to of 0 means the last.
-// Messages are read in batches, each in a short transaction, and nothing is held between them, so the caller may take its time. It returns ErrDamaged if a
-// message is missing.
+// Messages are read in batches, each in a short transaction, and nothing is held between them, so the caller may take its time. It returns ErrPurged if a
+// message was removed for good since the snapshot was taken, and ErrDamaged if one is missing.
 func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		if to <= 0 || to > s.Len() && from <= to {
@@ -187,7 +238,7 @@ func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
 // Turns returns the number of turns on the branch.
 func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	n := 0
-	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+	err := s.view(ctx, func(tx kv.Tx) (err error) {
 		n, err = branch.Turns(tx, s.ctx.ID, s.branch.Pieces, s.Len())
 		return err
 	})
@@ -199,7 +250,7 @@ const batchBytes = 4 << 20
 
 func (s *Snapshot) read(ctx context.Context, from, to, most int) ([]*Entry, error) {
 	var page []*Entry
-	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+	err := s.view(ctx, func(tx kv.Tx) (err error) {
 		page, err = view.ReadSome(tx, s.ctx.ID, s.branch, from, to, most)
 		return err
 	})
@@ -209,7 +260,7 @@ func (s *Snapshot) read(ctx context.Context, from, to, most int) ([]*Entry, erro
 // IDs returns the ids of the whole history, in order.
 func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 	var ids []ID
-	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+	err := s.view(ctx, func(tx kv.Tx) (err error) {
 		ids, err = branch.IDs(tx, s.ctx.ID, s.branch.Pieces)
 		return err
 	})
@@ -219,7 +270,7 @@ func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 // Find resolves a reference on this branch. A message of the context that the branch does not hold has the Position 0.
 func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 	var e *Entry
-	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+	err := s.view(ctx, func(tx kv.Tx) error {
 		id, pos, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref)
 		if err != nil {
 			return err
@@ -232,7 +283,10 @@ func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 			return err
 		}
 		m, err := pool.Get(tx, s.ctx.ID, id)
-		if err != nil || m == nil {
+		if err == nil && m == nil {
+			err = record.Damaged("message %s is missing", id)
+		}
+		if err != nil {
 			return err
 		}
 		tags, err := view.TagsOf(tx, s.ctx.ID)
@@ -251,7 +305,7 @@ func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
 	if err != nil || e.Position > 0 {
 		return e, err
 	}
-	return nil, s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+	return nil, s.view(ctx, func(tx kv.Tx) error {
 		return (view.Reader{Tx: tx, ID: s.ctx.ID}).Elsewhere(s.branch, ref)
 	})
 }
@@ -259,7 +313,7 @@ func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
 // Locate resolves a reference like Find, without reading the message. It returns the message's id, its position, 0 if the branch does not hold it, and
 // about how many bytes of memory it takes.
 func (s *Snapshot) Locate(ctx context.Context, ref Ref) (id ID, position, size int, err error) {
-	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+	err = s.view(ctx, func(tx kv.Tx) error {
 		if id, position, err = (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref); err != nil {
 			return err
 		}
@@ -274,7 +328,7 @@ func (s *Snapshot) Locate(ctx context.Context, ref Ref) (id ID, position, size i
 // Within returns how far Entries may read from one position towards another so that the messages take about most bytes of memory: the last position, and
 // the bytes. The first message always counts.
 func (s *Snapshot) Within(ctx context.Context, from, to, most int) (last, size int, err error) {
-	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+	err = s.view(ctx, func(tx kv.Tx) error {
 		lo, hi := max(min(from, to), 1), min(max(from, to), s.Len())
 		ids, err := branch.IDs(tx, s.ctx.ID, branch.Slice(s.branch.Pieces, lo-1, hi))
 		if err != nil {
@@ -311,7 +365,7 @@ func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
 	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		on, from, to, ok, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Range(s.branch, ref)
 		if err != nil || !ok {
-			return err
+			return s.purged(tx, err)
 		}
 		out = &Stretch{s, from, to}
 		if on.ID == s.branch.ID {

@@ -361,10 +361,10 @@ func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOpt
 // SettleDead is Settle for all branches of the context. It removes branches that were made for answers (ForkForReply) of which nothing had arrived.
 func (c *ChatContext) SettleDead(ctx context.Context) error {
 	var dead []ID
-	err := c.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
 		dead, err = c.dead(tx)
 		return err
-	})
+	}, kv.In(record.ClaimBucket, kv.Prefix(c.ID[:])))
 	for _, on := range dead {
 		if err == nil {
 			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return claim.Dead(c.store.at.Now()) })

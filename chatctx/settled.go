@@ -14,10 +14,10 @@ import (
 // It is for reading: nothing is written, branches have their present revisions, and changes fail with ErrReadOnly. If no program died, it is c itself.
 func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 	var dead []ID
-	err := c.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
 		dead, err = c.dead(tx)
 		return err
-	})
+	}, kv.In(record.ClaimBucket, kv.Prefix(c.ID[:])))
 	if err != nil || len(dead) == 0 {
 		return c, err
 	}

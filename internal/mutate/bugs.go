@@ -67,7 +67,11 @@ var bugs = []bug{
 	{"a call's time is over a moment late", `now >= c.Expires`, `now > c.Expires`, []string{"chatctx:Expire|Call", store, "chatctx/approval"}},
 	{"an expired call of an older turn gets a result", `if err != nil || !last && v.Kind == record.ByExpiry {`, `if err != nil || !last && false {`, ofStore},
 	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := a.by(`, `d := a.by(`, ofStore},
-	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) { return nil, err } return claim, nil`, `return nil, err`, ofStore},
+	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) { return nil, err } return claim, nil`,
+		`if err != nil || !ok || claim.Task == (pool.ID{}) {
+		return nil, err
+	}
+	return claim, nil`, ofStore},
 
 	// replies
 	{"a reply that lost its claim is stored", `case claim.Token != r.token:`, `case false:`, ofStore},

@@ -200,7 +200,7 @@ func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 		return nil, err
 	}
 	if rec == nil {
-		return nil, record.NotFound("context", id.String())
+		return nil, record.Gone(id)
 	}
 	return &Txn{Tx: tx, Store: s, Now: s.Now(), ID: id, Rec: rec, RecRaw: bytes.Clone(raw), Was: *rec, Branches: map[pool.ID]*Loaded{}}, nil
 }

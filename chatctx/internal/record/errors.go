@@ -24,8 +24,9 @@ var (
 	ErrInvalid = pool.ErrInvalid
 	// ErrEmpty means that the branch has no message for the request.
 	ErrEmpty = errors.New("the branch is empty")
-	// ErrPurged means that messages were purged while they were being read.
-	ErrPurged = errors.New("messages were purged while they were being read")
+	// ErrPurged means that purge or gc removed what a program still holds: a context, or what a snapshot is of. For a context it is an ErrNotFound too. The store
+	// keeps nothing of what it purged, so that an id alone, without such a value, is only ErrNotFound.
+	ErrPurged = errors.New("purged meanwhile")
 
 	ErrNotExist = kv.ErrNotExist
 	ErrNotOurs  = kv.ErrNotOurs
@@ -66,7 +67,7 @@ func (e *RefError) Error() string {
 	return s
 }
 
-// Unwrap returns ErrNotFound or ErrAmbiguous.
+// Unwrap returns ErrNotFound, ErrAmbiguous, or for a context that is gone ErrNotFound with ErrPurged.
 func (e *RefError) Unwrap() error {
 	if e.err == nil {
 		return ErrNotFound
@@ -80,6 +81,11 @@ func NotFound(kind, ref string) error { return &RefError{Kind: kind, Ref: ref, e
 // NotFoundSince returns the error for a reference that names nothing, with the reason.
 func NotFoundSince(kind, ref, format string, args ...any) error {
 	return &RefError{Kind: kind, Ref: ref, Why: fmt.Sprintf(format, args...), err: ErrNotFound}
+}
+
+// Gone returns the error for a context that there was, and that purge or gc removed: ErrNotFound and ErrPurged.
+func Gone(id pool.ID) error {
+	return &RefError{Kind: "context", Ref: id.String(), Why: "it was removed for good", err: errors.Join(ErrNotFound, ErrPurged)}
 }
 
 // OnAnother returns the error for a message that another branch has.

@@ -85,7 +85,7 @@ func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.Cont
 			return err
 		}
 		if rec == nil {
-			return record.NotFound("context", c.ID.String())
+			return record.Gone(c.ID)
 		}
 		if err := c.Store.Placed(c.ID, rec); err != nil {
 			return err

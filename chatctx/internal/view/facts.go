@@ -37,7 +37,7 @@ func Facts(ctx context.Context, c *record.Conversation) iter.Seq2[*Fact, error] 
 		var last pool.ID
 		for more := true; more; {
 			var batch []line
-			err := c.Store.DB.View(ctx, func(tx kv.Tx) error {
+			err := At(ctx, c, func(tx kv.Tx, _ *record.ContextRecord) error {
 				batch, more = batch[:0], false
 				return pool.ScanFacts(tx, c.ID, last, func(id pool.ID, f *pool.Facts, err error) error {
 					if len(batch) == factBatch {
@@ -74,7 +74,7 @@ type writers struct {
 
 func writersOf(ctx context.Context, c *record.Conversation) (*writers, error) {
 	w := &writers{map[uint64]*branch.Branch{}, map[pool.ID]*branch.Branch{}}
-	err := c.Store.DB.View(ctx, func(tx kv.Tx) error {
+	err := At(ctx, c, func(tx kv.Tx, _ *record.ContextRecord) error {
 		return branch.All(tx, c.ID, func(b *branch.Branch) error {
 			if b.Segment != 0 {
 				w.segments[b.Segment] = b

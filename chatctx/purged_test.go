@@ -1,0 +1,165 @@
+package chatctx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// drain reads a sequence to its end.
+func drain[T any](all iter.Seq2[T, error]) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noErr(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readers are all ways to read by a value that was taken earlier: those of a snapshot, and those of a context.
+func readers(c *ChatContext, s *Snapshot) (ofSnapshot, ofContext map[string]func(context.Context) error) {
+	ofSnapshot = map[string]func(context.Context) error{
+		"Entries":   func(ctx context.Context) error { return drain(s.Entries(ctx, 1, 0)) },
+		"backwards": func(ctx context.Context) error { return drain(s.Entries(ctx, s.Len(), 1)) },
+		"Page":      func(ctx context.Context) error { return second(s.Page(ctx, 2, 3)) },
+		"Tail":      func(ctx context.Context) error { return second(s.Tail(ctx, 2)) },
+		"IDs":       func(ctx context.Context) error { return second(s.IDs(ctx)) },
+		"Turns":     func(ctx context.Context) error { return second(s.Turns(ctx)) },
+		"Find":      func(ctx context.Context) error { return second(s.Find(ctx, "@3")) },
+		"Place":     func(ctx context.Context) error { return second(s.Place(ctx, "@3")) },
+		"Locate":    func(ctx context.Context) error { _, _, _, err := s.Locate(ctx, "@3"); return err },
+		"Within":    func(ctx context.Context) error { _, _, err := s.Within(ctx, 1, s.Len(), 1<<20); return err },
+		"Range":     func(ctx context.Context) error { return second(s.Range(ctx, "@1..@3")) },
+	}
+	ofContext = map[string]func(context.Context) error{
+		"Info":        func(ctx context.Context) error { return second(c.Info(ctx)) },
+		"Branches":    func(ctx context.Context) error { return second(c.Branches(ctx)) },
+		"Branch":      func(ctx context.Context) error { return second(c.Branch(ctx, "")) },
+		"Effective":   func(ctx context.Context) error { return second(c.Effective(ctx, "")) },
+		"Ignored":     func(ctx context.Context) error { return second(c.Ignored(ctx, "")) },
+		"Tags":        func(ctx context.Context) error { return second(c.Tags(ctx)) },
+		"Marks":       func(ctx context.Context) error { return second(c.Marks(ctx)) },
+		"Message":     func(ctx context.Context) error { return second(c.Message(ctx, pool.NewID())) },
+		"Counts":      func(ctx context.Context) error { return second(c.Counts(ctx, "x", []ID{pool.NewID()})) },
+		"Draft":       func(ctx context.Context) error { return second(c.Draft(ctx, "")) },
+		"Facts":       func(ctx context.Context) error { return drain(c.Facts(ctx)) },
+		"Snapshot":    func(ctx context.Context) error { return second(c.Snapshot(ctx, "")) },
+		"Look":        func(ctx context.Context) error { return second(c.Look(ctx, "", 3)) },
+		"Diff":        func(ctx context.Context) error { return second(c.Diff(ctx, "", "main")) },
+		"DiffSize":    func(ctx context.Context) error { return second(c.DiffSize(ctx, "", "main")) },
+		"Tree":        func(ctx context.Context) error { return second(c.Tree(ctx)) },
+		"Tokens":      func(ctx context.Context) error { return second(c.Tokens(ctx, "")) },
+		"Compare":     func(ctx context.Context) error { return second(c.Compare(ctx, "", "@1", "@2")) },
+		"CompareSize": func(ctx context.Context) error { return second(c.CompareSize(ctx, "", "@1", "@2")) },
+		"NativeView":  func(ctx context.Context) error { return second(c.NativeView(ctx)) },
+		"Queued":      func(ctx context.Context) error { return second(c.Queued(ctx, "")) },
+		"Running":     func(ctx context.Context) error { return second(c.Running(ctx, "")) },
+		"LastRequest": func(ctx context.Context) error { return second(c.LastRequest(ctx, "", "x")) },
+		"Settled":     func(ctx context.Context) error { return second(c.Settled(ctx)) },
+		"SettleDead":  func(ctx context.Context) error { return c.SettleDead(ctx) },
+		"OpenCalls":   func(ctx context.Context) error { return second(c.OpenCalls(ctx, "")) },
+		"Judge":       func(ctx context.Context) error { return second(c.Judge(ctx, "", "x", nil)) },
+		"TaskInfo":    func(ctx context.Context) error { return second(c.TaskInfo(ctx)) },
+	}
+	return ofSnapshot, ofContext
+}
+
+// TestWhatIsPurgedIsNotDamaged takes a context and a snapshot, removes what they are of in each way there is, and reads them through every door: what is gone is ErrPurged, never
+// ErrDamaged, and what stays can be read.
+func TestWhatIsPurgedIsNotDamaged(t *testing.T) {
+	for name, remove := range map[string]struct {
+		do      func(t *testing.T, s *Store, c *ChatContext)
+		context bool // the context goes
+		reads   map[string]bool
+	}{
+		"PurgeContext": {func(t *testing.T, s *Store, c *ChatContext) {
+			noErr(t, second(s.Maintenance().PurgeContext(t.Context(), c.ID.String(), PurgeOptions{})))
+		}, true, nil},
+		"gc of the trash": {func(t *testing.T, s *Store, c *ChatContext) {
+			noErr(t, second(s.Trash(t.Context(), c.ID.String())))
+			s.at.Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
+			noErr(t, second(s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour})))
+		}, true, nil},
+		"PurgeBranch": {func(t *testing.T, s *Store, c *ChatContext) {
+			noErr(t, second(s.Maintenance().PurgeBranch(t.Context(), c.ID.String(), "work", PurgeOptions{})))
+		}, false, nil},
+		"PurgeMessages": {func(t *testing.T, s *Store, c *ChatContext) {
+			noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "work", []Ref{"@3"}, PurgeOptions{})))
+		}, false, map[string]bool{"Turns": true, "Tail": true}},
+		"rewind and gc": {func(t *testing.T, s *Store, c *ChatContext) {
+			b := c.Begin("work")
+			b.Rewind("@2")
+			commit(t, b)
+			s.at.Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
+			noErr(t, second(s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour})))
+		}, false, map[string]bool{"Turns": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, "")
+			c := newContext(t, s, "stays")
+			noErr(t, second(c.Append(t.Context(), "", says("a", ">b")...)))
+			b := c.Begin("")
+			b.Fork("work", ForkOptions{At: "@1", Stay: true})
+			commit(t, b)
+			noErr(t, second(c.Append(t.Context(), "work", says("one", ">two", "three", ">four")...)))
+			snap, err := c.Snapshot(t.Context(), "work")
+			noErr(t, err)
+			ofSnapshot, ofContext := readers(c, snap)
+			for _, read := range ofSnapshot {
+				noErr(t, read(t.Context()))
+			}
+			remove.do(t, s, c)
+			for name, read := range ofSnapshot {
+				if err := read(t.Context()); !errors.Is(err, ErrPurged) && !(err == nil && remove.reads[name]) || errors.Is(err, ErrDamaged) {
+					t.Errorf("%s of a snapshot: %v, want ErrPurged", name, err)
+				}
+			}
+			for name, read := range ofContext {
+				err := read(t.Context())
+				if is := errors.Is(err, ErrPurged) && errors.Is(err, ErrNotFound); is != remove.context || errors.Is(err, ErrDamaged) {
+					t.Errorf("%s of a context: %v; purged: %v, want %v", name, err, is, remove.context)
+				}
+			}
+		})
+	}
+}
+
+// TestAGapThatNobodyMadeIsDamage: a snapshot does not take damage for a purge, also where something else was purged.
+func TestAGapThatNobodyMadeIsDamage(t *testing.T) {
+	for _, purged := range []bool{false, true} {
+		t.Run(fmt.Sprint(purged), func(t *testing.T) {
+			s, err := OpenDB(memkv.New(), Options{Program: "test"})
+			noErr(t, err)
+			defer s.at.Close()
+			c := newContext(t, s, "a", ">b", "c", ">d")
+			snap, err := c.Snapshot(t.Context(), "")
+			noErr(t, err)
+			page, err := snap.Page(t.Context(), 2, 2)
+			noErr(t, err)
+			if purged {
+				noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "", []Ref{"@4"}, PurgeOptions{})))
+			}
+			noErr(t, s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+				return tx.Delete(pool.Bucket, branch.Key(c.ID, page[0].ID))
+			}))
+			if _, err := snap.Page(t.Context(), 1, 3); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrPurged) {
+				t.Errorf("a message that is missing: %v, want ErrDamaged", err)
+			}
+		})
+	}
+}
