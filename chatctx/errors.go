@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // Errors to test for with errors.Is.
@@ -22,6 +23,9 @@ var (
 	// ErrPurged means that purge or gc removed what a program still holds: a context, or what a snapshot is of. For a context it is an ErrNotFound too. The store
 	// keeps nothing of what it purged, so that an id alone, without such a value, is only ErrNotFound.
 	ErrPurged = record.ErrPurged
+	// ErrTooLarge means that something is larger than the store can hold: a text of more than 64 MB, also as the whole of a message without its images,
+	// documents and results, or a message of more than 100,000 parts. Nothing was stored.
+	ErrTooLarge = kv.ErrTooLarge
 	// ErrStopped means that a claim on a reply or a call has ended: the work was finished, an interrupt stopped it, or another program took it over because
 	// it was not renewed.
 	ErrStopped = record.ErrStopped

@@ -1,12 +1,17 @@
 package chatctx
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -211,4 +216,66 @@ func TestSessionsFit(t *testing.T) {
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// smallDB is an engine whose values have at most as many bytes.
+type smallDB struct {
+	kv.DB
+	most int
+}
+
+func (d smallDB) Update(ctx context.Context, fn func(kv.RwTx) error) error {
+	return d.DB.Update(ctx, func(tx kv.RwTx) error { return fn(smallTx{tx, d.most}) })
+}
+
+type smallTx struct {
+	kv.RwTx
+	most int
+}
+
+func (tx smallTx) Put(bucket string, key, value []byte) error {
+	if len(value) > tx.most {
+		return fmt.Errorf("%w: %d bytes", kv.ErrTooLarge, len(value))
+	}
+	return tx.RwTx.Put(bucket, key, value)
+}
+
+// TestWhatIsTooLarge: what a store cannot hold for its size is an ErrTooLarge at every door, and nothing of it is stored. What has a place of its own has no such bound.
+func TestWhatIsTooLarge(t *testing.T) {
+	s, err := OpenDB(smallDB{memkv.New(), 1 << 19}, Options{Program: "test"})
+	noErr(t, err)
+	defer closeChecked(t, s)
+	c := newContext(t, s, "a")
+	huge := strings.Repeat("x", 1<<20)
+	parts := make([]pool.Part, 100_001)
+	for i := range parts {
+		parts[i] = pool.Part{Type: pool.TextPart, Text: "x"}
+	}
+	for name, do := range map[string]func() error{
+		"a text":  func() error { return second(c.Append(t.Context(), "", says(huge)...)) },
+		"parts":   func() error { return second(c.Append(t.Context(), "", &Message{Role: pool.User, Content: parts})) },
+		"new":     func() error { return second(s.New(t.Context(), NewContext{Messages: says(huge)})) },
+		"a reply": func() error { return second(c.BeginReply(t.Context(), "", AppendOptions{}, says(huge)...)) },
+		"an edit": func() error {
+			b := c.Begin("")
+			b.Edit("@1", huge, EditOptions{})
+			return second(b.Commit(t.Context()))
+		},
+		"a prompt": func() error { b := c.Begin(""); b.SetSystem(huge); return second(b.Commit(t.Context())) },
+		"settings": func() error {
+			return second(s.SetSettings(t.Context(), map[string]json.RawMessage{"app.x": json.RawMessage(`"` + huge + `"`)}))
+		},
+		"app data": func() error {
+			b := c.Begin("")
+			b.SetContextData("x", json.RawMessage(`"`+huge+`"`))
+			return second(b.Commit(t.Context()))
+		},
+		"a summary": func() error { b := c.Begin(""); b.PutLoose(says(huge)[0]); return second(b.Commit(t.Context())) },
+	} {
+		if err := do(); !errors.Is(err, ErrTooLarge) || len(err.Error()) > 1000 {
+			t.Errorf("%s: %.300v, want ErrTooLarge", name, err)
+		}
+	}
+	want(t, texts(t, c, ""), "a")
+	noErr(t, second(s.PutArtifact(t.Context(), []byte(huge), "text/plain")))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -503,6 +504,59 @@ func TestWatchTellsInOrder(t *testing.T) {
 	if !slices.Equal(got, []string{"1", "2", "3", "4", "5"}) {
 		t.Errorf("%v", got)
 	}
+}
+
+// TestOneChangeIsToldOnce: whatever an operation was about is in one event, as the journal has it in one entry.
+func TestOneChangeIsToldOnce(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c, other := newContext(t, s, "a", ">b"), newContext(t, s)
+		changes, err := s.Watch(t.Context())
+		noErr(t, err)
+		for _, step := range []struct {
+			do   func(b *Batch)
+			kind string
+			on   []string
+		}{
+			{func(b *Batch) { b.Append(says("c")...) }, "append", []string{"main"}},
+			{func(b *Batch) { b.Fork("goes", ForkOptions{}) }, "fork", []string{"goes"}},
+			{func(b *Batch) { b.Fork("stays", ForkOptions{Stay: true}) }, "fork", []string{"stays"}},
+			{func(b *Batch) { b.Append(says("d")...); b.Fork("both", ForkOptions{Stay: true}) }, "append", []string{"both", "goes"}},
+			{func(b *Batch) { b.Switch("main") }, "switch", nil},
+			{func(b *Batch) { b.RenameBranch("main", "first") }, "branch mv", []string{"first"}},
+			{func(b *Batch) { b.SetTitle("t") }, "rename", nil},
+			{func(b *Batch) { b.RemoveBranch("both") }, "branch rm", []string{"both"}},
+		} {
+			b := c.Begin("")
+			step.do(b)
+			done := commit(t, b)
+			told := <-changes
+			slices.Sort(told.Branches)
+			if !reflect.DeepEqual(told, Change{Context: c.ID, Branches: step.on, Kind: step.kind, Operation: done.Operation}) {
+				t.Errorf("%s: told of %+v", step.kind, told)
+			}
+		}
+		done, err := s.Undo(t.Context(), c.ID.String(), "", "")
+		noErr(t, err)
+		if told := <-changes; told.Kind != "undo" || told.Operation != done.Operation || told.Context != c.ID {
+			t.Errorf("undo: told of %+v, it was %+v", told, done)
+		}
+		trashed, err := s.Trash(t.Context(), c.ID.String(), other.ID.String())
+		noErr(t, err)
+		of := map[ID]bool{}
+		for range 2 {
+			told := <-changes
+			of[told.Context] = told.Operation == trashed.Operation
+		}
+		if !of[c.ID] || !of[other.ID] {
+			t.Errorf("the trash of two: told of %v", of)
+		}
+		appendTo(t, newContext(t, s), "", says("x")...)
+		for _, kind := range []string{"new", "append"} {
+			if told := <-changes; told.Kind != kind {
+				t.Errorf("after all: %+v", told)
+			}
+		}
+	})
 }
 
 // TestSessionsAreTheCallers: the hook changes what is stored, and not what the caller has.

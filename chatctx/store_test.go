@@ -726,7 +726,7 @@ func TestWatchTellsOfOtherProcesses(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	change := <-changes
-	if change.Context != c.ID || change.Branch != "main" || change.Kind != "append" {
+	if change.Context != c.ID || !slices.Equal(change.Branches, []string{"main"}) || change.Kind != "append" {
 		t.Errorf("told of %+v", change)
 	}
 	want(t, texts(t, c, ""), "a elsewhere")

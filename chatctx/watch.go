@@ -6,7 +6,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
-// Change is a change that Watch reports: an operation on a branch, on a context, or on the store.
+// Change is a change that Watch reports: an operation of a context, or of the store.
 type Change = view.Change
 
 // Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is

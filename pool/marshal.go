@@ -70,7 +70,7 @@ func flaw(path string, v reflect.Value) error {
 			}
 		}
 	case v.Len() > mostItems:
-		return textError(fmt.Sprintf("%s: more than %d items", path, mostItems))
+		return tooLarge{textError(fmt.Sprintf("%s: more than %d items", path, mostItems))}
 	case kind == reflect.Map:
 		return flawOfMap(path, v)
 	default:

@@ -19,8 +19,8 @@ const inlineLimit = 8 << 10
 func key(ctx, id ID) []byte { return append(ctx[:len(ctx):len(ctx)], id[:]...) }
 
 // Put stores m in a context and overwrites a message with its id. The bytes of its images and documents, and a tool result's text or JSON and
-// what is kept as it came over 8 KiB, become artifacts, whose hashes and sizes Put computes. It does not change m. It returns ErrInvalid if a part refers to an artifact that the store does
-// not have. It does not call Validate.
+// what is kept as it came over 8 KiB, become artifacts, whose hashes and sizes Put computes. It does not change m. It returns ErrInvalid if a part refers to
+// an artifact that the store does not have, and kv.ErrTooLarge for a message that the engine cannot hold. It does not call Validate.
 func Put(tx kv.RwTx, ctx ID, m *Message) error {
 	stored, err := putAside(tx, m)
 	if err != nil {
@@ -30,7 +30,11 @@ func Put(tx kv.RwTx, ctx ID, m *Message) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Put(Bucket, key(ctx, m.ID), b); err != nil {
+	err = tx.Put(Bucket, key(ctx, m.ID), b)
+	if errors.Is(err, kv.ErrTooLarge) {
+		return tooLarge{fmt.Errorf("a message of %d MB is larger than the store can hold: give what makes it large as a document", len(b)>>20)}
+	}
+	if err != nil {
 		return fmt.Errorf("storing message %s: %w", m.ID, err)
 	}
 	return nil

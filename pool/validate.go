@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
@@ -151,10 +152,17 @@ func checkCounts(m *Message) error {
 		n = max(n, len(m.Result.Parts))
 	}
 	if n > maxItems {
-		return (&cursor{}).invalid("more than %d parts, calls or names in one message", maxItems)
+		return tooLarge{(&cursor{}).invalid("more than %d parts, calls or names in one message", maxItems)}
 	}
 	return nil
 }
+
+// tooLarge is an error that is a kv.ErrTooLarge besides.
+type tooLarge struct{ error }
+
+func (e tooLarge) Unwrap() error { return e.error }
+
+func (tooLarge) Is(target error) bool { return target == kv.ErrTooLarge }
 
 // validValue checks the raw JSON of a message.
 func validValue(c *cursor, value any) error {

@@ -31,7 +31,7 @@ type changesParams struct {
 type changed struct {
 	Cursor    string      `json:"cursor"`
 	Context   *chatctx.ID `json:"context,omitempty"`
-	Branch    string      `json:"branch,omitempty"`
+	Branches  []string    `json:"branches,omitempty"`
 	Kind      string      `json:"kind,omitempty"`
 	Operation string      `json:"operation,omitempty"`
 }
@@ -75,7 +75,7 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 			if only != (chatctx.ID{}) && c.Context != only && c.Context != (chatctx.ID{}) {
 				continue
 			}
-			v := changed{feed.cursor(next - len(news) + i + 1), contract.ID(c.Context), c.Branch, c.Kind, c.Operation}
+			v := changed{feed.cursor(next - len(news) + i + 1), contract.ID(c.Context), c.Branches, c.Kind, c.Operation}
 			if err := r.tell("change", v); err != nil {
 				return struct{}{}, err
 			}

@@ -279,5 +279,5 @@ func kindOf(err error) (code int, kind string, status int) {
 var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_slow": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
 
 // statuses are the HTTP statuses of kinds.
-var statuses = map[string]int{"usage": 400, "not_found": 404, "empty": 404, "ambiguous": 409, "conflict": 409, "exists": 409, "too_long": 413,
+var statuses = map[string]int{"usage": 400, "not_found": 404, "empty": 404, "ambiguous": 409, "conflict": 409, "exists": 409, "too_large": 413, "too_long": 413,
 	"read_only": 403, "purged": 410, "locked": 503, "no_store": 503, "interrupted": 503, "waits": 409, "permission": 403}

@@ -79,6 +79,7 @@ var known = []struct {
 	{turn.ErrNoProvider, Usage, "usage"},
 	{turn.ErrRounds, Partial, "partial"},
 	{wire.ErrRefused, Provider, string(wire.Refused)},
+	{chatctx.ErrTooLarge, Failed, "too_large"},
 	{chatctx.ErrInvalid, Usage, "usage"},
 	{pool.ErrInvalid, Usage, "usage"},
 	{chatctx.ErrAmbiguous, Ambiguous, "ambiguous"},

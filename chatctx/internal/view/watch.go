@@ -14,11 +14,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Change is a change that Watch reports: an operation on a branch, on a context, or on the store.
+// Change is a change that Watch reports: an operation of a context, or of the store. One of the store that is about several contexts, as a trash can be, is
+// reported once for each.
 type Change struct {
-	Context   pool.ID // zero: the store
-	Branch    string  // "" if the change is not on one branch
-	Kind      string  // the operation's What: append, fork, undo …; or Replaced
+	Context   pool.ID  // zero: the store
+	Branches  []string // those that the operation changed or made, by their names then; none if it is about the context alone, or the store
+	Kind      string   // the operation's What: append, fork, undo …; or Replaced
 	Operation string
 	// Err, if not nil, says why the watch could not look; the other fields are zero then. The watch goes on, and reports all changes since with the next
 	// one.
@@ -257,16 +258,12 @@ func (w *Watcher) wentBack(tx kv.Tx, id pool.ID) (bool, error) {
 }
 
 func changesOf(id pool.ID, n string, op *record.Operation) []Change {
-	var out []Change
-	if len(op.Chains) == 0 {
-		out = append(out, Change{Context: id, Kind: op.What, Operation: n})
+	if id != (pool.ID{}) || len(op.Chains) == 0 {
+		return []Change{{Context: id, Branches: op.Names(), Kind: op.What, Operation: n}}
 	}
+	var out []Change
 	for _, c := range op.Chains {
-		ctx := id
-		if id == (pool.ID{}) {
-			ctx = c.Branch
-		}
-		out = append(out, Change{Context: ctx, Branch: c.Name, Kind: op.What, Operation: n})
+		out = append(out, Change{Context: c.Branch, Kind: op.What, Operation: n})
 	}
 	return out
 }
