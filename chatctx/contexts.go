@@ -1,6 +1,7 @@
 package chatctx
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -36,6 +37,9 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 	}
 	id := pool.NewID()
 	_, err := journal.StoreOperation(ctx, s.at, "new", func(st *journal.StoreTxn) error {
+		if current, err := view.CurrentContext(s.at, st.Tx); n.IfNone && (err != nil || current != ID{}) {
+			return cmp.Or(err, record.Conflict("the context %s is current already", record.Short(current)))
+		}
 		t, err := st.NewContext(id, n.Title, n.Parent, n.Settings)
 		if err != nil {
 			return err

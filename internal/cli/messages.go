@@ -152,7 +152,9 @@ func (r *run) somewhere() error {
 		}
 		return contextHint(chatctx.NotFound("context", "")) // there are some: the person has to choose
 	}
-	_, err = st.New(r.ctx, chatctx.NewContext{})
+	if _, err = st.New(r.ctx, chatctx.NewContext{IfNone: true}); errors.Is(err, chatctx.ErrConflict) {
+		return nil // another program has just made one
+	}
 	return err
 }
 

@@ -339,6 +339,39 @@ func TestAddFromManyProcesses(t *testing.T) {
 	}
 }
 
+// TestTheFirstMessagesAtOnce: eight programs add where no store is. One of them makes it, one makes the conversation, and all messages are there.
+func TestTheFirstMessagesAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		path := filepath.Join(t.TempDir(), "new", "chats.db")
+		var all []string
+		var begun []*exec.Cmd
+		for i := range 8 {
+			all = append(all, fmt.Sprint("message ", i))
+			cmd := program(t, path, "add", "user", all[i])
+			cmd.Stderr = &strings.Builder{}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			begun = append(begun, cmd)
+		}
+		for _, cmd := range begun {
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%v: %s", err, cmd.Stderr)
+			}
+		}
+		have := texts(t, path) // of the current conversation
+		slices.Sort(have)
+		if !slices.Equal(have, all) {
+			t.Errorf("the conversation has %q", have)
+		}
+		if list := must(t, path, "ls", "--json"); strings.Count(list, `"updated_at"`) != 1 {
+			t.Errorf("not one conversation: %s", list)
+		}
+		must(t, path, "check")
+	}
+}
+
 // TestKilledWriters: what an append had answered for is there after a kill, and the store is whole.
 func TestKilledWriters(t *testing.T) {
 	t.Parallel()
