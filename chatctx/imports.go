@@ -26,6 +26,9 @@ type SourceLink = intake.SourceLink
 // Imported is the result of importing an Incoming.
 type Imported = intake.Imported
 
+// Untaken names something that a file says otherwise than the store, and that was not taken.
+type Untaken = intake.Untaken
+
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
 func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
 	return intake.Import(ctx, s.at, in)

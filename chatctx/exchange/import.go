@@ -57,7 +57,7 @@ func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 		if !has {
 			done.NewBranches = len(in.Branches)
 		}
-		rep.count(in.Format, in.Conversation, done)
+		rep.count(in.File, in.Format, in.Conversation, done)
 		return nil
 	})
 	im.release = closeShelf
@@ -107,7 +107,7 @@ func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, e
 		return false, ofStore(err)
 	}
 	return true, st.do(func() error {
-		st.result.count(from.Format, from.Conversation, &done)
+		st.result.count("", from.Format, from.Conversation, &done)
 		return nil
 	})
 }
@@ -124,7 +124,7 @@ func (st *storing) note(f chatctx.ImportedFile) { st.files = append(st.files, f)
 func (st *storing) counted(links []chatctx.SourceLink, done []chatctx.Imported) error {
 	return st.do(func() error {
 		for i := range done {
-			st.result.count(links[i].Format, links[i].Conversation, &done[i])
+			st.result.count("", links[i].Format, links[i].Conversation, &done[i])
 		}
 		return nil
 	})
@@ -175,7 +175,7 @@ func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	return &nativeStored{in, st, n.ID.String()}, nil
+	return &nativeStored{in: in, st: st, id: n.ID.String()}, nil
 }
 
 // below puts a context of the file below one that came later, and reports whether it did.
@@ -205,9 +205,10 @@ func (st *storing) settings(set map[string]json.RawMessage) error {
 // nativeStored is a context that is being stored; Finish makes it visible in the goroutine that stores everything. If the store refuses something, that is the
 // file's fault; any other error is the store's and ends the import.
 type nativeStored struct {
-	in *chatctx.NativeImport
-	st *storing
-	id string
+	in   *chatctx.NativeImport
+	st   *storing
+	id   string
+	left []chatctx.Untaken // by Finish
 }
 
 func (n *nativeStored) Branch(ctx context.Context, b chatctx.NativeBranch) error {
@@ -228,6 +229,8 @@ func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []ch
 
 func (n *nativeStored) alone() bool { return n.in.Alone }
 func (n *nativeStored) copied() int { return n.in.Copied }
+
+func (n *nativeStored) untaken() []chatctx.Untaken { return n.left }
 
 func (n *nativeStored) Tag(name string, message chatctx.ID) error  { return n.in.Tag(name, message) }
 func (n *nativeStored) Mark(message chatctx.ID, mark string) error { return n.in.Mark(message, mark) }
@@ -251,7 +254,9 @@ func (n *nativeStored) finish(ctx context.Context) error {
 	err := n.st.do(func() error {
 		done, err := n.in.Finish(ctx)
 		if err == nil {
-			n.st.result.count(nativeName, n.id, &done)
+			n.left, done.UntakenCount = done.Untaken, max(0, done.UntakenCount-len(done.Untaken)) // the reader names them with their lines
+			done.Untaken = nil
+			n.st.result.count("", nativeName, n.id, &done)
 		}
 		result <- err
 		return nil
@@ -287,7 +292,7 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 	done, err := st.run.Import(st.ctx, batch)
 	if err == nil {
 		for i := range done {
-			st.result.count(batch[i].Format, batch[i].Conversation, &done[i])
+			st.result.count(batch[i].File, batch[i].Format, batch[i].Conversation, &done[i])
 		}
 		return nil
 	}
@@ -309,27 +314,26 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 func (st *storing) leaveOut(in *chatctx.Incoming, err error) {
 	st.result.Skipped += len(in.Nodes)
 	st.result.SkippedContexts++
-	st.result.warn(Warning{Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
+	st.result.warn(Warning{File: in.File, Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
 }
 
-// count adds the result of a conversation to the report.
-func (r *Report) count(format, source string, done *chatctx.Imported) {
+// count adds the result of a conversation of a file to the report.
+func (r *Report) count(file, format, source string, done *chatctx.Imported) {
 	r.Messages += done.Messages
 	r.Duplicated += done.Known
 	r.Branches += done.NewBranches
 	if done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0 {
 		r.Contexts++
 	}
-	if done.MoreCount > 0 {
-		r.warn(Warning{Text: fmt.Sprintf("beside %s of %q, here already, the file has more by now, which was not taken: %s", plural.Count(done.MoreCount, "message"), show.Clip(done.Title, 60),
-			strings.Join(done.More, ", "))})
+	if done.UntakenCount > 0 {
+		r.warn(Warning{File: file, Text: fmt.Sprintf("of %q, here already, the file says otherwise, which was not taken: %s", show.Clip(done.Title, 60), untakenList(done.Untaken, done.UntakenCount))})
 	}
 	if done.Changed > 0 && len(done.ChangedOn) > 0 {
-		r.warn(Warning{Text: fmt.Sprintf("the file has %s of %q in other words than here: %s", plural.Count(done.Changed, "message"), show.Clip(done.Title, 60),
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the file has %s of %q in other words than here: %s", plural.Count(done.Changed, "message"), show.Clip(done.Title, 60),
 			branchList(done.ChangedOn))})
 	}
 	if done.Restored {
-		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", show.Clip(done.Title, 60))})
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was in the trash and is back", show.Clip(done.Title, 60))})
 	}
 	context := ""
 	if done.Context != (chatctx.ID{}) {
@@ -339,6 +343,30 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 		Context: context, Title: done.Title, Format: format, SourceID: source,
 		Messages: done.Messages, Branches: done.Branches,
 	})
+}
+
+// untakenList names what was not taken of a conversation, with the messages by their ids in the file.
+func untakenList(list []chatctx.Untaken, all int) string {
+	var out []string
+	for len(list) > 0 {
+		u, what := list[0], []string{}
+		for len(list) > 0 && list[0].Message == u.Message && list[0].Branch == u.Branch {
+			what, list = append(what, list[0].What), list[1:]
+			all--
+		}
+		text := strings.Join(what, ", ")
+		switch {
+		case u.Message != "":
+			text += " of the message " + u.Message
+		case u.Branch != "":
+			text += " of the branch " + u.Branch
+		}
+		out = append(out, text)
+	}
+	if all > 0 {
+		out = append(out, fmt.Sprintf("and %d more", all))
+	}
+	return strings.Join(out, "; ")
 }
 
 // branchList names the branches with the change.

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
 )
 
 // nativeTarget receives a context of the store's own export: to store it, or to count it.
@@ -23,8 +24,9 @@ type nativeTarget interface {
 	Loose(context.Context, *chatctx.Message, []chatctx.NativeCall) error
 	Tag(name string, message chatctx.ID) error
 	Mark(message chatctx.ID, mark string) error
-	alone() bool // it names a parent that does not count
-	copied() int // the number of messages that were stored under new ids
+	alone() bool                // it names a parent that does not count
+	copied() int                // the number of messages that were stored under new ids
+	untaken() []chatctx.Untaken // what is here otherwise and stays so, after finish
 	finish(context.Context) error
 	drop(context.Context) error // gives it up
 }
@@ -38,7 +40,7 @@ func detectNative(h *head) bool {
 // context is not imported at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // images are on one line
-	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, skipped: r.report.Skipped}
+	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, lines: map[chatctx.ID]int{}, begins: map[string]int{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
 		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // an earlier line could not be read
 		n.skipped = r.report.Skipped
@@ -68,6 +70,8 @@ type nativeReader struct {
 	spoiled  bool                         // a part of the current context is missing
 	messages int                          // of the current context
 	has      map[chatctx.ID]bool          // the messages of the current context; true: on a branch
+	lines    map[chatctx.ID]int           // of the current context's messages
+	begins   map[string]int               // the lines of its branches
 	refs     []nativeRef                  // what names messages that may come later
 	skipped  int                          // in the report so far
 	contexts int                          // according to the file
@@ -222,6 +226,8 @@ func (n *nativeReader) unfinished(at place) error {
 	}
 	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size, n.refs = false, false, nil, nil, nil, 0, nil
 	clear(n.has)
+	clear(n.lines)
+	clear(n.begins)
 	n.skipped = n.r.report.Skipped
 	return cmp.Or(n.r.ctx.Err(), err)
 }
@@ -317,6 +323,7 @@ func (n *nativeReader) branch(at place, v value) error {
 			n.refer(at, fmt.Sprintf("the summary of session %d of the branch %q", i+1, show.Clip(b.Name, 60)), s.Summary, nil, nil)
 		}
 	}
+	n.begins[b.Name] = at.line
 	n.r.warnHeld(n.title, b.Settings)
 	if b.Like != nil {
 		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
@@ -336,6 +343,7 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 	}
 	n.loose = loose
 	n.has[m.ID] = n.has[m.ID] || !loose
+	n.lines[m.ID] = at.line
 	n.batch = append(n.batch, m)
 	n.size += len(v.raw())
 	return nil
@@ -401,11 +409,32 @@ func (n *nativeReader) end(at place, v value) error {
 	if many := n.target.copied(); many > 0 {
 		n.r.warn(at, "the context %q has the ids of other contexts' messages: copies of them are in it, %d new ones", n.title, many)
 	}
+	n.untaken()
 	n.inside, n.whole[n.id] = false, true
 	if err := n.adopt(n.id, 0); err != nil {
 		return err
 	}
 	return n.unfinished(at)
+}
+
+// untaken reports what the file says of the context otherwise than the store, at its lines.
+func (n *nativeReader) untaken() {
+	left := n.target.untaken()
+	for len(left) > 0 {
+		u, what := left[0], []string{}
+		for len(left) > 0 && left[0].Message == u.Message && left[0].Branch == u.Branch {
+			what, left = append(what, left[0].What), left[1:]
+		}
+		at, of := n.begun, fmt.Sprintf("the context %q", n.title)
+		switch {
+		case u.Message != "":
+			id, _ := uuid.Parse(u.Message)
+			at, of = atLine(n.lines[id]), "the message"
+		case u.Branch != "":
+			at, of = atLine(n.begins[u.Branch]), fmt.Sprintf("the branch %q", show.Clip(u.Branch, 60))
+		}
+		n.r.warn(at, "%s is here already, and the file says otherwise, which was not taken: %s", of, strings.Join(what, ", "))
+	}
 }
 
 // dry returns a target that counts a context instead of storing it.
@@ -496,6 +525,7 @@ func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []chatctx.Nat
 
 func (d *nativeDry) alone() bool                   { return false }
 func (d *nativeDry) copied() int                   { return 0 }
+func (d *nativeDry) untaken() []chatctx.Untaken    { return nil }
 func (d *nativeDry) Tag(string, chatctx.ID) error  { return nil }
 func (d *nativeDry) Mark(chatctx.ID, string) error { return nil }
 func (d *nativeDry) drop(context.Context) error    { return nil }

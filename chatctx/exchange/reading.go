@@ -85,7 +85,7 @@ func (r *reading) trouble() int {
 
 // emit passes a conversation on, with a title derived if it has none, and with each message's source. An error ends the reading: return it.
 func (r *reading) emit(in *chatctx.Incoming) error {
-	in.Format = firstOf(in.Format, r.format)
+	in.Format, in.File = firstOf(in.Format, r.format), r.file.name
 	if r.finished && finishedOnly(in) {
 		r.file.joined, in.Digest = true, pool.Hash{} // so that the file is read again
 		if len(in.Nodes) == 0 {

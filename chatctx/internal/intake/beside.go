@@ -2,67 +2,271 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// If a file only changes what stands beside a message's words, the message is not stored again; the import reports it.
-//
-// beside returns everything that a file has beside a message's words.
+// One rule holds for all formats: where a file says of what is here already something that is not here, and nothing of it is taken, the import reports what.
+// Words have versions, on branches of their own; titles, labels and app data follow the file. All else stays as it is here: what stands beside the words of a
+// message, prompts, settings and summaries.
 
-// beside is all that a file has beside a message's words.
-func beside(m *pool.Message) (all [][]byte) {
-	for _, name := range slices.Sorted(maps.Keys(m.Meta.ProviderData)) {
-		all = append(all, m.Meta.ProviderData[name])
+// Untaken names something that a file says otherwise than the store, and that was not taken.
+type Untaken struct {
+	Message string // of a message: its id in the file
+	Branch  string // of a branch: its name in the file; neither: of the conversation
+	What    string // such as "title" or "metadata.model_id"
+}
+
+// mostUntaken is how many are listed of a conversation.
+const mostUntaken = 1000
+
+func (i *Imported) untaken(message, branch string, what ...string) {
+	for _, w := range what {
+		if i.UntakenCount++; len(i.Untaken) < mostUntaken {
+			i.Untaken = append(i.Untaken, Untaken{message, branch, w})
+		}
 	}
-	all = append(all, m.Meta.Usage)
+}
+
+// beside returns a message without its words, which are compared by themselves, and without what belongs to its place here.
+func beside(m *pool.Message) *pool.Message {
+	out := &pool.Message{Role: m.Role, Content: besideParts(m.Content), Meta: m.Meta, Created: m.Created, Kind: m.Kind, Hidden: m.Hidden, Unsent: m.Unsent,
+		Unfinished: m.Unfinished, AppData: m.AppData}
+	for _, c := range m.Calls {
+		out.Calls = append(out.Calls, pool.Call{ID: c.ID, Tool: c.Tool, Raw: c.Raw, Provider: c.Provider, Model: c.Model})
+	}
+	if r := m.Result; r != nil {
+		out.Result = &pool.Result{RequestID: r.RequestID, Tool: r.Tool, CompactSummary: r.CompactSummary, Parts: besideParts(r.Parts)}
+	}
 	if m.Source != nil {
-		all = append(all, m.Source.Raw)
+		s := *m.Source
+		out.Source = &s
 	}
-	parts := m.Content
-	if m.Result != nil {
-		parts = slices.Concat(parts, m.Result.Parts)
-	}
-	for i := range parts {
-		all = append(all, parts[i].Raw)
-	}
-	for i := range m.Calls {
-		all = append(all, m.Calls[i].Raw)
-	}
-	return slices.DeleteFunc(all, func(b []byte) bool { return len(b) == 0 })
+	return out
 }
 
-// saysMore reports whether now has a text, name or number beside its words that known does not have.
-func saysMore(now, known *pool.Message) bool {
-	had, have := beside(known), beside(now)
-	if slices.EqualFunc(had, have, bytes.Equal) {
-		return false
+func besideParts(parts []pool.Part) []pool.Part {
+	out := slices.Clone(parts)
+	for i := range out {
+		p := &out[i]
+		p.Text, p.Data, p.SHA256, p.Size = "", nil, pool.Hash{}, 0
 	}
-	seen := map[json.Token]bool{}
-	tokens(had, func(t json.Token) bool { seen[t] = true; return true })
-	more := false
-	tokens(have, func(t json.Token) bool { more = !seen[t]; return !more })
-	return more
+	return out
 }
 
-// tokens yields the texts, names and numbers of JSON values. A value that is not JSON is one text.
-func tokens(all [][]byte, yield func(json.Token) bool) {
-	for _, raw := range all {
-		if !json.Valid(raw) {
-			if !yield(string(raw)) {
-				return
+// besideOf names what a file's message has beside its words that the stored one has not.
+func besideOf(now, known *pool.Message) ([]string, error) {
+	a, b := beside(now), beside(known)
+	have, err := pool.Encode(a)
+	if err != nil {
+		return nil, err
+	}
+	had, err := pool.Encode(b)
+	if err != nil || bytes.Equal(have, had) {
+		return nil, err
+	}
+	var raw [2][]byte
+	for i, m := range []*pool.Message{a, b} {
+		if s := m.Source; s != nil {
+			raw[i], s.Raw = s.Raw, nil
+		}
+	}
+	if have, err = a.AppendJSON(nil); err != nil {
+		return nil, err
+	}
+	if had, err = b.AppendJSON(nil); err != nil {
+		return nil, err
+	}
+	return append(unlike("", have, had), unlike("source.raw", raw[0], raw[1])...), nil
+}
+
+// unlikeValues names the values that are not the same here.
+func unlikeValues(name string, now, here map[string]json.RawMessage) (out []string) {
+	for _, k := range slices.Sorted(maps.Keys(now)) {
+		was := here[k]
+		if bare := strings.TrimPrefix(k, settings.HeldPrefix); was == nil {
+			was = here[bare]
+		}
+		out = append(out, unlike(name+" "+k, now[k], was)...)
+	}
+	return out
+}
+
+// unlike names what the first JSON value says and the second does not. What is empty says nothing.
+func unlike(name string, now, here []byte) []string {
+	if len(now) == 0 || bytes.Equal(now, here) {
+		return nil
+	}
+	a, isJSON := decoded(now)
+	b, _ := decoded(here)
+	if !isJSON {
+		return []string{name}
+	}
+	var out []string
+	walk(name, a, b, func(path string) {
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	})
+	if len(out) > mostPaths {
+		out = append(out[:mostPaths-1], fmt.Sprintf("%d more", len(out)-mostPaths+1))
+	}
+	return out
+}
+
+// mostPaths is how many places are named of one value.
+const mostPaths = 5
+
+func decoded(raw []byte) (v any, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	ok = json.Valid(raw) && d.Decode(&v) == nil
+	return v, ok
+}
+
+// walk calls f with the paths of what is in the first value and not in the second. An item of a list may stand anywhere in the other.
+func walk(path string, now, here any, f func(path string)) {
+	switch x := now.(type) {
+	case nil:
+	case map[string]any:
+		was, _ := here.(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			walk(strings.TrimPrefix(path+"."+k, "."), x[k], was[k], f)
+		}
+	case []any:
+		was, _ := here.([]any)
+		for i, it := range x {
+			if slices.ContainsFunc(was, func(w any) bool { return sameJSON(it, w) }) {
+				continue
 			}
+			var at any
+			if i < len(was) {
+				at = was[i]
+			}
+			walk(path, it, at, f)
+		}
+	case string:
+		if was, _ := here.(string); x != "" && x != was && !strings.Contains(was, record.RedactedMark) {
+			f(path)
+		}
+	case bool:
+		if was, is := here.(bool); x != was && (x || is) {
+			f(path)
+		}
+	default:
+		if now != here {
+			f(path)
+		}
+	}
+}
+
+func sameJSON(a, b any) bool {
+	same := true
+	walk("", a, b, func(string) { same = false })
+	walk("", b, a, func(string) { same = false })
+	return same
+}
+
+// besideBranch names what a file says of a branch beside its messages that is not here.
+func (g *graft) besideBranch(b *branch.Branch, want *IncomingBranch) (out []string, err error) {
+	if g.in.Format == NativeFormat && want.Name != b.Name && !strings.HasPrefix(b.Name, want.Name+".") {
+		out = append(out, "name")
+	}
+	for _, p := range []struct{ name, now, id string }{{"system prompt", cmp.Or(want.System, g.in.System), b.System}, {"prompt", cmp.Or(want.Prompt, g.in.Prompt), b.Prompt}} {
+		here, err := branch.Prompt(g.t.Tx, g.t.ID, p.id)
+		if err != nil {
+			return nil, err
+		}
+		if p.now != "" && p.now != here && !strings.Contains(here, record.RedactedMark) {
+			out = append(out, p.name)
+		}
+	}
+	out = append(out, unlikeValues("setting", want.Settings, b.Settings)...)
+	out = append(out, unlikeValues("app data", want.AppData, b.AppData)...)
+	for i := range want.Sessions {
+		more, err := g.besideSession(b, &want.Sessions[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
+// besideSession names what a file says of a session that none here says that begins at the same message.
+func (g *graft) besideSession(b *branch.Branch, s *branch.Session) ([]string, error) {
+	name := fmt.Sprintf("session from message %d", s.Start)
+	best := []string{name}
+	for i := range b.Sessions {
+		here := &b.Sessions[i]
+		if here.Start != s.Start {
 			continue
 		}
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		for t, err := d.Token(); err == nil; t, err = d.Token() {
-			if _, is := t.(json.Delim); !is && !yield(t) {
-				return
+		var out []string
+		same, err := g.sameSummary(s.Summary, here.Summary)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			out = append(out, "summary of the "+name)
+		}
+		for _, d := range s.Digests {
+			if !slices.ContainsFunc(here.Digests, func(h branch.Digest) bool { return h.Text == d.Text || strings.Contains(h.Text, record.RedactedMark) }) {
+				out = append(out, "digests of the "+name)
+				break
 			}
 		}
+		if out = append(out, unlikeValues("data of the "+name, s.Data, here.Data)...); len(out) == 0 {
+			return nil, nil
+		}
+		best = out
 	}
+	return best, nil
+}
+
+// sameSummary reports whether the summary of a file's session, if it has one, says what that of the session here does.
+func (g *graft) sameSummary(now, here pool.ID) (bool, error) {
+	if known, is := g.stored[now]; is {
+		now = known
+	}
+	if now == here || now == (pool.ID{}) {
+		return true, nil
+	}
+	was, err := pool.Get(g.t.Tx, g.t.ID, here)
+	if err != nil || was == nil {
+		return false, err
+	}
+	for _, m := range g.in.Loose {
+		if m.ID == now {
+			return pool.SameBut(was, m, record.RedactedMark)
+		}
+	}
+	return false, nil
+}
+
+// besideCall names what a file says of a known call that is not here: the texts of its decisions, and the arguments that were in force.
+func besideCall(t *journal.Txn, c *NativeCall) ([]string, error) {
+	var rec record.CallRecord
+	if _, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, c.Message, c.Index), &rec); err != nil {
+		return nil, err
+	}
+	has := func(text string) bool {
+		return text == "" || text == rec.Reason || strings.Contains(rec.Reason, record.RedactedMark) || slices.ContainsFunc(rec.Decisions, func(d record.Decision) bool {
+			return d.Reason == text || strings.Contains(d.Reason, record.RedactedMark)
+		})
+	}
+	if !has(c.Reason) || slices.ContainsFunc(c.Decisions, func(d record.Decision) bool { return !has(d.Reason) }) {
+		return []string{fmt.Sprintf("state of the call %q", c.CallID)}, nil
+	}
+	return nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -31,7 +32,7 @@ type match struct {
 	key     []byte        // where its record is written: the key of the message that it continues, or a free one for a new message
 	message *pool.Message // the stored message that it is or continues; nil: none
 	goesOn  bool          // it continues the stored message
-	more    bool          // it is the stored message, and the file has more beside its words
+	untaken []string      // what the file has beside its words otherwise than the stored message, which stays
 	changed bool          // it differs from every message that the node was before
 }
 
@@ -64,7 +65,11 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 				return found, err
 			}
 			if later := m.Continues(now); exact || later || now.Continues(m) {
-				return match{key: v.key, message: m, goesOn: !exact && !later, more: exact && saysMore(now, m)}, nil
+				same := match{key: v.key, message: m, goesOn: !exact && !later}
+				if !same.goesOn {
+					same.untaken, err = besideOf(now, m)
+				}
+				return same, err
 			}
 			found.changed = true
 		}
@@ -110,9 +115,7 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 			if !n.Further {
 				res.Known++
 			}
-			if found.more {
-				res.more(n.ID)
-			}
+			res.untaken(n.ID, "", found.untaken...)
 			continue
 		case found.changed:
 			g.changed[i] = true
@@ -182,16 +185,30 @@ func (g *graft) replace() error {
 }
 
 // retitle makes the title and the app data follow the file where they differ from its newest earlier state. A title given by the file beats one made from a
-// message, and a title given here beats both.
-func (g *graft) retitle(src *record.SourceRecord) {
+// message, and a title given here beats both. It reports what is not taken and, if the conversation comes twice in one file, what the earlier one said.
+func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
 	rec, about := g.t.Rec, g.in.about()
 	newer := g.in.dated() >= src.Dated
-	if own := !g.in.Derived; !rec.Renamed && g.in.Title != "" && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived) {
+	switch own, other := !g.in.Derived, g.in.Title != rec.Title && !strings.Contains(rec.Title, record.RedactedMark); {
+	case g.in.Title == "":
+	case !rec.Renamed && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
+		if twice && other && !rec.Derived {
+			res.untaken("", "", "the earlier title")
+		}
 		rec.Title, rec.Derived, g.t.OnContext = g.in.Title, g.in.Derived, true
+	case own && other && about[""] != src.About[""]:
+		res.untaken("", "", "title")
 	}
-	for k, data := range g.in.AppData {
-		if rec.AppData[k] != nil && (!newer || about[k] == src.About[k]) {
+	for _, k := range slices.Sorted(maps.Keys(g.in.AppData)) {
+		data, was := g.in.AppData[k], rec.AppData[k]
+		switch {
+		case was != nil && !newer:
+			res.untaken("", "", unlike("app data "+k, data, was)...)
 			continue
+		case was != nil && about[k] == src.About[k]:
+			continue
+		case twice:
+			res.untaken("", "", unlike("the earlier app data "+k, was, data)...)
 		}
 		rec.AppData, g.t.OnContext = withValue(rec.AppData, k, data), true
 	}

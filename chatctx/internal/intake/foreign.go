@@ -171,8 +171,12 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			return no, err
 		}
 		if same {
+			what, err := besideOf(m, was)
+			for _, w := range what {
+				i.more.other = append(i.more.other, Untaken{m.ID.String(), "", w})
+			}
 			*m = *was
-			return asIs, nil
+			return asIs, err
 		}
 	}
 	has, err := pool.Has(tx, i.context.ID, ownID(i.context.ID, m))

@@ -24,6 +24,7 @@ import (
 type Incoming struct {
 	// Format, Conversation and a node's id are the key by which a message is recognised on the next import. Without a Conversation no message is.
 	Format, Conversation string
+	File                 string // names the file that it is from, if one is
 	Title                string
 	Derived              bool // the title was made from a message
 	Created, Updated     pool.Time
@@ -92,6 +93,7 @@ type IncomingBranch struct {
 	Leaf           int
 	System, Prompt string // "": the conversation's
 	Settings       map[string]json.RawMessage
+	AppData        map[string]json.RawMessage
 	Sessions       []branch.Session // a Summary is the id of a message in Loose or of a node's message
 }
 
@@ -111,18 +113,9 @@ type Imported struct {
 	// Changed counts messages that are here already and differ in this file; ChangedOn names the new branches that have the file's versions.
 	Changed   int
 	ChangedOn []string
-	// More lists messages that are here already and beside whose words this file has more than was imported, by their ids in the file: the first ten.
-	// MoreCount counts them all.
-	More      []string
-	MoreCount int
-}
-
-const mostNamed = 10
-
-func (i *Imported) more(id string) {
-	if i.MoreCount++; len(i.More) < mostNamed {
-		i.More = append(i.More, id)
-	}
+	// Untaken lists what the file says otherwise than is here and that was not taken: the first thousand. UntakenCount counts them all.
+	Untaken      []Untaken
+	UntakenCount int
 }
 
 // fingerprint returns a hash that changes with a conversation's title, data, nodes, branches or the words of a message. It also remembers the words' hashes
@@ -130,10 +123,12 @@ func (i *Imported) more(id string) {
 func (in *Incoming) fingerprint() (pool.Hash, error) {
 	h := sha256.New()
 	in.words = make([]pool.Hash, len(in.Nodes))
-	b := fmt.Appendf(nil, "%q %t %q\n", in.Title, in.Derived, in.Labels)
-	for _, k := range slices.Sorted(maps.Keys(in.AppData)) {
-		b = fmt.Appendf(b, "%q %d\n", k, len(in.AppData[k]))
-		b = append(b, in.AppData[k]...)
+	b := fmt.Appendf(nil, "%q %t %q %q %q\n", in.Title, in.Derived, in.Labels, in.System, in.Prompt)
+	for _, values := range []map[string]json.RawMessage{in.AppData, in.Settings} {
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			b = fmt.Appendf(b, "%q %d\n", k, len(values[k]))
+			b = append(b, values[k]...)
+		}
 	}
 	for i, n := range in.Nodes {
 		m, err := in.whole(i)
@@ -141,9 +136,11 @@ func (in *Incoming) fingerprint() (pool.Hash, error) {
 			return pool.Hash{}, err
 		}
 		in.words[i] = m.Words()
-		for _, raw := range beside(m) {
-			h.Write(raw)
+		rest, err := pool.Encode(beside(m))
+		if err != nil {
+			return pool.Hash{}, err
 		}
+		h.Write(rest)
 		b = binary.AppendUvarint(append(b, in.words[i][:]...), uint64(n.Parent))
 		b = append(binary.AppendUvarint(b, uint64(len(n.ID))), n.ID...)
 		if len(b) > 1<<16 {
@@ -152,7 +149,11 @@ func (in *Incoming) fingerprint() (pool.Hash, error) {
 		}
 	}
 	for _, br := range in.Branches {
-		b = fmt.Appendf(b, "%q %d\n", br.Name, br.Leaf)
+		b = fmt.Appendf(b, "%q %d %q %q %q\n", br.Name, br.Leaf, br.System, br.Prompt, br.Settings)
+	}
+	for _, m := range in.Loose {
+		words := m.Words()
+		b = append(b, words[:]...)
 	}
 	h.Write(b)
 	return pool.Hash(h.Sum(nil)), nil
@@ -285,6 +286,7 @@ type ImportRun struct {
 	// remove takes a context out of the store with all that belongs to it.
 	remove func(s *record.Store, tx kv.RwTx, id pool.ID, rec *record.ContextRecord) error
 	group  uint64
+	came   map[SourceLink]string    // the file that each conversation came from last
 	files  []ImportedFile           // to be noted
 	made   map[pool.ID]bool         // contexts that came in by their ids
 	fresh  map[pool.ID]bool         // those of them that were not there before
@@ -296,12 +298,12 @@ type ImportRun struct {
 
 // NewImportRun begins the imports of one command. remove takes a context out of the store with all that belongs to it.
 func NewImportRun(s *record.Store, remove func(*record.Store, kv.RwTx, pool.ID, *record.ContextRecord) error) *ImportRun {
-	return &ImportRun{store: s, remove: remove}
+	return &ImportRun{store: s, remove: remove, came: map[SourceLink]string{}}
 }
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
 func Import(ctx context.Context, s *record.Store, in []*Incoming) ([]Imported, error) {
-	return (&ImportRun{store: s}).Import(ctx, in)
+	return NewImportRun(s, nil).Import(ctx, in)
 }
 
 // Import stores conversations in one transaction, except that a conversation that occurs several times needs one for each, and a large one needs several.
@@ -323,7 +325,7 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 		err := r.update(ctx, func(st *journal.StoreTxn) (err error) {
 			for _, i := range round {
-				if out[i], err = importOne(st, in[i]); err != nil {
+				if out[i], err = r.importOne(st, in[i]); err != nil {
 					return err
 				}
 			}
@@ -336,6 +338,11 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		})
 		if err != nil {
 			return out, err
+		}
+		for _, i := range round {
+			if c := in[i]; c.File != "" && c.Conversation != "" {
+				r.came[SourceLink{c.Format, c.Conversation}] = c.File
+			}
 		}
 	}
 	r.files = nil
@@ -454,7 +461,7 @@ func (r *ImportRun) update(ctx context.Context, fn func(*journal.StoreTxn) error
 }
 
 // importOne adds a new conversation, or what is new of a known one.
-func importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
+func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
 	key := record.SourceKey(in.Format, in.Conversation, "")
 	var src record.SourceRecord
 	known := false
@@ -470,7 +477,8 @@ func importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
 			return Imported{}, err
 		}
 		if rec != nil {
-			return importMore(st, in.again(), key, src)
+			twice := in.File != "" && r.came[SourceLink{in.Format, in.Conversation}] == in.File
+			return importMore(st, in.again(), key, src, twice)
 		}
 	}
 	return importNew(st, in, key)
@@ -629,6 +637,8 @@ type graft struct {
 	replaced map[pool.ID]int
 	// changed has the nodes that differ from what was imported of them before.
 	changed map[int]bool
+	// skipped has messages on no branch that differ from what is here, and are stored only if something refers to them.
+	skipped map[pool.ID]bool
 }
 
 func (g *graft) loose() error {
@@ -734,6 +744,7 @@ func (g *graft) newBranch(i int, first bool) (string, error) {
 	if b.Settings, _, err = view.MergeValues(nil, want.Settings); err != nil {
 		return "", err
 	}
+	b.AppData = want.AppData
 	if b.System, err = g.prompt(want.System, g.in.System); err != nil {
 		return "", err
 	}
@@ -771,8 +782,8 @@ func (in *Incoming) again() *Incoming {
 	return &out
 }
 
-// importMore adds what is new to a known conversation.
-func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord) (Imported, error) {
+// importMore adds what is new to a known conversation. twice says that it came from the same file before: then the report names what it replaces.
+func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord, twice bool) (Imported, error) {
 	res := Imported{Context: src.Context}
 	t, err := journal.BeginAt(st.Store, st.Tx, src.Context)
 	if err != nil {
@@ -797,7 +808,7 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 	if err := g.relabel(&src); err != nil {
 		return res, err
 	}
-	g.retitle(&src)
+	g.retitle(&src, twice, &res)
 	if err := linkAll(st, t, in); err != nil {
 		return res, err
 	}
@@ -846,12 +857,9 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 func (g *graft) extend(res *Imported) error {
 	for i, want := range g.in.Branches {
 		path := g.path(want.Leaf)
-		b, err := g.longest(path)
+		b, err := g.longest(path, want.Name)
 		if err != nil {
 			return err
-		}
-		if b.Branch != nil && b.same == len(path) {
-			continue
 		}
 		if b.Branch == nil {
 			name, err := g.newBranch(i, false)
@@ -864,24 +872,36 @@ func (g *graft) extend(res *Imported) error {
 			}
 			continue
 		}
-		pieces, err := g.pieces(b.Branch, path[b.same:])
+		if b.same < len(path) {
+			if err := g.lengthen(b, path, want.Sessions); err != nil {
+				return err
+			}
+		}
+		what, err := g.besideBranch(b.Branch, &g.in.Branches[i])
 		if err != nil {
 			return err
 		}
-		if err := g.t.Splice(b.Branch, b.same, 0, pieces); err != nil {
-			return err
-		}
-		last := 0
-		if n := len(b.Sessions); n > 0 {
-			last = b.Sessions[n-1].Start
-		}
-		more, err := g.sessions(want.Sessions, last)
-		if err != nil {
-			return err
-		}
-		b.Sessions = append(b.Sessions, more...)
+		res.untaken("", want.Name, what...)
 	}
 	return nil
+}
+
+// lengthen adds the rest of a path to a branch that ends inside it.
+func (g *graft) lengthen(b held, path []int, sessions []branch.Session) error {
+	pieces, err := g.pieces(b.Branch, path[b.same:])
+	if err != nil {
+		return err
+	}
+	if err := g.t.Splice(b.Branch, b.same, 0, pieces); err != nil {
+		return err
+	}
+	last := 0
+	if n := len(b.Sessions); n > 0 {
+		last = b.Sessions[n-1].Start
+	}
+	more, err := g.sessions(sessions, last)
+	b.Sessions = append(b.Sessions, more...)
+	return err
 }
 
 // sessions returns the sessions of want that begin after a position, with the ids under which their summaries are stored.
@@ -908,9 +928,9 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 	return out, nil
 }
 
-// longest finds the branch that a path extends: one that holds all of it, else the longest non-empty one that ends inside it. Forks made here are
-// somebody's own and are not extended.
-func (g *graft) longest(path []int) (held, error) {
+// longest finds the branch that a path extends: one that holds all of it, if possible the one of that name, else the longest non-empty one that ends inside
+// it. Forks made here are somebody's own and are not extended.
+func (g *graft) longest(path []int, name string) (held, error) {
 	var best held
 	all, err := g.branches()
 	if err != nil {
@@ -922,9 +942,13 @@ func (g *graft) longest(path []int) (held, error) {
 			return best, err
 		}
 		h := held{b, g.same(ids, path)}
+		whole := best.Branch != nil && best.same == len(path)
 		switch {
-		case h.same == len(path):
+		case h.same == len(path) && b.Name == name:
 			return h, nil
+		case h.same == len(path) && !whole:
+			best = h
+		case whole:
 		case h.same == len(ids) && h.same > best.same && b.From == (pool.ID{}):
 			best = h
 		}

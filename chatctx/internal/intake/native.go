@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -141,7 +142,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	err = r.store.DB.View(ctx, func(tx kv.Tx) error {
 		rec, _, err := record.GetContext(tx, n.ID)
 		if rec != nil {
-			i.more = &nativeMore{in: &Incoming{}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}}
+			i.more = &nativeMore{in: &Incoming{Format: NativeFormat}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}}
 		}
 		if r.spans == nil && err == nil {
 			r.spans, err = readSpans(tx)
@@ -652,6 +653,7 @@ type nativeMore struct {
 	index map[nativeStep]int
 	known map[pool.ID]*pool.Message // all messages of the file so far
 	calls []NativeCall              // the states of calls in the file
+	other []Untaken                 // what is beside the words of known messages
 	fresh map[pool.ID]bool          // messages that are new to the store
 }
 
@@ -669,7 +671,8 @@ func (n *nativeMore) begin(b NativeBranch) {
 		}
 	}
 	n.paths = append(n.paths, path)
-	n.in.Branches = append(n.in.Branches, IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, Sessions: b.Sessions})
+	n.in.Branches = append(n.in.Branches, IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, AppData: b.AppData,
+		Sessions: b.Sessions})
 	n.leaf()
 }
 
@@ -728,10 +731,15 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 			return res, err
 		}
 	}
+	i.retell(t, &res)
 	if err := i.settleMore(t.Tx); err != nil {
 		return res, err
 	}
-	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}}
+	for _, u := range i.more.other {
+		res.untaken(u.Message, "", u.What)
+	}
+	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}, stored: map[pool.ID]pool.ID{},
+		skipped: map[pool.ID]bool{}}
 	for n := range g.in.Nodes {
 		id := g.in.Nodes[n].Message.ID
 		g.twins[id] = append(g.twins[id], n)
@@ -751,7 +759,12 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	if err := g.extend(&res); err != nil {
 		return res, err
 	}
-	if err := i.putMoreCalls(t); err != nil {
+	for _, m := range i.more.in.Loose {
+		if g.skipped[m.ID] && g.stored[m.ID] == (pool.ID{}) {
+			res.untaken(m.CopiedFrom.String(), "", "text")
+		}
+	}
+	if err := i.putMoreCalls(t, &res); err != nil {
 		return res, err
 	}
 	if err := i.putNames(t); err != nil {
@@ -778,10 +791,16 @@ func (i *NativeImport) settleMore(tx kv.Tx) error {
 	return nil
 }
 
-// putMoreCalls records what the file says of the calls of new messages, as said by the file. What it says of other calls has no effect.
-func (i *NativeImport) putMoreCalls(t *journal.Txn) error {
-	for _, c := range i.more.calls {
+// putMoreCalls records what the file says of the calls of new messages, as said by the file. What it says of other calls has no effect, and is reported.
+func (i *NativeImport) putMoreCalls(t *journal.Txn, res *Imported) error {
+	for n := range i.more.calls {
+		c := i.more.calls[n]
 		if !i.more.fresh[c.Message] {
+			what, err := besideCall(t, &c)
+			if err != nil {
+				return err
+			}
+			res.untaken(c.Message.String(), "", what...)
 			continue
 		}
 		m, err := pool.Get(t.Tx, t.ID, c.Message)
@@ -831,6 +850,11 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 			res.Known++
 			continue
 		}
+		if i.changed[m.ID] && !i.referred(m.ID) { // stored with a session that refers to it, if one does
+			g.skipped[m.ID] = true
+			res.Known++
+			continue
+		}
 		res.Messages++
 		i.more.fresh[m.ID] = true
 		if err := g.t.KeepNew(m); err != nil {
@@ -838,6 +862,42 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 		}
 	}
 	return nil
+}
+
+// referred reports whether a tag or mark of the file names a message, by its id here.
+func (i *NativeImport) referred(id pool.ID) bool {
+	for _, of := range i.tags {
+		if i.to(of) == id {
+			return true
+		}
+	}
+	for of := range i.marks {
+		if i.to(of) == id {
+			return true
+		}
+	}
+	return false
+}
+
+// retell makes the title follow the file, unless somebody gave one here or the file is older than what is here. It reports what else the file says of the
+// context otherwise than here.
+func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
+	n, rec := &i.context, t.Rec
+	switch {
+	case n.Title == "" || n.Title == rec.Title || strings.Contains(rec.Title, record.RedactedMark):
+	case !rec.Renamed && n.Updated >= rec.Updated && (rec.Derived || !n.Derived):
+		rec.Title, rec.Derived, rec.Renamed, t.OnContext = n.Title, n.Derived, n.Renamed, true
+		res.Title = n.Title
+	default:
+		res.untaken("", "", "title")
+	}
+	for _, l := range i.rec.Labels {
+		if !slices.Contains(rec.Labels, l) {
+			res.untaken("", "", fmt.Sprintf("label %q", l))
+		}
+	}
+	res.untaken("", "", unlikeValues("setting", n.Settings, rec.Settings)...)
+	res.untaken("", "", unlikeValues("app data", n.AppData, rec.AppData)...)
 }
 
 // Known counts the messages of a conversation that the store has already, and reports whether it has the conversation. It writes nothing.
