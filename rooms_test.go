@@ -25,11 +25,12 @@ var guarded = []string{"database/sql", "flag", "log", "net", "net/http", "os/exe
 // so does a line that nothing needs. They are in order: a room stands below those that import it.
 var rooms = map[string]map[string]string{
 	"internal/jsontree":    {},
+	"internal/fold":        {},
 	"adapter/internal/out": {"internal/jsontree": "JSON in place"},
 	"chatctx/internal/words": {
 		"github.com/rivo/uniseg":         "cuts by Unicode",
-		"golang.org/x/text/cases":        "folds case",
 		"golang.org/x/text/unicode/norm": "one normal form",
+		"internal/fold":                  "folds case",
 	},
 	"chatctx/kv":      {},
 	"internal/watch":  {"github.com/fsnotify/fsnotify": "watches files"},
@@ -127,7 +128,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/settings":        "values in force",
 		"pool":                    "messages and ids",
 		"github.com/google/uuid":  "makes ids",
-		"golang.org/x/text/cases": "folds case",
+		"internal/fold":           "folds case",
 	},
 	"chatctx/internal/find": {
 		"branch":                  "histories",

@@ -61,9 +61,6 @@ type changeLog struct {
 	gone []any // what changes removed
 }
 
-// maxPush limits indexes beyond twice the length of a list. The check before it is stricter: it allows only the index at the end.
-const maxPush = 1 << 16
-
 // apply makes one change. It returns false for a change that does not fit.
 func (c *changeLog) apply(v value) bool {
 	kind, ok := v.get("kind").int()
@@ -132,7 +129,7 @@ type changeSlot struct {
 func (s changeSlot) in(k value) (changeSlot, bool) {
 	if i, ok := k.int(); ok && k.is(numberKind) {
 		list, isList := s.get().([]any)
-		if !isList && s.get() != nil || i < 0 || i > int64(len(list)) || i > maxPush && i > int64(2*len(list)) {
+		if !isList && s.get() != nil || i < 0 || i > int64(len(list)) {
 			return s, false
 		}
 		if i == int64(len(list)) {

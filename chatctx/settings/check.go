@@ -7,14 +7,11 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
-
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ErrSetting means that a setting is unknown or its value invalid. The error is mostly an *Error.
 var ErrSetting = errors.New("setting")
@@ -92,6 +89,12 @@ func (s *Setting) wants() string {
 	return text
 }
 
+// isVariable reports whether a text can be the name of an environment variable: letters, digits and _ of ASCII, not beginning with a digit.
+func isVariable(text string) bool {
+	letters := "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	return text != "" && strings.IndexByte(letters, text[0]) >= 0 && strings.Trim(text, letters+"0123456789") == ""
+}
+
 func (s *Setting) takes(value json.RawMessage) bool {
 	var text string
 	isText := json.Unmarshal(value, &text) == nil
@@ -102,7 +105,7 @@ func (s *Setting) takes(value json.RawMessage) bool {
 		u, err := url.Parse(text)
 		return isText && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	case Variable:
-		return isText && variable.MatchString(text)
+		return isText && isVariable(text)
 	case Word:
 		return slices.Contains(strings.Fields(s.Words), text)
 	case Level:

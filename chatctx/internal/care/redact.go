@@ -72,7 +72,7 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 			return err
 		}
 		for _, id := range ids {
-			r := &redactor{tx: tx, store: s, find: o.Find, changed: map[index.Doc]bool{}, prompts: map[string]bool{}}
+			r := newRedactor(tx, s, o.Find)
 			if err := r.context(id, &p.Collected); err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 				p.changed(r.changed)
 			}
 		}
-		r := &redactor{tx: tx, store: s, find: o.Find}
+		r := newRedactor(tx, s, o.Find)
 		if o.Context == "" {
 			err = r.wholeStore()
 			out.Found = append(out.Found, r.found...)
@@ -130,6 +130,12 @@ type redactor struct {
 	hit     bool            // a secret was replaced since hit was last reset
 	put     bool            // a secret was replaced anywhere
 	err     error
+	quoted  *regexp.Regexp // a string of JSON
+}
+
+// newRedactor also compiles its expression, since as a variable of the package that would link package regexp into every program with a store.
+func newRedactor(tx kv.RwTx, s *record.Store, find func(string) ([]Secret, error)) *redactor {
+	return &redactor{tx: tx, store: s, find: find, changed: map[index.Doc]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
 }
 
 // text redacts a text. With a reason left the text stays as it is, and its secrets are listed.
@@ -195,7 +201,7 @@ func (r *redactor) json(field, left string, raw *json.RawMessage) {
 
 // escaped redacts the strings of JSON that have escapes.
 func (r *redactor) escaped(field, left, text string) string {
-	return quoted.ReplaceAllStringFunc(text, func(q string) string {
+	return r.quoted.ReplaceAllStringFunc(text, func(q string) string {
 		var s string
 		if !strings.Contains(q, `\`) || json.Unmarshal([]byte(q), &s) != nil {
 			return q
@@ -211,9 +217,6 @@ func (r *redactor) escaped(field, left, text string) string {
 		return string(raw)
 	})
 }
-
-// quoted matches a string of JSON.
-var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // data redacts values and their names.
 func (r *redactor) data(field string, m map[string]json.RawMessage) {

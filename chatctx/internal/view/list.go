@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/cases"
-
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/fold"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -109,7 +108,7 @@ func (o *ListOptions) within() kv.Range {
 	return r
 }
 
-func (o *ListOptions) takes(fold cases.Caser, info *ContextInfo) bool {
+func (o *ListOptions) takes(info *ContextInfo) bool {
 	return (o.Trash == (info.Trashed != 0)) && (o.Since == 0 || info.Updated >= o.Since) && (o.Until == 0 || info.Updated < o.Until) &&
 		(o.Parent == pool.ID{} || info.Parent == o.Parent) &&
 		(!o.Empty || info.Messages == 0) && (!o.Untitled || info.Title == "" || info.Derived) && o.takesLabels(info) &&
@@ -135,7 +134,6 @@ const (
 // time.
 func Contexts(ctx context.Context, s *record.Store, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
-		fold := cases.Fold()
 		if len(o.Labels) > 0 {
 			infos, few, err := withLabels(ctx, s, &o)
 			if err != nil {
@@ -143,7 +141,7 @@ func Contexts(ctx context.Context, s *record.Store, o ListOptions) iter.Seq2[*Co
 				return
 			}
 			for _, info := range infos {
-				if o.takes(fold, info) && !yield(info, nil) {
+				if o.takes(info) && !yield(info, nil) {
 					return
 				}
 			}
@@ -152,7 +150,7 @@ func Contexts(ctx context.Context, s *record.Store, o ListOptions) iter.Seq2[*Co
 			}
 		}
 		if o.After == nil || !o.Orderly {
-			if err := pages(ctx, s, &o, func(info *ContextInfo) bool { return !o.takes(fold, info) || yield(info, nil) }); err != nil {
+			if err := pages(ctx, s, &o, func(info *ContextInfo) bool { return !o.takes(info) || yield(info, nil) }); err != nil {
 				yield(nil, err)
 			}
 			return
@@ -165,7 +163,7 @@ func Contexts(ctx context.Context, s *record.Store, o ListOptions) iter.Seq2[*Co
 				break
 			}
 			for _, info := range infos {
-				if o.takes(fold, info) && !yield(info, nil) {
+				if o.takes(info) && !yield(info, nil) {
 					return
 				}
 			}

@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/internal/fold"
 	"github.com/rivo/uniseg"
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -22,14 +22,13 @@ const Version = 2
 // Segmenter cuts texts into words. It keeps buffers, so it is for one goroutine.
 type Segmenter struct {
 	buf    []byte
-	fold   cases.Caser
 	folded map[string]string // cache of folded words
 	marked bool              // accents and vowel marks stay
 }
 
 // NewSegmenter returns a new Segmenter.
 func NewSegmenter() *Segmenter {
-	return &Segmenter{fold: cases.Fold(), folded: map[string]string{}}
+	return &Segmenter{folded: map[string]string{}}
 }
 
 // newMarked returns a Segmenter that keeps accents and vowel marks.
@@ -165,7 +164,7 @@ func (s *Segmenter) folding(word string) string {
 	if w, ok := s.folded[word]; ok {
 		return w
 	}
-	w := s.fold.String(norm.NFKC.String(word))
+	w := fold.String(norm.NFKC.String(word))
 	if !s.marked {
 		w = bare(w)
 	}
@@ -190,5 +189,5 @@ func bare(word string) string {
 
 // Fold returns a text folded as words are.
 func Fold(text string) string {
-	return norm.NFKC.String(bare(cases.Fold().String(norm.NFKC.String(text))))
+	return norm.NFKC.String(bare(fold.String(norm.NFKC.String(text))))
 }
