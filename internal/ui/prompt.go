@@ -250,7 +250,7 @@ func (p *Prompt) printLines(lines []screen.Line) {
 // Aside gives the terminal to run until it returns.
 func (p *Prompt) Aside(run func() error) error {
 	done := make(chan error, 1)
-	p.program.Send(tea.Exec(aside(run), func(err error) tea.Msg { done <- err; return nil })())
+	p.program.Send(aside(function(run), func(err error) tea.Msg { done <- err; return nil })())
 	select {
 	case err := <-done:
 		return err
@@ -258,14 +258,6 @@ func (p *Prompt) Aside(run func() error) error {
 		return io.EOF
 	}
 }
-
-// aside is a function as a tea.ExecCommand.
-type aside func() error
-
-func (a aside) Run() error        { return a() }
-func (aside) SetStdin(io.Reader)  {}
-func (aside) SetStdout(io.Writer) {}
-func (aside) SetStderr(io.Writer) {}
 
 // The messages to the loop that draws.
 type (

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -202,10 +203,17 @@ type editedMsg struct {
 // editAnswer lets the person type the answer to a question in their editor; the saved text is the answer.
 func (m *model) editAnswer(q *question) tea.Cmd {
 	m.question = nil
-	return m.edit(q.field.text, func(m *model, text string) tea.Cmd {
-		q.field.set(text)
-		return m.answer(q)
-	})
+	return m.edit(q.field.text, q.edited)
+}
+
+// edited takes a text from the editor as the answer.
+func (q *question) edited(m *model, text string) tea.Cmd {
+	if strings.TrimSpace(text) == "" && !q.empty {
+		m.say(true, "the text is empty, so nothing was done")
+		return nil
+	}
+	q.field.set(text)
+	return m.answer(q)
 }
 
 // edit lets the person change a text in their editor.
@@ -217,33 +225,59 @@ func (m *model) edit(text string, then func(m *model, text string) tea.Cmd) tea.
 
 // editText lets the person change a text in their editor, in a file that only they can read.
 func editText(editor func(string) (*exec.Cmd, error), text string, then func(m *model, text string) tea.Cmd) (tea.Cmd, error) {
+	e, err := newEditing(editor, text)
+	if err != nil {
+		return nil, err
+	}
+	return aside(&program{e.Cmd}, func(err error) tea.Msg {
+		text, err := e.end(err)
+		return editedMsg{text, then, err}
+	}), nil
+}
+
+// editing is a text in an editor.
+type editing struct {
+	*exec.Cmd
+	file, text string
+}
+
+func newEditing(editor func(string) (*exec.Cmd, error), text string) (*editing, error) {
 	if editor == nil {
 		return nil, errors.New("no editor is set: VISUAL, EDITOR")
 	}
 	f, err := os.CreateTemp("", "chatctx-*.md")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Close())
+	e := &editing{file: f.Name(), text: text}
 	if err == nil {
-		_, err = f.WriteString(text)
-		f.Close()
+		e.Cmd, err = editor(e.file)
 	}
 	if err != nil {
+		os.Remove(e.file)
 		return nil, err
 	}
-	name := f.Name()
-	cmd, err := editor(name)
+	return e, nil
+}
+
+// end returns the text that an editor left, given the error with which it ended.
+func (e *editing) end(err error) (string, error) {
+	defer os.Remove(e.file)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("there is no editor %q, so nothing was done: set VISUAL or EDITOR", e.Args[0])
+	}
+	var b []byte
+	if err == nil {
+		b, err = os.ReadFile(e.file)
+	}
 	if err != nil {
-		os.Remove(name)
-		return nil, err
+		return "", fmt.Errorf("the editor %q: %w; nothing was done", e.Args[0], err)
 	}
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
-		defer os.Remove(name)
-		if err != nil {
-			return editedMsg{err: err}
-		}
-		b, err := os.ReadFile(name)
-		after := string(b)
-		if !strings.HasSuffix(text, "\n") { // editors end a file with a line end
-			after = strings.TrimSuffix(strings.TrimSuffix(after, "\n"), "\r")
-		}
-		return editedMsg{strings.ToValidUTF8(after, "\ufffd"), then, err}
-	}), nil
+	after := string(b)
+	if !strings.HasSuffix(e.text, "\n") { // editors end a file with a line end
+		after = strings.TrimSuffix(strings.TrimSuffix(after, "\n"), "\r")
+	}
+	return strings.ToValidUTF8(after, "\ufffd"), nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -119,6 +120,45 @@ func messagesOn(t *testing.T, st *chatctx.Store, branch string) int {
 		t.Fatal(err)
 	}
 	return snap.Len()
+}
+
+// TestEditors: what becomes of the text, whatever the editor does. That the screen comes back needs a real terminal, since only there reading can be given up.
+func TestEditors(t *testing.T) {
+	d := drive(t, talking(t, asked(t), nil), 130, 24)
+	for _, tt := range []struct {
+		command []string
+		says    string
+	}{
+		{[]string{"no-such-editor"}, `there is no editor "no-such-editor", so nothing was done`},
+		{[]string{"/no/such/editor"}, `there is no editor "/no/such/editor", so nothing was done`},
+		{[]string{"sh", "-c", "exit 3"}, `the editor "sh": exit status 3; nothing was done`},
+		{[]string{"sh", "-c", "kill -9 $$"}, "signal: killed; nothing was done"},
+		{[]string{"rm"}, "no such file or directory; nothing was done"},
+		{[]string{"truncate", "-s", "0"}, "the text is empty, so nothing was done"},
+		{[]string{"true"}, "the text was not changed, so nothing was done"},
+		{[]string{"sh", "-c", `printf 'Auk\033[31m\377\n' > "$1"`, "sh"}, "edited; now on main.2"},
+	} {
+		e, err := newEditing(func(file string) (*exec.Cmd, error) {
+			return exec.Command(tt.command[0], append(tt.command[1:], file)...), nil
+		}, "Petrel.")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.press("e")
+		q := d.question
+		d.question = nil
+		text, err := e.end(e.Run())
+		d.take(editedMsg{text, q.edited, err})
+		if !strings.Contains(d.note, tt.says) || d.question != nil {
+			t.Errorf("%q: %q is said, not %q", tt.command, d.note, tt.says)
+		}
+		if _, err := os.Stat(e.file); !os.IsNotExist(err) {
+			t.Errorf("%q: the file stays: %v", tt.command, err)
+		}
+	}
+	if got := plain(d.model); !strings.Contains(got, "Auk\\x1b[31m\ufffd") || !strings.Contains(got, "2 branches, 3 messages") {
+		t.Errorf("the screen is\n%s", got)
+	}
 }
 
 // TestRefused: a dialog whose answer is refused stays, with the typed text and the reason; it gets the following keys.
