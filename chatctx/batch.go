@@ -329,10 +329,11 @@ type AppendOptions = journal.AppendOptions
 type EditOptions = journal.EditOptions
 
 // ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves
-// the active branch as it is.
+// the active branch as it is. Where another branch has the name, the new one is called ELSE.2, ELSE.3 … after Else, or with "" Commit fails.
 type ForkOptions struct {
 	At   Ref
 	Stay bool
+	Else string
 }
 
 // Fork makes a branch with everything up to a message, and makes it the active one.
@@ -341,12 +342,21 @@ func (b *Batch) Fork(name string, o ForkOptions) {
 		if err := branch.CheckNewName(name); err != nil {
 			return err
 		}
+		if o.Else != "" {
+			if err := branch.CheckNewName(o.Else + ".2"); err != nil {
+				return err
+			}
+		}
 		from, n := t.Target, t.Target.Len()
 		if o.At != "" {
 			var err error
 			if from, n, err = t.Locate(from, o.At); err != nil {
 				return err
 			}
+		}
+		name, err := t.NameOr(name, o.Else)
+		if err != nil {
+			return err
 		}
 		made, err := t.Fork(from, name, n, s)
 		if err != nil {
@@ -359,19 +369,21 @@ func (b *Batch) Fork(name string, o ForkOptions) {
 
 // ForkForReply is Fork with Stay for a single answer: the branch is claimed for the Reply, which can be used once the batch is committed. If the reply ends
 // without a message, the branch is removed, unless something else was done on it. If its program dies before anything was stored, SettleDead removes the
-// branch.
-func (b *Batch) ForkForReply(name string, at Ref) *Reply {
-	b.Fork(name, ForkOptions{At: at, Stay: true})
+// branch. Branch is set by the commit.
+func (b *Batch) ForkForReply(name string, o ForkOptions) *Reply {
+	o.Stay = true
+	b.Fork(name, o)
 	fork, r, claim := b.steps[len(b.steps)-1].do, &Reply{Branch: name, store: b.store}, b.store.at.NewClaim()
 	b.steps[len(b.steps)-1].do = func(t *journal.Txn, s *Step) error {
 		if err := fork(t, s); err != nil {
 			return err
 		}
-		made, err := t.Branch(name)
+		made, err := t.Branch(s.Branch)
 		if err != nil {
 			return err
 		}
 		claim.Made = t.Number()
+		r.Branch = made.Name
 		r.Context, r.id, r.token = t.ID, made.ID, claim.Token
 		r.command.On(t.ID, made.ID)
 		return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, made), claim)

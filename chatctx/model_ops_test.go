@@ -381,7 +381,7 @@ func (r *run) replyApart(c *convo) error {
 	}
 	made, ref := b.newName(), b.ref(n)
 	r.say("a branch %s for a reply, at @%d of %q", made, n+1, name)
-	handle := b.b.Together(b.b).ForkForReply(made, ref)
+	handle := b.b.Together(b.b).ForkForReply(made, chatctx.ForkOptions{At: ref})
 	done, err := b.b.Commit(bg)
 	if _, taken := c.named(made); taken {
 		r.wanted(err, chatctx.ErrConflict, "a branch for a reply")

@@ -447,6 +447,9 @@ func (t *change) commit() *operation {
 	}
 	c.ops = append(c.ops, op)
 	n := uint64(len(c.ops))
+	if newest := c.last[theContext]; t.onContext && newest > op.group && c.op(newest).group != op.group {
+		op.group = n // what somebody else did with the context stands on the group
+	}
 	if op.group == 0 {
 		op.group = n
 	}

@@ -631,10 +631,10 @@ func TestBranchesOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := a.Begin("main")
-	batch.ForkForReply("bare", "@")
-	batch.ForkForReply("gone on", "@")
-	half := batch.ForkForReply("half", "@")
-	done := batch.ForkForReply("done", "@")
+	batch.ForkForReply("bare", chatctx.ForkOptions{At: "@"})
+	batch.ForkForReply("gone on", chatctx.ForkOptions{At: "@"})
+	half := batch.ForkForReply("half", chatctx.ForkOptions{At: "@"})
+	done := batch.ForkForReply("done", chatctx.ForkOptions{At: "@"})
 	if _, err := batch.Together(batch).Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -729,3 +729,29 @@ func TestUndoOfADecisionThatAForkShares(t *testing.T) {
 		checkStore(t, s)
 	})
 }
+
+// TestMixedCommandsAreUndone: commands of two programs that change the context in turns can be undone, the newest first, down to the beginning.
+func TestMixedCommandsAreUndone(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "begin")
+	first := map[string]*Batch{}
+	for _, step := range []string{"x1", "y1", "x2", "y2", "y3"} {
+		b := c.Begin("main")
+		b.Fork(step, ForkOptions{Stay: true})
+		if first[step[:1]] == nil {
+			first[step[:1]] = b
+		}
+		commit(t, b.Together(first[step[:1]]))
+		b = c.Begin(step)
+		b.Append(says(step)...)
+		commit(t, b.Together(first[step[:1]]))
+	}
+	for _, left := range []string{"main*: begin; x1: begin x1; x2: begin x2; y1: begin y1", "main*: begin; x1: begin x1; y1: begin y1", "main*: begin; x1: begin x1", "main*: begin"} {
+		undoOp(t, c, "main", "")
+		want(t, picture(t, c), left)
+	}
+	for range 4 {
+		redoOn(t, c, "main")
+	}
+	want(t, picture(t, c), "main*: begin; x1: begin x1; x2: begin x2; y1: begin y1; y2: begin y2; y3: begin y3")
+}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,12 +75,9 @@ func NamesOf(ctx context.Context, c *chatctx.ChatContext) (Names, error) {
 
 // Free returns a free name for the branch of an answer and takes it: the model's name, then .2, .3 …; without a model main.2, main.3 … after the branch's name.
 func (n Names) Free(beside, model string) string {
-	name, number := branch.PlainName(model), 1
+	name, number := stem(beside, model), 1
 	if model == "" {
-		name, number = branch.PlainName(beside), 2
-		if i := strings.LastIndexByte(name, '.'); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
-			name = name[:i]
-		}
+		number = 2
 	}
 	for ; ; number++ {
 		free := name
@@ -93,22 +91,42 @@ func (n Names) Free(beside, model string) string {
 	}
 }
 
+// stem returns the name to which Free adds numbers.
+func stem(beside, model string) string {
+	if model != "" {
+		return branch.PlainName(model)
+	}
+	name := branch.PlainName(beside)
+	if i := strings.LastIndexByte(name, '.'); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
+		name = name[:i]
+	}
+	return name
+}
+
+// stem returns the name to which numbers are added where somebody else has just taken the name of the turn's branch.
+func (t *Turn) stem(beside string) string {
+	model := ""
+	_ = json.Unmarshal(t.Settings["model"], &model)
+	return stem(beside, model)
+}
+
 // Beside makes a branch that ends with a message, and lets the turn ask there. Without a name it gets a free one after the name of the turn's branch.
 func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry) error {
+	at := chatctx.ForkOptions{At: chatctx.RefTo(question.ID)}
 	if name == "" {
 		taken, err := NamesOf(ctx, t.Context)
 		if err != nil {
 			return err
 		}
-		name = taken.Free(t.Branch, "")
+		name, at.Else = taken.Free(t.Branch, ""), stem(t.Branch, "")
 	}
 	b := t.Context.Begin(t.Branch)
 	b.Name("retry")
-	reply := b.ForkForReply(name, chatctx.RefTo(question.ID))
+	reply := b.ForkForReply(name, at)
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return err
 	}
-	t.Branch, t.PartOf, t.reply = name, b, reply
+	t.Branch, t.PartOf, t.reply = reply.Branch, b, reply
 	return nil
 }
 
@@ -164,7 +182,7 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 }
 
 // Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message at,
-// with the name of its turn's Branch. The active branch stays. asking is called when everything is stored and before any model is asked, and told with each
+// with the name of its turn's Branch; where another program has just taken that, Branch is set to the next free one. The active branch stays. asking is called when everything is stored and before any model is asked, and told with each
 // answer as it ends, one at a time; both may be nil. Undo takes all back together. An error means that no model was asked and nothing was stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
@@ -184,10 +202,13 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 		if err := own.Fits(ctx, messages...); err != nil {
 			return nil, err
 		}
-		replies[i] = b.ForkForReply(t.Branch, at)
+		replies[i] = b.ForkForReply(t.Branch, chatctx.ForkOptions{At: at, Else: t.stem(branchName)})
 	}
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return nil, err
+	}
+	for i, t := range turns {
+		t.Branch = replies[i].Branch
 	}
 	if asking != nil {
 		asking()

@@ -58,3 +58,19 @@ func TestAskKeepsWhatIsAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestAskTakesTheNextName: where another program has just taken the name that was meant for an answer, the answer gets the next free one.
+func TestAskTakesTheNextName(t *testing.T) {
+	turn := newTurn(t, newProvider(t, says("A name.")))
+	for _, name := range []string{"apart", "main.2", "main.3"} {
+		own := *turn
+		own.Branch = "apart"
+		answers, err := Ask(t.Context(), "main", user("Name it"), "", []*Turn{&own}, nil, nil)
+		if err != nil || answers[0].Err != nil {
+			t.Fatal(answers, err)
+		}
+		if own.Branch != name || answers[0].Outcome.Branch != name {
+			t.Errorf("the answer is on %q and %q, want %q", own.Branch, answers[0].Outcome.Branch, name)
+		}
+	}
+}

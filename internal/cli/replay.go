@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,7 +34,7 @@ chatctx bisect u2..@`},
 
 // replayJSON is the result of a replay with one model.
 type replayJSON struct {
-	Branch    string `json:"branch"`
+	Branch    string `json:"branch,omitempty"` // empty if none was made
 	Model     string `json:"model"`
 	Questions int    `json:"questions"`
 	Answered  int    `json:"answered"`
@@ -140,14 +141,38 @@ func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error
 	return r.emit(v, func() { r.printf("%s\n", line) })
 }
 
+// replayed says what became of a replay, the made-th of the command that has a branch.
+func (r *run) replayed(v *replayJSON, made int) {
+	if v.Branch == "" {
+		return
+	}
+	r.printf("%s: %d of %s answered", clean(v.Branch), v.Answered, count(v.Questions, "question"))
+	if v.Waiting > 0 {
+		r.printf("; %s that was not made before: it waits", count(v.Waiting, "call"))
+	}
+	r.printf("\n")
+	all := "it"
+	if made > 1 {
+		all = fmt.Sprintf("all %d", made)
+	}
+	r.note("compare: %s   take %s back: %s", r.again("compare "+quote(r.arg(0))+" "+quote(v.Branch)), all, r.again("undo --branch "+quote(v.Branch)))
+}
+
 // replayAll asks one model after the other.
 func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 	var failed error
 	var waits waitsError
 	done := 0
+	var first *chatctx.Batch // all are one command
+	made := 0
 	for _, a := range askers {
+		a.PartOf = first
 		outcomes, err := p.Run(r.ctx, a.Turn, system)
-		v := replayJSON{Branch: a.Branch, Model: plainValue(a.Settings["model"]), Questions: p.Questions()}
+		v := replayJSON{Model: plainValue(a.Settings["model"]), Questions: p.Questions()}
+		if a.PartOf != first { // else another program's branch may have the name
+			v.Branch, first = a.Branch, cmp.Or(first, a.PartOf)
+			made++
+		}
 		for _, out := range outcomes {
 			if out.Reply() != nil && out.Waiting == 0 {
 				v.Answered++
@@ -167,14 +192,7 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		case v.Answered > 0 || v.Waiting > 0:
 			done++
 		}
-		printErr := r.emit(v, func() {
-			r.printf("%s: %d of %s answered", clean(a.Branch), v.Answered, count(v.Questions, "question"))
-			if v.Waiting > 0 {
-				r.printf("; %s that was not made before: it waits", count(v.Waiting, "call"))
-			}
-			r.printf("\n")
-			r.note("compare: %s   take it back: %s", r.again("compare "+quote(r.arg(0))+" "+quote(a.Branch)), r.again("undo --branch "+quote(a.Branch)))
-		})
+		printErr := r.emit(v, func() { r.replayed(&v, made) })
 		if printErr != nil || r.ctx.Err() != nil {
 			return errors.Join(printErr, err)
 		}

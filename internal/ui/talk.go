@@ -56,6 +56,7 @@ type streamMsg struct {
 	*stream
 	event turn.Event
 	ended *doneMsg
+	on    string // the branch of the answer, where another program had just taken the name that was meant for it
 }
 
 func (s *stream) running() bool { return s.ended == nil }
@@ -153,6 +154,8 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 	switch {
 	case msg.ended != nil:
 		return m.ended(s, msg.ended, here)
+	case msg.on != "":
+		s.branch = msg.on
 	case e.Delta != nil:
 		switch e.Delta.Type {
 		case pool.ThinkingPart:
@@ -532,7 +535,12 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 		defer cancel()
 		said, at, err := toAll(ctx, c, branch, text)
 		if err == nil {
-			asked := func() { m.send(doneMsg{note: "asking " + strings.Join(models, ", ")}) }
+			asked := func() {
+				for _, t := range turns {
+					m.send(streamMsg{stream: streams[t], on: t.Branch})
+				}
+				m.send(doneMsg{note: "asking " + strings.Join(models, ", ")})
+			}
 			_, err = turn.Ask(ctx, branch, said, at, turns, asked, func(a *turn.Answer) {
 				done := ofAnswer(a)
 				m.send(streamMsg{stream: streams[a.Turn], ended: &done})

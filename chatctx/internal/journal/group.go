@@ -233,9 +233,7 @@ func (g *Group) Remember(done *Committed) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.first[done.Context] == 0 {
-		g.first[done.Context] = OperationNumber(done.Operation)
-	}
+	g.first[done.Context] = max(g.first[done.Context], done.group)
 }
 
 // Begun returns the group's first operation in a context, 0 if there is none.

@@ -258,6 +258,18 @@ func (t *Txn) FreeName(name string) (string, error) {
 	return branch.FreeName(t.Tx, t.ID, branch.PlainName(trimNumber(name)))
 }
 
+// NameOr returns a name for a new branch: name, or the first free one of ELSE.2, ELSE.3 … if another branch has it and otherwise is not empty.
+func (t *Txn) NameOr(name, otherwise string) (string, error) {
+	if otherwise == "" {
+		return name, nil
+	}
+	id, err := branch.Lookup(t.Tx, t.ID, name)
+	if err != nil || id == (pool.ID{}) {
+		return name, err
+	}
+	return branch.FreeName(t.Tx, t.ID, otherwise)
+}
+
 func trimNumber(name string) string {
 	i := len(name)
 	for i > 0 && name[i-1] >= '0' && name[i-1] <= '9' {

@@ -624,6 +624,9 @@ func (t *Txn) write() (*Committed, error) {
 	}
 	n := t.number()
 	if t.OnContext {
+		if err := t.regroup(n); err != nil {
+			return nil, err
+		}
 		t.Rec.Revision++
 		chains = append(chains, record.Chain{Prev: t.Rec.Last, Revision: t.Rec.Revision})
 		t.Rec.Last, t.Rec.Newest = n, n
@@ -632,7 +635,7 @@ func (t *Txn) write() (*Committed, error) {
 	if err := t.dropRedo(chains); err != nil {
 		return nil, err
 	}
-	done.Operation = fmt.Sprint(n)
+	done.Operation, done.group = fmt.Sprint(n), t.group
 	if t.Target != nil {
 		done.Revision = t.Target.Revision
 	}
@@ -739,4 +742,17 @@ func (t *Txn) WriteContext() error {
 		return err
 	}
 	return t.PutRecord()
+}
+
+// regroup begins a new group with operation n, which is one on the context, if somebody else's came after the group began: two groups that are mixed could
+// not be undone, since each would stand on the other.
+func (t *Txn) regroup(n uint64) error {
+	if t.group == 0 || t.Rec.Last <= t.group {
+		return nil
+	}
+	op, err := record.GetOperation(t.Tx, t.ID, t.Rec.Last)
+	if err == nil && op != nil && op.Group != t.group {
+		t.group = n
+	}
+	return err
 }
