@@ -225,17 +225,16 @@ func (s *sending) close() {
 
 // show passes a turn's events on.
 func (s *sending) show(t *turn.Turn) {
-	branch := t.Branch
 	t.Show = func(e turn.Event) {
 		switch {
 		case e.Delta != nil && e.Delta.Text != "":
-			s.pump.delta(delta{Branch: branch, Type: e.Delta.Type, Text: e.Delta.Text})
+			s.pump.delta(delta{Branch: t.Branch, Type: e.Delta.Type, Text: e.Delta.Text})
 		case e.Request != nil:
-			s.pump.put("request", requested{branch, e.Request.Provider, e.Request.Model})
+			s.pump.put("request", requested{t.Branch, e.Request.Provider, e.Request.Model})
 		case e.Retry != nil:
-			s.pump.put("retry", retried{branch, string(e.Retry.Failed.Kind), e.Retry.Wait.Seconds()})
+			s.pump.put("retry", retried{t.Branch, string(e.Retry.Failed.Kind), e.Retry.Wait.Seconds()})
 		case e.Message != nil && e.Place != nil:
-			s.pump.put("message", arrived{branch, &chatctx.Entry{Message: e.Message, Position: e.Place.Position}})
+			s.pump.put("message", arrived{t.Branch, &chatctx.Entry{Message: e.Message, Position: e.Place.Position}})
 		}
 	}
 }

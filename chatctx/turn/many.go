@@ -181,9 +181,10 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 	}
 }
 
-// Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message at,
-// with the name of its turn's Branch; where another program has just taken that, Branch is set to the next free one. The active branch stays. asking is called when everything is stored and before any model is asked, and told with each
-// answer as it ends, one at a time; both may be nil. Undo takes all back together. An error means that no model was asked and nothing was stored.
+// Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message
+// at, with the name of its turn's Branch; where another program has just taken that, Branch is set to the next free one. The active branch stays. asking is
+// called when everything is stored and before any model is asked, and told with each answer as it ends, one at a time; both may be nil. Undo takes all back
+// together. An error means that no model was asked and nothing was stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
 		return nil, chatctx.Invalid("there is no turn to ask")

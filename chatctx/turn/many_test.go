@@ -61,7 +61,7 @@ func TestAskKeepsWhatIsAnAnswer(t *testing.T) {
 
 // TestAskTakesTheNextName: where another program has just taken the name that was meant for an answer, the answer gets the next free one.
 func TestAskTakesTheNextName(t *testing.T) {
-	turn := newTurn(t, newProvider(t, says("A name.")))
+	turn := newTurn(t, newProvider(t, says("One."), says("Two."), says("Three.")))
 	for _, name := range []string{"apart", "main.2", "main.3"} {
 		own := *turn
 		own.Branch = "apart"

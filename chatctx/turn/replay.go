@@ -68,10 +68,11 @@ func (p *Replay) Questions() int { return len(p.questions) }
 // callKey returns the same text for calls of one tool with the same arguments.
 func callKey(c *pool.Call) string { return c.Tool + "\x00" + string(jsontree.Canonical(c.Arguments)) }
 
-// Run asks on a new branch with the name of the turn's Branch; where another program has just taken that, Branch is set to the next free one. It begins before the first question, with the old branch's prompts, or with another system
-// prompt. A call with the tool and the arguments of an earlier one gets the earlier result, each used once and in order; the result's kind is Replayed. The
-// first call without one waits and ends the run: no tool is run and nothing is decided. Undo takes all back together, with what the turn's PartOf began.
-// With an error the outcomes say how far it came; PartOf is set once the branch is made.
+// Run asks on a new branch with the name of the turn's Branch; where another program has just taken that, Branch is set to the next free one. It begins
+// before the first question, with the old branch's prompts, or with another system prompt. A call with the tool and the arguments of an earlier one gets the
+// earlier result, each used once and in order; the result's kind is Replayed. The first call without one waits and ends the run: no tool is run and nothing
+// is decided. Undo takes all back together, with what the turn's PartOf began. With an error the outcomes say how far it came; PartOf is set once the branch
+// is made.
 func (p *Replay) Run(ctx context.Context, t *Turn, system *string) ([]*Outcome, error) {
 	if err := p.begin(ctx, t, system); err != nil {
 		return nil, err
