@@ -254,13 +254,30 @@ func (r *run) undoStore(c *convo, name string) error {
 	return nil
 }
 
+// redoStore moves the context that the store's newest undo took out of the trash there again, and undoes that.
+func (r *run) redoStore(c *convo, name string) error {
+	r.say("redo on %q of the store's undo", name)
+	done, err := r.store().Redo(bg, c.id.String(), name)
+	if errors.Is(err, chatctx.ErrConflict) {
+		return nil
+	}
+	r.must(err, "redo in the store")
+	if done.Operation[0] != 's' || done.Context != r.storeUndone.id {
+		r.fail("redo took %s of %s back, want the store's undo of %s", done.Operation, done.Context, r.storeUndone.id)
+	}
+	_, err = r.store().Undo(bg, "", "", done.Operation)
+	r.must(err, "undoing it again")
+	r.storeUndone.storeAt, r.storeUndoneAt = 0, r.storeUndone.next()
+	return nil
+}
+
 func (r *run) redo(c *convo) error {
 	b, name := r.anyBranch(c)
 	try := c.copy()
 	try.dropRedo(nil)
 	at := try.redoable(b)
-	if at < 0 && r.storeUndone {
-		return errSkip // it would bring back what the store undid
+	if r.storeUndone != nil && at < 0 || r.storeUndone == c && r.storeUndoneAt > try.redo[at] {
+		return r.redoStore(c, name)
 	}
 	r.say("redo on %q", name)
 	done, err := r.store().Redo(bg, c.id.String(), name)
@@ -272,7 +289,7 @@ func (r *run) redo(c *convo) error {
 		}
 		return try.redoGroup(at, r.now)
 	})
-	if at < 0 && r.storeUndone {
+	if at < 0 && r.storeUndone != nil {
 		r.fail("a redo is forgotten, and the store's is next")
 	}
 	if want != nil {
@@ -587,7 +604,8 @@ func (r *run) trash(c *convo) error {
 	r.must(err, "trash")
 	_, err = r.view(c).Append(bg, "", pool.NewText(pool.User, "lost"))
 	r.wanted(err, chatctx.ErrConflict, "append in the trash")
-	if r.storeUndone = byUndo; byUndo {
+	if r.storeUndone = nil; byUndo {
+		r.storeUndone, r.storeUndoneAt = c, c.next()
 		_, err = r.store().Undo(bg, c.id.String(), "", "")
 		c.storeAt = 0
 	} else {
@@ -806,7 +824,7 @@ func (r *run) task(c *convo) error {
 	t.keep(m)
 	t.splice(b, len(t.branch(b).list), 0, m.id)
 	r.commit(t, done.Parent.Operation, (*change).do)
-	r.storeUndone = false
+	r.storeUndone = nil
 	return nil
 }
 
@@ -865,7 +883,7 @@ func (r *run) purge(c *convo) error {
 		}
 	}
 	r.gone(c)
-	r.held, r.storeUndone, c.storeAt = nil, false, 0
+	r.held, r.storeUndone, c.storeAt = nil, nil, 0
 	return nil
 }
 

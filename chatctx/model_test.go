@@ -41,8 +41,10 @@ type run struct {
 	held   []*held
 	laws   map[id]*law
 	log    []string
-	// storeUndone: the newest operation of the store is an undo, which redo would take back where a context has none.
-	storeUndone bool
+	// storeUndone is the context that the store's newest operation is about, if that is an undo, which redo takes back where it is the newest; else nil.
+	// storeUndoneAt is the number that the context's next operation had then.
+	storeUndone   *convo
+	storeUndoneAt uint64
 }
 
 // fault is what a run panics with when store and model differ.
@@ -89,7 +91,7 @@ func (r *run) newConvo() {
 	info, err := c.Branch(bg, "")
 	r.must(err, "main")
 	main := info.ID
-	r.storeUndone = false
+	r.storeUndone = nil
 	r.convos = append(r.convos, &convo{id: c.ID, order: []id{main}, branches: map[id]*branchState{main: {name: chatctx.MainBranch, tokens: -1}}, from: map[id]id{}, active: main,
 		ctx: &contextState{title: hushed(text), tags: map[string]id{}, marks: map[id]string{}, notes: map[id]string{}}, messages: map[id]*message{},
 		calls: map[callKey]callState{}, claims: map[callKey]*claim{}, replies: map[id]*reply{}, keys: map[string]*keyed{}, last: map[id]uint64{},

@@ -755,3 +755,59 @@ func TestMixedCommandsAreUndone(t *testing.T) {
 	}
 	want(t, picture(t, c), "main*: begin; x1: begin x1; x2: begin x2; y1: begin y1; y2: begin y2; y3: begin y3")
 }
+
+// TestRedoTakesTheNewestUndo: redo takes back the undo that was made last, on the branch or in the store, where the conversation is the current one and where
+// it is not.
+func TestRedoTakesTheNewestUndo(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		t.Run(fmt.Sprint("another is current: ", stays), func(t *testing.T) {
+			engines(t, func(t *testing.T, s *Store) {
+				c := newContext(t, s, "begin")
+				other := newContext(t, s, "other")
+				if !stays {
+					if _, err := s.Use(t.Context(), c.ID.String()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				trashed := func(want bool) {
+					t.Helper()
+					info, err := c.Info(t.Context())
+					if err != nil || (info.Trashed != 0) != want {
+						t.Errorf("trashed is %v, %v, want %t", info.Trashed, err, want)
+					}
+				}
+				inTrash := func(op string) (again string) {
+					t.Helper()
+					done, err := s.Undo(t.Context(), "", "", op)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return done.Operation
+				}
+				appendTo(t, c, "", says("more")...)
+				undoOp(t, c, "", "")
+				rm, err := s.Trash(t.Context(), c.ID.String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				inTrash(rm.Operation)
+				redoOn(t, c, "")
+				trashed(true)
+				want(t, texts(t, c, ""), "begin")
+				inTrash(rm.Operation)
+				trashed(false)
+
+				appendTo(t, other, "", says("theirs")...)
+				undoOp(t, other, "", "")
+				redoOn(t, other, "") // the one that has nothing to do with the store
+				want(t, texts(t, other, ""), "other theirs")
+				appendTo(t, c, "", says("after")...)
+				undoOp(t, c, "", "")
+				redoOn(t, c, "")
+				want(t, texts(t, c, ""), "begin after")
+				trashed(false)
+				checkStore(t, s)
+			})
+		})
+	}
+}

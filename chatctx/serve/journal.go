@@ -15,7 +15,7 @@ func journalMethods() []*method {
 		define("operations.store", "GET /operations", Read, "what was done to the store: new, rm, restore, import", storeOperations),
 		define("operations.undo", "POST /operations/{operation}/undo", Write, "take back an operation of the store, or bring it back where that is an undo", undoStoreOperation),
 		define("undo", "POST "+at+"/undo", Write, "take back the last operation of a branch, or one that is named; one that is no plain change of a conversation needs decide and admin", undo),
-		define("redo", "POST "+at+"/redo", Write, "take the branch's last undo back; needs decide and admin too", redo),
+		define("redo", "POST "+at+"/redo", Write, "take the last undo back; needs decide and admin too", redo),
 	}
 }
 

@@ -247,7 +247,7 @@ func (t *StoreTxn) undo(n uint64, what string) (*record.Operation, error) {
 	u := max(t.Rec.NextOperation, 1)
 	entry := &record.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Undoes: n, Group: t.Group}
 	for _, c := range t.Subjects {
-		entry.Chains = append(entry.Chains, record.Chain{Branch: c.ID})
+		entry.Chains = append(entry.Chains, record.Chain{Branch: c.ID, Revision: c.number()}) // redo has to tell what came later
 	}
 	if len(t.Subjects) == 0 {
 		entry.Chains = []record.Chain{{}}

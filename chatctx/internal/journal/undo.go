@@ -615,7 +615,7 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 	return all, err
 }
 
-// Redo redoes the newest undo on the branch or on the context, as long as nothing else was done there since; else the store's newest undo. If the undo
+// Redo redoes the newest undo: on the branch or on its context, as long as nothing else was done there since, or this person's in the store. If the undo
 // removed a whole branch, it is redone by that branch's name or on the branch from which that was forked. It returns ErrConflict if a later undo stands on
 // it, and ErrNotFound if there is nothing to redo.
 func Redo(ctx context.Context, s *record.Store, contextRef, branchName string, around Around) (*Undone, error) {
@@ -637,9 +637,13 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 		return nil, nil, err
 	}
 	at, err := t.newestUndo(branchName)
+	if err != nil {
+		return nil, t, err
+	}
+	_, came, err := undoneLast(s, tx, t.ID)
 	switch {
 	case err != nil:
-	case at < 0:
+	case at < 0, came > t.Rec.Redo[at]:
 		done, err = redoStore(s, tx, t.ID)
 	default:
 		done, err = t.redoNamed(at, branchName)
@@ -647,24 +651,50 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 	return done, t, err
 }
 
-// redoStore redoes this person's newest undo in the store, if they only made undos and redos after it and others nothing that concerns the same contexts.
-func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
-	n, left := uint64(0), storeLookback
+// undoneLast finds this person's newest undo in the store, if they only made undos and redos after it and others nothing that concerns the same contexts; n
+// is 0 if there is none. came is the number of the context's next operation at that time, 0 if the undo neither concerned it nor was made while it was the
+// current one.
+func undoneLast(s *record.Store, tx kv.Tx, id pool.ID) (n, came uint64, err error) {
+	left, group := storeLookback, uint64(0)
 	var others []record.Chain
-	err := record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
+	err = record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
 		left--
 		switch {
 		case left == 0:
+		case n != 0 && op.Group == group && group != 0:
+			came = max(came, undoneAt(op, id))
+			return nil
+		case n != 0:
 		case !s.Own(op.User):
 			others = append(others, op.Chains...)
 			return nil
 		case op.What == redoWhat, op.What == undoWhat && op.Undone != 0:
 			return nil
 		case op.What == undoWhat && !Touches(op, others):
-			n = number
+			n, group, came = number, op.Group, undoneAt(op, id)
+			return nil
 		}
 		return kv.ErrStop
 	})
+	return n, came, err
+}
+
+// undoneAt returns the number of a context's next operation at the time of an undo in the store, as far as that tells.
+func undoneAt(op *record.Operation, id pool.ID) uint64 {
+	if op.Current == id {
+		return op.CurrentAt
+	}
+	for _, c := range op.Chains {
+		if c.Branch == id {
+			return c.Revision
+		}
+	}
+	return 0
+}
+
+// redoStore redoes this person's newest undo in the store.
+func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
+	n, _, err := undoneLast(s, tx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,9 @@ type Operation struct {
 	User string `cbor:"12,keyasint,omitempty"`
 }
 
-// Chain ties an operation to what it changed: a branch, the context if Branch is zero, or in the store's journal a context. Prev is the previous operation
-// on the same, Revision the one to which this operation led. Name is the branch's name at that time, for readers of the journal.
+// Chain ties an operation to what it changed: a branch, the context if Branch is zero, or in the store's journal a context. Prev is the previous operation on
+// the same, Revision the one to which this operation led; of an undo in the store's journal it is the context's next operation. Name is the branch's name at
+// that time, for readers of the journal.
 type Chain struct {
 	_        struct{} `cbor:",toarray"`
 	Name     string
