@@ -112,6 +112,55 @@ func TestADenialIsToldToTheModel(t *testing.T) {
 	})
 }
 
+// TestUndoOfABroughtResult: a call whose result somebody appended waits again, as it did, when that is undone; one that ran here stays done, and so does one
+// that a fork holds with its result.
+func TestUndoOfABroughtResult(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		appendTo(t, c, "", asks("x"), asks("y"))
+		if _, err := decide(c, "", "y", Verdict{Status: pool.Approved}); err != nil {
+			t.Fatal(err)
+		}
+		const before, after = "x pending/none main, y approved/none main", "approved/done, approved/failed"
+		failed := answers("y", "no")
+		failed.Result.IsError = true
+		appendTo(t, c, "", answers("x", "yes"), failed)
+		for range 2 {
+			want(t, findC(t, s, "", "", "x").State()+", "+findC(t, s, "", "", "y").State(), after)
+			want(t, texts(t, c, ""), "a   =yes =no")
+			undoOp(t, c, "", "")
+			want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), before)
+			want(t, texts(t, c, ""), "a  ")
+			redoOn(t, c, "")
+		}
+		undoOp(t, c, "", "")
+		x := findC(t, s, "", "", "x")
+		if last := x.Decisions[len(x.Decisions)-1]; last.From != "approved/done" || last.To != "pending/none" || last.Reason != "undo" {
+			t.Errorf("the last step is %+v", last)
+		}
+		claim, err := s.ClaimCall(t.Context(), "", "", "y", ClaimOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := claim.Resolve(t.Context(), Answer{Result: pool.Result{Text: "ran"}}); err != nil {
+			t.Fatal(err)
+		}
+		undoOp(t, c, "", "")
+		want(t, findC(t, s, "", "", "y").State(), "approved/done")
+
+		b := c.Begin("")
+		b.Append(asks("z"))
+		b.Append(answers("z", "at once"))
+		both := commit(t, b)
+		b = c.Begin("")
+		b.Fork("other", ForkOptions{Stay: true})
+		commit(t, b)
+		undoOp(t, c, "main", both.Operation)
+		want(t, findC(t, s, "", "other", "z").State(), "approved/done")
+		checkStore(t, s)
+	})
+}
+
 // TestALateDenialSaysSoAtTheEnd: the reason goes to the model also when the conversation went on; the old place stays as it was.
 func TestALateDenialSaysSoAtTheEnd(t *testing.T) {
 	s, _ := clocked(t)

@@ -84,6 +84,8 @@ type callState struct {
 	expires   pool.Time
 	since     pool.Time
 	result    id // that came while no branch held the call's message, and waits for one
+	// brought is where a call stood that had not run when somebody brought its result.
+	brought pool.Status
 }
 
 func (c callState) open() bool {
@@ -540,7 +542,7 @@ func (c *convo) revert(op *operation, now pool.Time) (*change, error) {
 	for k, was := range op.calls {
 		is := t.call(k)
 		switch {
-		case is.execution == pool.NotRun:
+		case is.execution == pool.NotRun, is.brought != "" && is.brought == was.status && was.execution == pool.NotRun:
 		case !was.same(is) && c.runs(k, now):
 			return nil, chatctx.ErrConflict
 		case was.same(is) && was.result != is.result:

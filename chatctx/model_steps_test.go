@@ -101,7 +101,7 @@ func (r *run) fresh(n int) (msgs []*chatctx.Message, states []*message, calls ma
 			calls[callKey{m.ID, i}] = waiting
 			if r.rng.Intn(3) == 0 {
 				results = append(results, name)
-				calls[callKey{m.ID, i}] = callState{status: pool.Approved, execution: pool.Done}
+				calls[callKey{m.ID, i}] = callState{status: pool.Approved, execution: pool.Done, brought: pool.Pending}
 			}
 		}
 		for _, name := range results {
@@ -279,7 +279,11 @@ func (b *batch) appendResult() error {
 			if b.call(k).execution == pool.Running && b.c.runs(k, b.run.now) {
 				said.kind = pool.Late
 			} else {
-				b.calls[k] = callState{status: pool.Approved, execution: ended(failed), expires: b.call(k).expires}
+				s := callState{status: pool.Approved, execution: ended(failed), expires: b.call(k).expires}
+				if was := b.call(k); was.execution == pool.NotRun {
+					s.brought = was.status
+				}
+				b.calls[k] = s
 			}
 			b.keep(said)
 			b.splice(b.target, len(list), 0, msg.ID)

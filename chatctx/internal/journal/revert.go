@@ -21,12 +21,18 @@ func (t *Txn) revert(op *record.Operation) error {
 	for _, c := range op.Chains {
 		onContext = onContext || c.Branch == pool.ID{}
 	}
+	made := callsMade(op)
 	passes := []struct {
 		takes  func(bucket string) bool
 		revert func(record.Change) error
 	}{
 		{func(b string) bool { return b != record.CallBucket && b != record.ContextBucket }, t.revertChange},
-		{func(b string) bool { return b == record.CallBucket }, t.revertCall},
+		{func(b string) bool { return b == record.CallBucket }, func(c record.Change) error {
+			if made[string(c.Key)] {
+				return nil // the call goes with its message; where a fork holds both, it stays as it is
+			}
+			return t.revertCall(c)
+		}},
 		{func(b string) bool { return b == record.ContextBucket }, func(c record.Change) error { return t.revertContext(c, onContext) }},
 	}
 	for i, pass := range passes {
@@ -52,6 +58,17 @@ func (t *Txn) revert(op *record.Operation) error {
 		return err
 	}
 	return t.fixActive()
+}
+
+// callsMade returns the keys of the calls that an operation made records for.
+func callsMade(op *record.Operation) map[string]bool {
+	made := map[string]bool{}
+	for _, c := range op.Changes {
+		if c.Kind == record.RecordChange && c.Bucket == record.CallBucket && c.Old == nil {
+			made[string(c.Key)] = true
+		}
+	}
+	return made
 }
 
 func (t *Txn) revertChange(c record.Change) error {
@@ -102,8 +119,8 @@ func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	return l, err
 }
 
-// revertCall restores a call's state, unless the call has run, which cannot be undone; while it runs it returns ErrConflict. The call's record keeps its
-// decisions and gets the undo as a further step. A call that several branches hold by now, as one that was answered, does not wait again. An expired call
+// revertCall restores a call's state, unless the call has run, which cannot be undone; while it runs it returns ErrConflict. A call that never ran here and
+// was ended by a result that somebody brought waits again. The call's record keeps its decisions and gets the undo as a further step. A call that several branches hold by now, as one that was answered, does not wait again. An expired call
 // gets as much time again as it had.
 func (t *Txn) revertCall(c record.Change) error {
 	raw, err := t.Tx.Get(c.Bucket, c.Key)
@@ -119,7 +136,7 @@ func (t *Txn) revertCall(c record.Change) error {
 		return err
 	}
 	message, index := record.CallOfKey(c.Key)
-	if is.Execution != pool.NotRun {
+	if is.Execution != pool.NotRun && !broughtResult(is, back) {
 		return t.revertRun(message, index, is, back)
 	}
 	if back.State() == is.State() && back.Expires == is.Expires {
@@ -137,6 +154,15 @@ func (t *Txn) revertCall(c record.Change) error {
 	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person, User: t.Store.User,
 		Program: t.Store.Program, Claimed: t.Store.Claimed, Reason: "undo"})
 	return t.PutCall(message, index, back)
+}
+
+// broughtResult reports whether a result that was appended led a call that had not run straight to its end.
+func broughtResult(is, was *record.CallRecord) bool {
+	if is.Open() || was.Execution != pool.NotRun || len(is.Decisions) == 0 {
+		return false
+	}
+	last := is.Decisions[len(is.Decisions)-1]
+	return last.From == was.State() && last.To == is.State()
 }
 
 // shortestTerm is the least time that an undo gives an expired call: a minute.
