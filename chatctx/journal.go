@@ -44,8 +44,8 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 }
 
 // Redo redoes the newest undo: on the branch or on its context, as long as nothing else was done there since, or this person's in the store. If the undo
-// removed a whole branch, it is redone by that branch's name or on the branch from which that was forked. It returns ErrConflict if a later undo stands on
-// it, and ErrNotFound if there is nothing to redo.
+// removed a whole branch, it is redone by that branch's name, or on the branch from which that was forked or people came to it. It returns ErrConflict if a
+// later undo stands on it, and ErrNotFound if there is nothing to redo.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
 	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
 		return journal.Redo(ctx, s.at, contextRef, branchName, k.Around)

@@ -649,12 +649,13 @@ func (c *convo) undoGroup(n uint64, now pool.Time) (first uint64, err error) {
 	return first, nil
 }
 
-// redoable finds the newest undo that is redone on a branch: one on it or on the context, or on a branch that is not there and came from it, or from none that is there. It gives
-// its place in the list, -1 for none.
+// redoable finds the newest undo that is redone on a branch: one on it or on the context, or on a branch that is not there and came from it, or from none
+// that is there, or to which people came from it. It gives its place in the list, -1 for none.
 func (c *convo) redoable(b id) int {
 	for i, n := range slices.Backward(c.redo) {
+		op := c.op(c.op(n).undoes)
 		if slices.ContainsFunc(c.op(n).on, func(k id) bool {
-			return k == theContext || k == b || c.branches[k] == nil && (c.from[k] == b || c.branches[c.from[k]] == nil)
+			return k == theContext || k == b || c.branches[k] == nil && (c.from[k] == b || c.branches[c.from[k]] == nil || op.activeMoved && op.activeBefore == b)
 		}) {
 			return i
 		}

@@ -420,6 +420,34 @@ func TestRedoIsPerBranch(t *testing.T) {
 	}
 }
 
+// TestRedoFollowsWhoWasThere: a branch that was made of another one than the active one, and became that, comes back by a redo where its undo led to, as on the
+// branch that it was forked from.
+func TestRedoFollowsWhoWasThere(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "begin")
+		for _, name := range []string{"x", "z"} {
+			b := c.Begin("main")
+			b.Fork(name, ForkOptions{Stay: true})
+			commit(t, b)
+		}
+		b := c.Begin("x")
+		b.Fork("y", ForkOptions{})
+		commit(t, b)
+		const with, without = "main: begin; x: begin; y*: begin; z: begin", "main*: begin; x: begin; z: begin"
+		for _, name := range []string{"", "main", "x", "y"} {
+			want(t, picture(t, c), with)
+			undoOp(t, c, "", "")
+			want(t, picture(t, c), without)
+			if done, err := s.Redo(t.Context(), c.ID.String(), "z"); !errors.Is(err, ErrNotFound) {
+				t.Fatalf("redo on a branch that has nothing to do with it: %v, %v", done, err)
+			}
+			redoOn(t, c, name)
+		}
+		want(t, picture(t, c), with)
+		checkStore(t, s)
+	})
+}
+
 // TestRedoOfOneCommandOnSeveralBranches brings all of it back, on whichever of its branches it is asked for, and not before what was undone after it.
 func TestRedoOfOneCommandOnSeveralBranches(t *testing.T) {
 	s := open(t, "")

@@ -28,7 +28,7 @@ func journalCommands() []*command {
 			more: "It takes back one of the context or the store (rename, rm, import …) where that came last; on a server, what others did to the store only by its name. It is refused (5) where somebody has gone on from it, where it is about a call that runs, and where an example that is kept with a rule would break.",
 			json: undone, example: "chatctx undo"},
 		{name: "redo", does: "take the last undo back", scope: onBranch, do: doRedo,
-			more: "It brings back what was undone on the branch, the context or the store, newest first, until something else is done there. A branch that undo took away comes back by redo on its name or on the branch that it was forked from.",
+			more: "It brings back what was undone on the branch, the context or the store, newest first, until something else is done there. A branch that undo took away comes back by redo on its name, on the branch that it was forked from, or where undo led.",
 			json: undone, example: "chatctx redo"},
 	}
 }

@@ -411,7 +411,7 @@ func (t *Txn) newestUndo(branchName string) (int, error) {
 			return -1, err
 		}
 		for _, c := range undo.Chains {
-			if mine, err := t.redoneOn(c.Branch, b, branchName); err != nil || mine {
+			if mine, err := t.redoneOn(c.Branch, b, branchName, undo); err != nil || mine {
 				return at, err
 			}
 		}
@@ -420,9 +420,9 @@ func (t *Txn) newestUndo(branchName string) (int, error) {
 }
 
 // redoneOn reports whether an undo that concerns the branch id, zero for the context, is redone on the branch b, which is nil if no branch has the
-// requested name. Undos on the context are redone on every branch. An undo that removed a branch is redone by that branch's name or on the branch from
-// which it was forked, or on all others if that is gone too.
-func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string) (bool, error) {
+// requested name. Undos on the context are redone on every branch. An undo that removed a branch is redone by that branch's name, on the branch to which it
+// led from there, or on the one from which that was forked, or on all others if that is gone too.
+func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string, undo *record.Operation) (bool, error) {
 	if b != nil && (id == pool.ID{} || id == b.ID) {
 		return true, nil
 	}
@@ -436,8 +436,21 @@ func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string) (bool, error) 
 	if l.From == b.ID {
 		return true, nil
 	}
+	if op, err := t.undoneBy(undo); err != nil || activeBefore(op) == b.ID {
+		return err == nil, err
+	}
 	from, err := t.Load(l.From)
 	return from == nil || from.Removed != 0, err
+}
+
+// activeBefore returns the branch that was active before an operation which made another one active; else the zero id.
+func activeBefore(op *record.Operation) (was pool.ID) {
+	for _, c := range op.Changes {
+		if c.Bucket == record.ContextBucket && c.Fields[record.ActiveField] != nil && record.DecMode.Unmarshal(c.Fields[record.ActiveField], &was) == nil {
+			return was
+		}
+	}
+	return pool.ID{}
 }
 
 // newest finds the operation to undo.
@@ -616,8 +629,8 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 }
 
 // Redo redoes the newest undo: on the branch or on its context, as long as nothing else was done there since, or this person's in the store. If the undo
-// removed a whole branch, it is redone by that branch's name or on the branch from which that was forked. It returns ErrConflict if a later undo stands on
-// it, and ErrNotFound if there is nothing to redo.
+// removed a whole branch, it is redone by that branch's name, or on the branch from which that was forked or people came to it. It returns ErrConflict if a
+// later undo stands on it, and ErrNotFound if there is nothing to redo.
 func Redo(ctx context.Context, s *record.Store, contextRef, branchName string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return redoAny(s, tx, contextRef, branchName) })
 }
