@@ -55,7 +55,7 @@ var steps = []struct {
 	do     func(*batch) error
 }{
 	{14, (*batch).appendNew}, {3, (*batch).appendKnown}, {3, (*batch).appendResult}, {2, (*batch).appendKeyed}, {4, (*batch).insert}, {6, (*batch).fork}, {5, (*batch).edit},
-	{4, (*batch).rewind}, {3, (*batch).drop}, {1, (*batch).clear}, {3, (*batch).pick}, {3, (*batch).merge}, {3, (*batch).switchTo},
+	{4, (*batch).rewind}, {3, (*batch).drop}, {1, (*batch).clear}, {3, (*batch).pick}, {3, (*batch).merge}, {4, (*batch).takeAnswer}, {3, (*batch).switchTo},
 	{4, (*batch).remove}, {5, (*batch).rename}, {2, (*batch).swap}, {2, (*batch).replace}, {2, (*batch).tag}, {1, (*batch).untag}, {2, (*batch).mark},
 	{1, (*batch).title}, {2, (*batch).systemPrompt}, {1, (*batch).userPrompt}, {2, (*batch).setSettings}, {1, (*batch).contextData}, {1, (*batch).branchData},
 	{2, (*batch).note}, {2, (*batch).setSessions}, {1, (*batch).setTokens}, {1, (*batch).loose}, {3, (*batch).decide}, {1, (*batch).expire}, {1, (*batch).expect},
@@ -604,8 +604,8 @@ func (b *batch) other() (o id, ok bool) {
 	return all[b.rng.Intn(len(all))], true
 }
 
-// take appends messages of another branch; those that the target holds are copied.
-func (b *batch) take(list []id) []id {
+// bring puts messages of another branch at a place of the target; those that it holds are copied.
+func (b *batch) bring(at int, list []id) {
 	held := map[id]bool{}
 	for _, m := range b.state().list {
 		held[m] = true
@@ -616,9 +616,78 @@ func (b *batch) take(list []id) []id {
 			out[i] = b.duplicate(m, out[i+1:])
 		}
 	}
-	out = b.share(out, true)
-	b.splice(b.target, len(b.state().list), 0, out...)
-	return out
+	b.splice(b.target, at, 0, b.share(out, true)...)
+}
+
+// turnAt gives the places of the turn that stands at a place of a list: of its user's message, -1 for none, and after its last one.
+func (t *change) turnAt(list []id, at int) (begins, ends int) {
+	for begins = at; begins >= 0 && !t.message(list[begins]).turn(); {
+		begins--
+	}
+	for ends = at + 1; ends < len(list) && !t.message(list[ends]).turn(); {
+		ends++
+	}
+	return begins, ends
+}
+
+// takeAnswer puts an answer of another branch in the place of the target's own.
+func (b *batch) takeAnswer() error {
+	from, ok := b.other()
+	if !ok || len(b.branch(from).list) == 0 || b.crashed(b.target) || len(b.there()) > 9 {
+		return errSkip
+	}
+	src, o := b.branch(from).list, chatctx.TakeOptions{KeepRest: b.rng.Intn(2) == 0}
+	pos := b.rng.Intn(len(src))
+	b.say("take @%d of %s, rest %t", pos+1, b.branch(from).name, o.KeepRest)
+	b.b.Take(chatctx.Ref(fmt.Sprintf("branch:%s@%d", b.branch(from).name, pos+1)), o)
+	begins, ends := b.turnAt(src, pos)
+	if begins < 0 || ends == begins+1 || b.stays(b.target) != nil {
+		return chatctx.ErrConflict
+	}
+	was := b.state()
+	at := b.stands(was.list, b.message(src[begins]))
+	if at < 0 {
+		return chatctx.ErrConflict
+	}
+	_, end := b.turnAt(was.list, at)
+	at++
+	answer := src[begins+1 : ends]
+	if slices.Equal(answer, was.list[at:end]) {
+		return nil
+	}
+	beside := ""
+	if at < len(was.list) {
+		var err error
+		if beside, err = b.moveBeside(at, end, o.KeepRest); err != nil {
+			return err
+		}
+	}
+	b.bring(at, answer)
+	b.made(func(s *chatctx.Step) string {
+		if s.Beside != beside && !b.renamed || len(s.Placed) != len(answer) || s.Placed[0].Position != at+1 {
+			return fmt.Sprintf("take made %q and placed %v, want %q and %d from position %d on", s.Beside, s.Placed, beside, len(answer), at+1)
+		}
+		return ""
+	})
+	return nil
+}
+
+// moveBeside takes what the target has from a place up to another, or with what follows, off to a new branch that goes on as the target did.
+func (b *batch) moveBeside(at, end int, keepRest bool) (name string, err error) {
+	was := b.state()
+	if !keepRest {
+		end = len(was.list)
+	}
+	b.splice(b.target, at, end-at)
+	name = b.numbered(was.name)
+	made, err := b.create(name, was)
+	if err != nil {
+		return name, err
+	}
+	b.from[made] = b.target
+	b.splice(made, 0, 0, slices.Concat(b.share(was.list[:at], false), was.list[at:end], b.share(was.list[end:], true))...)
+	b.change.edit(made).sessions = was.sessions
+	return name, nil
 }
 
 func (b *batch) pick() error {
@@ -634,7 +703,7 @@ func (b *batch) pick() error {
 	for _, i := range b.withResults(src, at) {
 		list = append(list, src[i])
 	}
-	b.take(list)
+	b.bring(len(b.state().list), list)
 	return nil
 }
 
@@ -652,7 +721,7 @@ func (b *batch) merge() error {
 		b.say("merge %s", b.branch(from).name)
 		b.b.Merge(b.branch(from).name, chatctx.MergeOptions{})
 		if len(news) > 0 {
-			b.take(news)
+			b.bring(len(b.state().list), news)
 		}
 		return nil
 	}
