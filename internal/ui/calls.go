@@ -160,6 +160,9 @@ func (q *queue) ref() string {
 
 func (q *queue) coming() bool { return q.busy && !q.known }
 func (q *queue) hint() string {
+	if len(q.calls) == 0 {
+		return "g run, go on  esc: back"
+	}
 	return "y yes  n no  A always  e edit  r reason  g run, go on  E editor  enter: its place  esc: back"
 }
 

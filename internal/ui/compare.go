@@ -104,7 +104,7 @@ type comparedMsg struct {
 
 func (m *model) compare(refs ...chatctx.Ref) tea.Cmd {
 	o := &comparison{color: m.pen.Color, width: m.width()}
-	o.heading, o.text = "reading …", true
+	o.heading, o.reads = "reading …", true
 	m.over = o
 	c, ctx := m.conv.c, m.ctx
 	return func() tea.Msg {
@@ -155,6 +155,9 @@ func (o *comparison) draw(m *model, _ int) []screen.Line {
 func (m *model) takeHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		return m.change("", func(b *chatctx.Batch) { b.Take(chatctx.RefTo(e.ID), chatctx.TakeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+			if c.Operation == "" {
+				return doneMsg{note: "this answer stands on " + c.Branch + " already"}
+			}
 			note := fmt.Sprintf("took %s into %s", screen.Count(len(c.Last().Placed), "message"), c.Branch)
 			if c.Last().Beside != "" {
 				note += "; what stood there is on " + c.Last().Beside

@@ -122,14 +122,10 @@ func (m *model) moves(name string) bool {
 		m.list.sought = chatctx.ID{}
 		return m.list.moved(name)
 	case m.focus == onPreview:
-		r := roll{n: m.preview.n, height: m.preview.height}
-		r.cursor, r.top = m.preview.top, m.preview.top
-		if !r.moved(name) {
-			return false
-		}
-		m.preview.top = r.cursor
-		m.preview.scroll(0)
-		return true
+		r := roll{n: m.preview.n, height: m.preview.height, top: m.preview.top, cursor: m.preview.top, reads: true}
+		moved := r.moved(name)
+		m.preview.top = r.top
+		return moved
 	case m.conv != nil:
 		return m.conv.moved(name)
 	}

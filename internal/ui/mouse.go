@@ -60,7 +60,7 @@ func (m *model) click(at tea.Mouse) tea.Cmd {
 func (m *model) clickOver(y int) tea.Cmd {
 	r := m.over.rolls()
 	line := r.top + y
-	if y < 0 || y >= r.height || line >= r.n {
+	if y < 0 || y >= r.height || line >= r.n || r.reads {
 		return nil
 	}
 	if line == r.cursor {

@@ -23,7 +23,6 @@ type sheet struct {
 	roll
 	heading string
 	columns int
-	text    bool // it is for reading: no line is marked, and keys scroll
 }
 
 func (s *sheet) arrange(columns, lines int) {
@@ -41,13 +40,7 @@ func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {
 		m.over = nil
 		return true
 	default:
-		if !s.text {
-			return s.moved(name)
-		}
-		r := roll{n: max(s.n-s.height+1, 1), cursor: s.top, top: s.top, height: s.height}
-		moved := r.moved(name)
-		s.cursor, s.top = r.cursor, r.cursor
-		return moved
+		return s.moved(name)
 	}
 }
 
@@ -57,7 +50,7 @@ func (s *sheet) list(m *model, line func(i int) screen.Line) []screen.Line {
 	from, to := s.shown()
 	for i := from; i < to; i++ {
 		l := line(i)
-		if i == s.cursor && !s.text {
+		if i == s.cursor && !s.reads {
 			marked := make(screen.Line, len(l))
 			for j, span := range l {
 				marked[j] = screen.Span{Text: span.Text, Style: span.Style | screen.Reverse}
@@ -78,7 +71,7 @@ type help struct {
 
 func (m *model) openHelp() tea.Cmd {
 	h := &help{width: m.width()}
-	h.heading, h.text = "Keys", true
+	h.heading, h.reads = "Keys", true
 	m.over = h
 	return nil
 }

@@ -3,6 +3,7 @@ package ui
 // roll is a list of which a part is on the screen: the number of lines, the cursor, the first line shown, and the height.
 type roll struct {
 	n, cursor, top, height int
+	reads                  bool // it is for reading: the cursor is the first line, and moving scrolls
 }
 
 // resize sets the number of lines and the height of the screen.
@@ -13,6 +14,11 @@ func (r *roll) resize(n, height int) {
 
 // to puts the cursor on a line, and scrolls to it.
 func (r *roll) to(line int) {
+	if r.reads {
+		r.top = max(min(line, r.n-r.height), 0)
+		r.cursor = r.top
+		return
+	}
 	r.cursor = max(min(line, r.n-1), 0)
 	r.top = max(min(r.top, r.cursor), r.cursor-r.height+1, 0)
 	r.top = min(r.top, max(r.n-r.height, 0))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -177,6 +178,63 @@ func TestBackToTheList(t *testing.T) {
 	at("Number 2")
 }
 
+// TestMouse: the wheel scrolls what is under it, a click goes to a line, a second one opens it; what is for reading is scrolled at once, and no click closes it.
+func TestMouse(t *testing.T) {
+	d := drive(t, Options{Store: bread(t)}, 80, 24)
+	wheel := func(x, y, notches int) {
+		b := tea.MouseWheelDown
+		if notches < 0 {
+			b, notches = tea.MouseWheelUp, -notches
+		}
+		for range notches {
+			d.take(tea.MouseWheelMsg{X: x, Y: y, Button: b})
+		}
+	}
+	click := func(x, y int) { d.take(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}) }
+	click(10, 8)
+	if d.conv.cursor != 7 || d.conv.rows[7].Kind != screen.GapRow {
+		t.Errorf("the cursor is on row %d:\n%s", d.conv.cursor, plain(d.model))
+	}
+	rows := len(d.conv.rows)
+	click(10, 8)
+	if len(d.conv.rows) != rows+2 {
+		t.Errorf("a second click does not unfold:\n%s", plain(d.model))
+	}
+	wheel(10, 8, -2)
+	if d.conv.cursor != 1 {
+		t.Errorf("two notches up lead to row %d", d.conv.cursor)
+	}
+	d.press("?")
+	before := strings.Split(plain(d.model), "\n")
+	wheel(10, 8, 1)
+	if after := strings.Split(plain(d.model), "\n"); after[2] != before[2+wheelLines] {
+		t.Errorf("a notch scrolls the keys to\n%s", plain(d.model))
+	}
+	wheel(10, 8, 99)
+	bottom := plain(d.model)
+	d.press("G")
+	if plain(d.model) != bottom || !strings.Contains(bottom, "these keys") {
+		t.Errorf("the wheel ends at\n%s", bottom)
+	}
+	wheel(10, 8, -1)
+	if plain(d.model) == bottom {
+		t.Error("a notch up does not scroll from the end")
+	}
+	if click(10, 2); d.over == nil {
+		t.Error("a click closes the keys")
+	}
+	d.press("esc", "esc")
+	click(10, 2)
+	if d.focus != onTree || d.conv == nil { // it was at the cursor
+		t.Errorf("a click on the conversation leads to\n%s", plain(d.model))
+	}
+	d.press("J")
+	click(10, 23)
+	if d.over == nil {
+		t.Error("a click below the journal closes it")
+	}
+}
+
 // TestResizeOver resizes with each thing open that can be over the panes or below them: it fits any size, shows its subject, and looks as before at the old
 // size.
 func TestResizeOver(t *testing.T) {
@@ -248,7 +306,7 @@ func TestUndoStaysHere(t *testing.T) {
 	st := bread(t)
 	d := drive(t, Options{Store: st}, 80, 24)
 	for _, step := range []struct{ keys, says string }{
-		{"u", "nothing was done in this conversation"}, {"R", "main ends here already"}, {"T", ""}, {"k", ""}, {"enter", "tagged"}, {"u", "took back"}, {"u", "nothing was done in this conversation"},
+		{"u", "nothing was done in this conversation"}, {"t", "this answer stands on main already"}, {"R", "main ends here already"}, {"T", ""}, {"k", ""}, {"enter", "tagged"}, {"u", "took back"}, {"u", "nothing was done in this conversation"},
 		{"m", "is marked"}, {"c", "this is the marked place"}, {"esc", ""}, {"u", "nothing was done in this conversation"},
 	} {
 		d.press(step.keys)
