@@ -63,7 +63,8 @@ type (
 		Value    string `cbor:"3,keyasint"`
 	}
 
-	storedTask struct {
+	// StoredTask is how a Task is stored.
+	StoredTask struct {
 		Goal       string    `cbor:"1,keyasint,omitempty"`
 		Branch     pool.ID   `cbor:"2,keyasint"`
 		BranchName string    `cbor:"3,keyasint"`
@@ -137,10 +138,10 @@ func (c *Condition) UnmarshalCBOR(raw []byte) error {
 }
 
 // MarshalCBOR returns the stored form.
-func (t Task) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedTask(t)) }
+func (t Task) MarshalCBOR() ([]byte, error) { return pool.Marshal(StoredTask(t)) }
 
 // UnmarshalCBOR decodes the stored form.
-func (t *Task) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedTask)(t)) }
+func (t *Task) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*StoredTask)(t)) }
 
 // MarshalCBOR returns the stored form.
 func (d Decision) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedDecision(d)) }
