@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	tea "charm.land/bubbletea/v2"
@@ -283,4 +285,23 @@ func TestCompareJoined(t *testing.T) {
 			t.Errorf("%d rows of columns:\n%s", rows, plain(d.model))
 		}
 	}
+}
+
+// BenchmarkKey measures the handling and drawing of a key, without what is read beside that, on a branch of 10,000 messages with 300 branches from its end.
+func BenchmarkKey(b *testing.B) {
+	d := drive(b, Options{Store: large(b, memkv.New(), 1000, 10_000, 300)}, 200, 50)
+	keys := []string{"k", "pgup", "l", "j", "g", "]", "G", "h", "[", "enter", "j", "esc", "J", "j", "q", "?", "G", "q"}
+	var all []time.Duration
+	for i := 0; b.Loop(); i++ {
+		begun := time.Now()
+		_, cmd := d.Update(keyOf(keys[i%len(keys)]))
+		_ = d.View()
+		all = append(all, time.Since(begun))
+		b.StopTimer()
+		d.do(cmd)
+		b.StartTimer()
+	}
+	slices.Sort(all)
+	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "ms-p99")
+	b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "ms-p50")
 }
