@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -36,15 +38,23 @@ var chatboxShape = shape{role: "role", time: "timestamp", model: "model", provid
 func readChatbox(r *reading) error {
 	return r.eachItem("", func(at place, v value) error {
 		var others []string
+		listed := map[string]value{}
+		for it := range v.get("chat-sessions-list").items() {
+			id := it.get("id").str()
+			if _, twice := listed[id]; twice {
+				r.warn(at, "the list has the session %s more than once, the last one counts", quoteClip(id, 60))
+			}
+			listed[id] = it
+		}
 		for k, x := range v.members() {
 			var err error
 			switch {
 			case strings.HasPrefix(k, "session:"):
-				err = readChatboxSession(r, at.in(k), x)
+				err = readChatboxSession(r, at.in(k), x, listed)
 			case k == "chat-sessions":
 				for s := range x.items() {
 					if err == nil {
-						err = readChatboxSession(r, at.in("session "+s.get("id").str()), s)
+						err = readChatboxSession(r, at.in("session "+s.get("id").str()), s, listed)
 					}
 				}
 			case k != "chat-sessions-list":
@@ -54,6 +64,9 @@ func readChatbox(r *reading) error {
 				return err
 			}
 		}
+		for _, id := range slices.Sorted(maps.Keys(listed)) {
+			r.warn(at, "the list has the session %s, which is not in the file, and is left out", quoteClip(id, 60))
+		}
 		if len(others) > 0 {
 			r.warn(at, "settings, which may hold keys, are left out: %s", strings.Join(others, ", "))
 		}
@@ -61,7 +74,8 @@ func readChatbox(r *reading) error {
 	})
 }
 
-func readChatboxSession(r *reading, at place, v value) error {
+// readChatboxSession reads a session with its item of the list, which it takes out of there.
+func readChatboxSession(r *reading, at place, v value, listed map[string]value) error {
 	if !v.get("messages").is(arrayKind) {
 		r.skipContext(0, at, "a session without a list of messages")
 		return nil
@@ -89,5 +103,11 @@ func readChatboxSession(r *reading, at place, v value) error {
 			}
 		}
 	}
-	return t.handOn(&chatctx.Incoming{Conversation: id, Title: v.get("name").str()}, v, active)
+	in := &chatctx.Incoming{Conversation: id, Title: v.get("name").str()}
+	r.about(in, v)
+	if it, ok := listed[id]; ok {
+		delete(listed, id)
+		r.about(in, it)
+	}
+	return t.handOn(in, value{}, active)
 }

@@ -41,7 +41,11 @@ func readCherry(r *reading) error {
 		}
 		blocks := map[string]value{}
 		for b := range v.at("indexedDB", "message_blocks").items() {
-			blocks[b.get("id").str()] = b
+			id := b.get("id").str()
+			if _, twice := blocks[id]; twice {
+				r.warn(at, "the block %s stands more than once, the last one counts", quoteClip(id, 60))
+			}
+			blocks[id] = b
 		}
 		r.warn(at, "settings, which may hold keys, and what belongs to no topic are left out")
 		n := 0

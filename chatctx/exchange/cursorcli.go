@@ -61,6 +61,7 @@ func cursorMeta(r *reading) (value, error) {
 			r.repeatedKeys(place{what: "meta"}, v)
 			return v, nil
 		}
+		r.warn(place{what: "row " + itoa(int(w.ID))}, "no record of a conversation in the table meta: left out")
 	}
 	return value{}, nil
 }

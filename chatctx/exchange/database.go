@@ -86,9 +86,32 @@ func (d *database) unknown(structural map[string]bool) (out []string, err error)
 	return out, nil
 }
 
-// unknownColumns reports columns that a later version of the program has added to the tables that were read.
+// unread returns the tables with rows that no reader asked for. Those of SQLite, of search indexes and of migrations are structural.
+func (d *database) unread() (out []string, err error) {
+	for _, t := range d.Tables() {
+		name := strings.ToLower(t.Name)
+		if d.asked[t.Name] != nil || strings.HasPrefix(name, "sqlite_") || strings.Contains(name, "_fts") || strings.Contains(name, "migration") || strings.HasSuffix(name, "_version") {
+			continue
+		}
+		for _, err := range t.Rows() {
+			if err != nil {
+				return out, err
+			}
+			out = append(out, "the table "+show.Clip(t.Name, 60))
+			break
+		}
+	}
+	return out, d.ended()
+}
+
+// unknownColumns reports columns and tables that a later version of the program has added to the database.
 func (r *reading) unknownColumns() error {
 	list, err := r.db.unknown(r.sieve().structural)
+	if err == nil {
+		var tables []string
+		tables, err = r.db.unread()
+		list = append(list, tables...)
+	}
 	if len(list) > 0 {
 		r.warn(place{}, "not known to this program, and left out: %s", show.Clip(strings.Join(list, ", "), 1000))
 	}

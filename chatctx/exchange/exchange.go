@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"archive/zip"
 	"bytes"
 	"cmp"
 	"context"
@@ -267,8 +268,13 @@ func (im *importer) ended(err error, name string) error {
 // plainError returns an error's text without the path, which the report has already.
 func plainError(err error) string {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	switch {
+	case errors.As(err, &pe):
 		return pe.Err.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "a packed file (gzip or zstd) that is cut off"
+	case errors.Is(err, zip.ErrFormat):
+		return "a damaged ZIP: it is cut off, or its list of members is damaged"
 	}
 	return err.Error()
 }

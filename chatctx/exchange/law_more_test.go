@@ -200,8 +200,15 @@ func TestLawOfLaterDatabases(t *testing.T) {
 			if err != nil || len(rep.Imported) == 0 {
 				t.Fatalf("%v %+v", err, rep)
 			}
-			checkClean(t, s)
-			out := lawOfExport(t, exported(t, s, ExportOptions{All: true}))
+			before := exported(t, s, ExportOptions{All: true})
+			again := filepath.Join(t.TempDir(), "again.db")
+			if err := os.WriteFile(again, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if rep := importInto(t, s, again); rep.Messages != 0 || !bytes.Equal(before, exported(t, s, ExportOptions{All: true})) {
+				t.Errorf("again: %d messages, or another export", rep.Messages)
+			}
+			out := lawOfExport(t, before)
 			lawColumns(t, path, func(string) bool { return false }, rep, func(at, text string) {
 				if strings.HasPrefix(text, "later ") && !out.has(text) && !leftOut(rep, at) {
 					t.Errorf("%s: %s, of %v", at, text, rep.Warnings)
@@ -209,7 +216,7 @@ func TestLawOfLaterDatabases(t *testing.T) {
 			})
 		})
 	}
-	if len(z.File) < 16 {
+	if len(z.File) < 18 {
 		t.Errorf("%d databases", len(z.File))
 	}
 }

@@ -294,7 +294,7 @@ func leftOut(rep *Report, path string) bool {
 		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) || strings.Contains(w.Text, " of the table "+key+", left out since") {
 			return true
 		}
-		if list, ok := strings.CutPrefix(w.Text, "not known to this program, and left out: "); ok && slices.Contains(strings.Split(list, ", "), column) {
+		if list, ok := strings.CutPrefix(w.Text, "not known to this program, and left out: "); ok && (slices.Contains(strings.Split(list, ", "), column) || slices.Contains(strings.Split(list, ", "), "the table "+key)) {
 			return true
 		}
 	}

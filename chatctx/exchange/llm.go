@@ -20,7 +20,6 @@ func readLLM(r *reading) error {
 	if err != nil {
 		return err
 	}
-	r.db.knows("conversations", "model")
 	r.db.knows("fragments", "hash")
 	r.db.knows("tool_calls", "tool_id")
 	r.db.knows("tool_results", "tool_id")

@@ -15,12 +15,11 @@ import (
 type llmRows struct {
 	attachments, fragments, systemFragments, calls, results *groups
 	resultAttachments                                       *groups // by the tool result
-	titles                                                  map[string]string
-	fragment                                                *groups
+	conversations, fragment                                 *groups
 }
 
 func (l *llm) rows() (*llmRows, error) {
-	m := &llmRows{titles: map[string]string{}}
+	m := &llmRows{}
 	for _, t := range []struct {
 		to                   **groups
 		table, column, order string
@@ -28,18 +27,12 @@ func (l *llm) rows() (*llmRows, error) {
 		{&m.attachments, "prompt_attachments", "response_id", "order"}, {&m.fragments, "prompt_fragments", "response_id", "order"},
 		{&m.systemFragments, "system_fragments", "response_id", "order"}, {&m.calls, "tool_calls", "response_id", "id"},
 		{&m.results, "tool_results", "response_id", "id"}, {&m.resultAttachments, "tool_results_attachments", "tool_result_id", "order"},
-		{&m.fragment, "fragments", "id", "id"},
+		{&m.fragment, "fragments", "id", "id"}, {&m.conversations, "conversations", "id", "id"},
 	} {
 		var err error
 		if *t.to, err = l.r.db.grouped(t.table, t.column, t.order); err != nil {
 			return nil, err
 		}
-	}
-	for w, err := range l.r.db.rows("conversations") {
-		if err != nil {
-			return nil, err
-		}
-		m.titles[w.str("id")] = w.str("name")
 	}
 	return m, nil
 }
@@ -60,7 +53,7 @@ func (l *llm) responses() error {
 		}
 	}
 	err = c.emit()
-	l.r.unasked(more.attachments, more.fragments, more.systemFragments, more.calls, more.results, more.fragment, l.attachments)
+	l.r.unasked(more.attachments, more.fragments, more.systemFragments, more.calls, more.results, more.fragment, more.conversations, l.attachments)
 	return err
 }
 
@@ -72,22 +65,27 @@ type llmChat struct {
 	t      *thread
 	in     *chatctx.Incoming
 	system string // the system text in force
+	model  string // the conversation's, until an answer has it
 }
 
 func (c *llmChat) response(w row) error {
-	id := w.str("conversation_id")
-	if id == "" {
-		id = w.str("id")
-	}
+	rid := firstOf(w.str("id"), "row "+itoa(int(w.ID)))
+	id := firstOf(w.str("conversation_id"), rid)
 	if c.t == nil || id != c.id {
 		if err := c.emit(); err != nil {
 			return err
 		}
 		c.id, c.t, c.system = id, c.l.r.thread(place{what: "conversation " + id}), ""
-		c.in = &chatctx.Incoming{Conversation: id, Title: c.more.titles[id], Created: w.time("datetime_utc")}
+		c.in = &chatctx.Incoming{Conversation: id, Created: w.time("datetime_utc")}
+		c.model = ""
+		for about, err := range c.more.conversations.of(id) {
+			if err != nil {
+				return err
+			}
+			c.in.Title, c.model = about.str("name"), about.str("model")
+		}
 	}
 	c.in.Updated = w.time("datetime_utc")
-	rid := w.str("id")
 	at := place{what: "response " + rid}
 	created := w.time("datetime_utc")
 	if err := c.prompt(at, rid, w, created); err != nil {
@@ -102,6 +100,9 @@ func (c *llmChat) emit() error {
 	}
 	t := c.t
 	c.t = nil
+	if c.model != "" {
+		c.in.AppData = appData(llmName, object("model", c.model))
+	}
 	return t.emit(c.in, t.last())
 }
 
@@ -191,6 +192,9 @@ func (c *llmChat) fragments(list iter.Seq2[row, error]) (string, error) {
 func (c *llmChat) answer(at place, rid string, w row, created pool.Time) error {
 	m := &chatctx.Message{Role: pool.Assistant, Created: created}
 	m.Meta.Model = firstOf(w.str("resolved_model"), w.str("model"))
+	if c.model == w.str("model") || c.model == m.Meta.Model {
+		c.model = ""
+	}
 	m.Meta.InputTokens, m.Meta.OutputTokens = w.count("input_tokens"), w.count("output_tokens")
 	m.Meta.Usage = w.json("token_details")
 	if n := w.count("duration_ms"); n != nil && created != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // A file of the store's own format may have content that this program does not know, from a later version or a person's edit. That of a message is kept with
@@ -202,8 +203,14 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 			n.r.warn(at, "keys stand more than once in the message, the last one counts")
 		}
 	}
-	if err != nil || len(unknown) == 0 {
-		return m, err
+	if err == nil {
+		err = m.Validate()
+	}
+	if err != nil {
+		return n.mended(at, v, err)
+	}
+	if len(unknown) == 0 {
+		return m, nil
 	}
 	more := objectWriter{}
 	for _, key := range slices.Sorted(maps.Keys(unknown)) {
@@ -212,6 +219,43 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 	}
 	m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], more.done()))
 	return m, nil
+}
+
+// mended reads a message without the member that is not valid, or with its id alone, so that those after it keep their places. What it leaves out is
+// kept in the message's provider data. wrong is what is not valid.
+func (n *nativeReader) mended(at place, v value, wrong error) (*chatctx.Message, error) {
+	keys := []string{""} // with its id alone
+	for k := range v.members() {
+		if k != "id" && v.get(k).kind() > nullKind {
+			keys = append(keys, k)
+		}
+	}
+	for i := range keys {
+		out := keys[len(keys)-1-i]
+		whole, left := objectWriter{}, objectWriter{}
+		for k := range v.members() {
+			x := v.get(k)
+			if gone := k == out || out == "" && k != "id"; !gone {
+				whole.addRaw(k, x.raw())
+				continue
+			}
+			left.addRaw(k, x.raw())
+			switch k {
+			case "role":
+				whole.addRaw(k, jsonText(string(pool.User)))
+			case "content":
+				whole.addRaw(k, []byte("[]"))
+			}
+		}
+		m := &chatctx.Message{}
+		if _, err := m.ReadJSON(whole.done()); err != nil || m.Validate() != nil || m.ID == (chatctx.ID{}) {
+			continue
+		}
+		m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], left.done()))
+		n.r.repaired(at, "the message is kept without %s, which is in its provider data: %v", firstOf(out, "all but its id"), wrong)
+		return m, nil
+	}
+	return nil, wrong
 }
 
 // kept reports the unknown keys that were kept with messages of the current context.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -277,5 +278,44 @@ func TestSettingsUnderBothNames(t *testing.T) {
 		other, _ := imported(t, []byte(out))
 		compareLines(t, exported(t, other, ExportOptions{Context: "p"}), []byte(out))
 		checkClean(t, s)
+	}
+}
+
+// TestABadMessageLine: of a message with a member that is not valid the rest stays in its place, and the report names the line.
+func TestABadMessageLine(t *testing.T) {
+	for bad, want := range map[string]string{
+		`"created_at":"no time"`:                            "created_at",
+		`"role":"bard"`:                                     "role",
+		`"content":{"odd":"THE TEXT"}`:                      "content",
+		`"content":{"odd":"THE TEXT"},"created_at":"never"`: "all but its id",
+	} {
+		s := memoryStore(t)
+		whole := `{"id":"01a223bc-d760-7595-90cd-b8973cb5c502","role":"assistant","content":[{"type":"text","text":"in the middle"}],"created_at":"2026-11-28T19:58:28Z"}`
+		damaged := whole
+		for _, member := range strings.SplitAfter(bad, `},`) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(member, ","), ":")
+			v, _, err := new(document).parse([]byte(damaged), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged = strings.Replace(damaged, key+":"+string(v.get(strings.Trim(key, `"`)).raw()), key+":"+value, 1)
+		}
+		message := func(id, role, text string) string {
+			return `{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c5` + id + `","role":"` + role + `","content":[{"type":"text","text":"` + text + `"}]}}` + "\n"
+		}
+		text := `{"chatctx":1,"contexts":1}` + "\n" + `{"context":{"id":"01a223bc-d71d-780b-aa8c-ebcba22c1b01","title":"Mini","active":"main"}}` + "\n" +
+			`{"branch":{"id":"01a223bc-d71d-780b-aa8c-ebcba22c1b02","name":"main"}}` + "\n" + message("01", "user", "before") +
+			`{"message":` + damaged + "}\n" + message("03", "user", "after") + `{"end":{"context":"01a223bc-d71d-780b-aa8c-ebcba22c1b01","messages":3,"branches":1}}` + "\n"
+		for i := range 2 {
+			rep := importInto(t, s, write(t, filepath.Join(t.TempDir(), "x.jsonl"), text))
+			named := slices.ContainsFunc(rep.Warnings, func(w Warning) bool { return w.Line == 5 && strings.Contains(w.Text, "kept without "+want) })
+			if rep.Messages != 3-3*i || rep.Repaired != 1 || !named {
+				t.Errorf("%s: %+v", bad, rep)
+			}
+		}
+		out := string(exported(t, s, ExportOptions{All: true}))
+		if got := saidOn(t, s, "Mini"); strings.Count(got, " ") < 3 || !strings.HasSuffix(got, " after\n") || strings.Contains(bad, "THE TEXT") != strings.Contains(out, "THE TEXT") {
+			t.Errorf("%s: %q\n%s", bad, got, out)
+		}
 	}
 }

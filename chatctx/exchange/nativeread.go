@@ -40,7 +40,7 @@ func detectNative(h *head) bool {
 // context is not imported at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // images are on one line
-	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, lines: map[chatctx.ID]int{}, begins: map[string]int{}, skipped: r.report.Skipped}
+	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, lines: map[chatctx.ID]int{}, begins: map[string]int{}, held: map[string]bool{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
 		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // an earlier line could not be read
 		n.skipped = r.report.Skipped
@@ -72,6 +72,8 @@ type nativeReader struct {
 	has      map[chatctx.ID]bool          // the messages of the current context; true: on a branch
 	lines    map[chatctx.ID]int           // of the current context's messages
 	begins   map[string]int               // the lines of its branches
+	held     map[string]bool              // the settings of the current context that were named as held back
+	froms    []nativeFrom                 // branches of the current context that name one that may come later
 	refs     []nativeRef                  // what names messages that may come later
 	skipped  int                          // in the report so far
 	contexts int                          // according to the file
@@ -92,6 +94,12 @@ type nativeRef struct {
 	what string
 	id   chatctx.ID
 	take func() error
+}
+
+// nativeFrom is a branch that names the one that it was forked from.
+type nativeFrom struct {
+	at           place
+	branch, from string
 }
 
 // lineError is an error that leaves out one line, and nothing else.
@@ -202,7 +210,8 @@ func (n *nativeReader) begin(at place, v value) error {
 			c.Parent, c.Task = nil, nil
 		}
 	}
-	n.r.warnHeld(n.title, c.Settings)
+	clear(n.held)
+	n.r.warnHeld(n.title, n.held, c.Settings)
 	n.id = c.ID
 	target, err := n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
 		AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
@@ -224,7 +233,7 @@ func (n *nativeReader) unfinished(at place) error {
 			err = n.target.drop(n.r.ctx)
 		}
 	}
-	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size, n.refs = false, false, nil, nil, nil, 0, nil
+	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size, n.refs, n.froms = false, false, nil, nil, nil, 0, nil, nil
 	clear(n.has)
 	clear(n.lines)
 	clear(n.begins)
@@ -276,6 +285,11 @@ func (n *nativeReader) refer(at place, what string, id chatctx.ID, wrong error, 
 
 // resolve passes on what names messages, once all have come. It reports what names one that did not come.
 func (n *nativeReader) resolve() {
+	for _, f := range n.froms {
+		if _, there := n.begins[f.from]; !there {
+			n.r.warn(f.at, "where the branch %q is from is left out: it names the branch %q, which the file does not have", show.Clip(f.branch, 60), show.Clip(f.from, 60))
+		}
+	}
 	for _, ref := range n.refs {
 		if _, there := n.has[ref.id]; !there {
 			n.r.warn(ref.at, "%s is left out: it names %s, which the file does not have", ref.what, nameOf(ref.id))
@@ -323,8 +337,11 @@ func (n *nativeReader) branch(at place, v value) error {
 			n.refer(at, fmt.Sprintf("the summary of session %d of the branch %q", i+1, show.Clip(b.Name, 60)), s.Summary, nil, nil)
 		}
 	}
+	if _, there := n.begins[b.From]; b.From != "" && !there {
+		n.froms = append(n.froms, nativeFrom{at, b.Name, b.From})
+	}
 	n.begins[b.Name] = at.line
-	n.r.warnHeld(n.title, b.Settings)
+	n.r.warnHeld(n.title, n.held, b.Settings)
 	if b.Like != nil {
 		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
 	}

@@ -109,10 +109,11 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 		in.Contents = r.shelf
 		defer r.shelf.newConversation()
 	}
-	r.warnHeld(in.Title, in.Settings)
+	all := []map[string]json.RawMessage{in.Settings}
 	for i := range in.Branches {
-		r.warnHeld(in.Title, in.Branches[i].Settings)
+		all = append(all, in.Branches[i].Settings)
 	}
+	r.warnHeld(in.Title, map[string]bool{}, all...)
 	return r.sink(in)
 }
 
@@ -179,9 +180,18 @@ func (r *reading) warn(at place, format string, args ...any) {
 	r.report.warn(Warning{File: r.file.name, Line: at.line, Index: at.index, Text: text})
 }
 
-// warnHeld names the settings of a conversation that are held, since a file must not decide about them.
-func (r *reading) warnHeld(title string, set map[string]json.RawMessage) {
-	if _, held := settings.Hold(set); len(held) > 0 {
+// warnHeld names the settings of a conversation that are held, since a file must not decide about them, each once: named has those that were named.
+func (r *reading) warnHeld(title string, named map[string]bool, sets ...map[string]json.RawMessage) {
+	var held []string
+	for _, set := range sets {
+		_, list := settings.Hold(set)
+		for _, name := range list {
+			if !named[name] {
+				named[name], held = true, append(held, name)
+			}
+		}
+	}
+	if len(held) > 0 {
 		r.warn(place{}, "of %q these settings are held back: %s; chatctx config --accept shows and takes them", show.Clip(title, 60), strings.Join(held, ", "))
 	}
 }

@@ -602,7 +602,10 @@ func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sou
 	if err != nil {
 		return err
 	}
-	if t != nil {
+	switch {
+	case t != nil && t.Idle(): // nothing is new: this is no operation
+		return st.Tx.Put(record.SourceBucket, key, raw)
+	case t != nil:
 		return t.PutRaw(record.SourceBucket, key, raw)
 	}
 	old, err := st.Tx.Get(record.SourceBucket, key)

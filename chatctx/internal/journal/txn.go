@@ -588,6 +588,11 @@ func (t *Txn) DeriveTitle(msgs []*pool.Message) {
 	}
 }
 
+// Idle reports whether the operation has changed nothing so far.
+func (t *Txn) Idle() bool {
+	return !t.OnContext && len(t.changes) == 0 && !slices.ContainsFunc(t.read(), func(l *Loaded) bool { return l.touched })
+}
+
 // Finish writes what the operation changed, with its journal entry, and returns the result. Without a change it writes nothing and Operation is empty.
 func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
 	done, err := t.write()
