@@ -10,6 +10,8 @@ var (
 	ofStore = []string{model, store}
 	ofTurn  = []string{"chatctx/turn"}
 	ofDraft = []string{"enhancer"}
+	ofFiles = []string{store, "chatctx/exchange"}
+	ofRules = []string{"chatctx/approval", store}
 )
 
 // bugs are the ones that tests have to catch: comparisons turned, checks left out, off by one, an error dropped.
@@ -106,4 +108,24 @@ var bugs = []bug{
 	{"a result is excluded without its call", `if partners[i] >= 0 { groups[partners[i]] = true } } } leaveOut(`, `} }
 	leaveOut(`, ofDraft},
 	{"an output that cannot be kept is put aside", `if after >= before || !s.keep(m, f.aside) {`, `if after >= before {`, ofDraft},
+
+	// one step further
+	{"a key counts on every branch", `if b == nil || b.ID != t.Target.ID {`, `if b == nil {`, ofStore},
+	{"a key stands for other words", `if same, err := pool.Same(was, msgs[i]); err != nil || !same {`, `if _, err := pool.Same(was, msgs[i]); err != nil {`, ofStore},
+	{"a receipt counts as a message", `if !m.Receipt() { t.Rec.Messages++ }`, `t.Rec.Messages++`, ofStore},
+	{"a decision about one call of a turn counts turns of the whole branch", `return before == all, err`, `return before >= all-1, err`, ofStore},
+	{"arguments that an approval changed are not those that run", `if a.Rec.Effective != nil { return a.Rec.Effective } return a.Message.Calls[a.Index].Arguments`, `return a.Message.Calls[a.Index].Arguments`, ofRules},
+	{"a file's task may go deeper than tasks here", `if task.MaxDepth <= 0 || task.MaxDepth > most {`, `if task.MaxDepth <= 0 {`, ofFiles},
+	{"a denied call of a file that ran needs no decision", `case pool.Denied: return c.Execution == pool.NotRun`, `case pool.Denied:
+		return true`, ofFiles},
+	{"a conversation in the trash counts as imported", `if err != nil || rec == nil || rec.Trashed != 0 { return err } same = true`, `if err != nil || rec == nil {
+			return err
+		}
+		same = true`, ofFiles},
+	{"a request that the provider finds too large is made larger", `float64(req.Report.After) / float64(n)`, `float64(n) / float64(req.Report.After)`, ofTurn},
+	{"nothing to compact is a failure", `if errors.Is(err, enhancer.ErrNothingToCompact) { return nil, nil }`, ``, ofTurn},
+	{"arguments whose names differ only in case are sure", `if s.err != nil || s.twins {`, `if s.err != nil {`, ofRules},
+	{"a deny of a tool goes by the case of its name", `truth(c.names.foldedText.MatchString(`, `truth(c.names.text.MatchString(`, ofRules},
+	{"the cache ends before the last message", `d.Messages[len(d.Messages)-1].Cache = true`, `d.Messages[0].Cache = true`, ofDraft},
+	{"a session's tokens lack what the cache had", `{&s.CacheRead, m.Meta.CacheRead}`, `{&s.CacheRead, m.Meta.CacheWrite}`, ofDraft},
 }
