@@ -729,3 +729,28 @@ func TestAMessageThatWasReadElsewhere(t *testing.T) {
 	}
 	checkStore(t, s)
 }
+
+// TestReceiptsAreNotCounted: a message that says only what a title or a digest cost is kept, and is none of the conversation's messages; with words it is one.
+func TestReceiptsAreNotCounted(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a", ">b")
+		loose := func(m *Message) int {
+			b := c.Begin("")
+			b.PutLoose(m)
+			commit(t, b)
+			info, err := c.Info(t.Context())
+			noErr(t, err)
+			return info.Messages
+		}
+		for _, kind := range []string{"title", "digest"} {
+			m := &Message{ID: pool.NewID(), Role: pool.Assistant, Kind: kind, Hidden: true, Unsent: true}
+			if n := loose(m); n != 2 {
+				t.Errorf("with the receipt of a %s there are %d messages", kind, n)
+			}
+		}
+		if n := loose(says(">words")[0]); n != 3 {
+			t.Errorf("with a loose message there are %d messages", n)
+		}
+		checkStore(t, s)
+	})
+}

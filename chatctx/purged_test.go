@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -161,5 +164,56 @@ func TestAGapThatNobodyMadeIsDamage(t *testing.T) {
 				t.Errorf("a message that is missing: %v, want ErrDamaged", err)
 			}
 		})
+	}
+}
+
+// TestASnapshotIsAsItWasOrPurged takes snapshots between random changes, gc and purges: each gives the ids that it had, or ErrPurged.
+func TestASnapshotIsAsItWasOrPurged(t *testing.T) {
+	for seed := range testkit.Seeds(t, 15) {
+		s, clock := clocked(t)
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		c := newContext(t, s, "a", ">b", "c", ">d")
+		type taken struct {
+			*Snapshot
+			ids []ID
+		}
+		var all []taken
+		for i := range 40 {
+			clock.move(time.Hour)
+			infos, err := c.Branches(t.Context())
+			noErr(t, err)
+			on := infos[rnd.IntN(len(infos))].Name
+			snap, err := c.Snapshot(t.Context(), on)
+			noErr(t, err)
+			ids, err := snap.IDs(t.Context())
+			noErr(t, err)
+			all = append(all, taken{snap, ids})
+			b := c.Begin(on)
+			switch rnd.IntN(7) {
+			case 0:
+				_, err = s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Minute, KeepOperations: rnd.IntN(4)})
+			case 1:
+				_, err = s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), on, []Ref{"@1"}, PurgeOptions{})
+			case 2:
+				_, err = s.Maintenance().PurgeBranch(t.Context(), c.ID.String(), on, PurgeOptions{})
+			case 3:
+				b.Fork(fmt.Sprint("n", i), ForkOptions{Stay: rnd.IntN(2) == 0})
+			case 4:
+				b.Drop("@2")
+			case 5:
+				b.Insert("@1", says(fmt.Sprint(i))...)
+			}
+			b.Append(says(fmt.Sprint("m", i))...)
+			if _, did := b.Commit(t.Context()); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) || errors.Is(did, ErrDamaged) {
+				t.Fatalf("seed %d: %v, %v", seed, err, did)
+			}
+			for _, was := range all {
+				ids, err := was.IDs(t.Context())
+				page, pageErr := was.Page(t.Context(), 1, 0)
+				if err == nil && !slices.Equal(ids, was.ids) || pageErr == nil && len(page) != len(was.ids) || err != nil && !errors.Is(err, ErrPurged) || pageErr != nil && !errors.Is(pageErr, ErrPurged) {
+					t.Fatalf("seed %d, step %d: %v, %v: %d ids, were %d", seed, i, err, pageErr, len(ids), len(was.ids))
+				}
+			}
+		}
 	}
 }

@@ -201,4 +201,7 @@ func TestExportOfALargeConversation(t *testing.T) {
 	a.want(a.do(413, "GET", main+"/compare?with=main&with=other", nil), "too_large", "error", "kind")
 	a.want(a.do(413, "GET", "/contexts/"+id+"/diff?a=main&b=other", nil), "too_large", "error", "kind")
 	a.want(a.get(main+"/compare?with=main@3&with=other"), "main@3", "columns", 0, "ref")
+	if _, kind, status := kindOf(fmt.Errorf("storing: %w", chatctx.ErrTooLarge)); kind != "too_large" || status != 413 {
+		t.Errorf("what the store refuses for its size is %s, %d", kind, status)
+	}
 }
