@@ -422,18 +422,12 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 	}
 	in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: c.sessions[0]}
 	name, _, _ := strings.Cut(c.r.file.path, ".jsonl")
-	f, err := c.r.file.sibling(name + ".meta.json")
-	if err != nil {
-		return
-	}
-	if b, err := f.read(1 << 20); err == nil {
-		if v, _, err := new(document).parse(b, false); err == nil {
-			in.Title = firstOf(in.Title, v.get("description").str())
-			w := objectWriter{}
-			w.addRaw("agent", v.keep()) // with the call that it answers
-			in.AppData = appData(claudeCodeName, joined(in.AppData[claudeCodeName], w.done()))
-		}
-	}
+	c.r.besideJSON(name+".meta.json", func(v value) {
+		in.Title = firstOf(in.Title, v.get("description").str())
+		w := objectWriter{}
+		w.addRaw("agent", v.keep()) // with the call that it answers
+		in.AppData = appData(claudeCodeName, joined(in.AppData[claudeCodeName], w.done()))
+	})
 }
 
 // tree passes one group on as a conversation. last says that no other comes after it.

@@ -208,7 +208,7 @@ func (g *gemini) emit() error {
 	in := &g.in
 	in.AppData = appData(geminiName, g.about.done())
 	if g.subAgent {
-		if parent := g.r.file.folderName(); parent != "chats" && parent != in.Conversation && parent != "" {
+		if parent := g.r.folderName(); parent != "chats" && parent != in.Conversation && parent != "" {
 			in.Parent = &chatctx.SourceLink{Format: geminiName, Conversation: parent}
 		}
 	}

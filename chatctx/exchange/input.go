@@ -64,19 +64,6 @@ func (f *file) sibling(path string) (*file, error) {
 	return other, err
 }
 
-// folderName returns the name of the folder that a file is in, "" if it is not known.
-func (f *file) folderName() string {
-	dir := path.Dir(f.path)
-	if f.disk != "" {
-		abs, err := filepath.Abs(f.disk)
-		if err != nil {
-			return ""
-		}
-		dir = filepath.ToSlash(filepath.Dir(abs))
-	}
-	return strings.Trim(path.Base(dir), "./")
-}
-
 // read returns a file's bytes; more than max bytes are an error.
 func (f *file) read(max int64) ([]byte, error) {
 	rc, err := f.open()

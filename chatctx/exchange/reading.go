@@ -155,7 +155,9 @@ func (r *reading) besideJSON(name string, f func(v value)) bool {
 func (r *reading) folderName() string {
 	dir := path.Base(path.Dir(r.file.path))
 	if (dir == "." || dir == "/") && r.file.disk != "" {
-		dir = filepath.Base(filepath.Dir(r.file.disk))
+		if disk, err := filepath.Abs(r.file.disk); err == nil {
+			dir = filepath.Base(filepath.Dir(disk))
+		}
 	}
 	if dir == "." || dir == "/" {
 		return ""
