@@ -307,7 +307,7 @@ func (g *generator) settings() map[string]json.RawMessage {
 			s[key] = json.RawMessage(pick(g, values...))
 		}
 	}
-	set("temperature", "0", "0.7", "1", "1.5", "3")
+	set("temperature", "0", "0.7", "1", "1.5", "2")
 	set("top_p", "0.5", "1", "0.99")
 	set("max_tokens", "1", "500", "1024", "20000")
 	set("stop", `"END"`, `["a"," ","b","c","d","e","f"]`, `[]`, `[""]`)

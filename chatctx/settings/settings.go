@@ -153,7 +153,7 @@ var Table = []Setting{
 	{Name: "retries", Group: Asked, Type: Count, Max: 100, Default: "2", Does: "how often a failed request is sent again"},
 	{Name: "timeout", Group: Asked, Type: Time, Default: "10m", Does: "how long to wait for an answer"},
 
-	{Name: "temperature", Group: Asking, Type: Number, Harmless: true, Does: "how freely words are chosen"},
+	{Name: "temperature", Group: Asking, Type: Number, Max: 2, Harmless: true, Does: "how freely words are chosen"},
 	{Name: "top_p", Group: Asking, Type: Number, Max: 1, Harmless: true, Does: "from how many of the likely words one is chosen"},
 	{Name: "max_tokens", Group: Asking, Type: Count, Min: 1, Max: most, Harmless: true, Does: "the longest answer, in tokens"},
 	{Name: "stop", Group: Asking, Type: Texts, Harmless: true, Does: "texts at which an answer ends"},

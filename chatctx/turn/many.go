@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,7 +185,8 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 // Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message
 // at, with the name of its turn's Branch; where another program has just taken that, Branch is set to the next free one. The active branch stays. asking is
 // called when everything is stored and before any model is asked, and told with each answer as it ends, one at a time; both may be nil. Undo takes all back
-// together. An error means that no model was asked and nothing was stored.
+// together. A turn that cannot ask, for want of a key, gets the error as its answer while another can. An error means that no model was asked and nothing was
+// stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
 		return nil, chatctx.Invalid("there is no turn to ask")
@@ -196,38 +198,53 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 		messages = append(messages, m)
 		b.Append(m)
 	}
-	replies := make([]*chatctx.Reply, len(turns))
+	replies, answers, none := make([]*chatctx.Reply, len(turns)), make([]*Answer, len(turns)), error(nil)
 	for i, t := range turns {
-		own := *t
-		own.Branch = branchName
-		if err := own.Fits(ctx, messages...); err != nil {
+		own, failed := *t, (*wire.Error)(nil)
+		own.Branch, answers[i] = branchName, &Answer{Turn: t}
+		err := own.Fits(ctx, messages...)
+		switch {
+		case errors.As(err, &failed): // one without a key keeps nobody from asking the others
+			answers[i].Err = err
+			none = cmp.Or(none, err)
+		case err != nil:
 			return nil, err
+		default:
+			replies[i] = b.ForkForReply(t.Branch, chatctx.ForkOptions{At: at, Else: t.stem(branchName)})
 		}
-		replies[i] = b.ForkForReply(t.Branch, chatctx.ForkOptions{At: at, Else: t.stem(branchName)})
+	}
+	if !slices.ContainsFunc(answers, func(a *Answer) bool { return a.Err == nil }) {
+		return nil, none
 	}
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return nil, err
 	}
 	for i, t := range turns {
-		t.Branch = replies[i].Branch
+		if replies[i] != nil {
+			t.Branch = replies[i].Branch
+		}
 	}
 	if asking != nil {
 		asking()
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	answers, asides := make([]*Answer, len(turns)), &enhancer.Once{}
+	asides := &enhancer.Once{}
 	for i, t := range turns {
+		a := answers[i]
 		if t.Asides == nil {
 			t.Asides = asides
 		}
-		a := &Answer{Turn: t}
-		answers[i], t.PartOf, t.reply = a, b, replies[i]
+		t.PartOf, t.reply = b, replies[i]
 		all.Go(func() {
-			out, err := t.Send(ctx)
+			end := func() {}
+			if a.Err == nil {
+				out, err := t.Send(ctx)
+				end = func() { a.settle(ctx, out, err) }
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			a.settle(ctx, out, err)
+			end()
 			if told != nil {
 				told(a)
 			}

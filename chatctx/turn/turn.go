@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -208,6 +209,9 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 		GoOn: failed == nil && s.Calls != nil && len(m.Calls) > 0, Stop: failed != nil}
 	ended, err := s.finish(ctx, e)
 	if err != nil {
+		if !errors.Is(err, chatctx.ErrStopped) {
+			err = fmt.Errorf("the answer has come and is not stored: %w", err)
+		}
 		return false, errors.Join(failed, err)
 	}
 	s.stored(m, ended)

@@ -223,7 +223,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	case failed != nil && r.ctx.Err() != nil:
 		return &partialError{r.ctx.Err(), keptText(done, kept)}
 	case failed != nil && len(done) > 0:
-		return &hinted{&partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}, r.askAgainHint(again)}
+		return withHint(talkHint(&partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}), r.askAgainHint(again))
 	case failed != nil:
 		return withHint(talkHint(failed), "the message is on the branch; "+r.askAgainHint(again))
 	case waits.all() > 0:

@@ -56,27 +56,29 @@ func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
 	}
 }
 
-// goOn goes on after a command that decided calls: what is approved runs, and the model is asked where the last turn has all of its results.
+// goOn goes on after a command that decided calls, as soon as the answer that is shown has ended: what is approved runs, and the model is asked where the last
+// turn has all of its results.
 func (s *chat) goOn() {
-	s.mu.Lock()
-	busy := s.question != nil || len(s.stops) > 0
-	s.mu.Unlock()
 	c, branch := s.conversation(), s.onBranch()
-	calls, err := c.OpenCalls(s.r.ctx, branch)
-	if err != nil {
-		s.complain(err)
-		return
-	}
-	switch {
-	case busy:
-		s.ready()
-	case s.midway(c, branch):
-		s.say()
-	case slices.ContainsFunc(calls, func(k *chatctx.Call) bool { return k.WaitsFor() == chatctx.WaitsForProgram }):
-		s.command("calls run")
-	default:
-		s.ready()
-	}
+	s.answers.Go(func() {
+		s.front.Lock()
+		calls, err := c.OpenCalls(s.r.ctx, branch)
+		midway := s.midway(c, branch)
+		s.front.Unlock()
+		approved := slices.ContainsFunc(calls, func(k *chatctx.Call) bool { return k.WaitsFor() == chatctx.WaitsForProgram })
+		switch {
+		case err != nil:
+			s.complain(err)
+		case s.onBranch() != branch:
+			s.ready()
+		case midway:
+			s.say()
+		case approved:
+			s.command("calls run")
+		default:
+			s.ready()
+		}
+	})
 }
 
 // midway reports whether the last answer on a branch ends with calls, so that the model has not had their results.

@@ -122,6 +122,9 @@ func salvage(r *run) error {
 		return err
 	}
 	got, err := chatctx.Salvage(r.ctx, from, path, chatctx.Options{IdleHold: -1, Program: "chatctx"})
+	if errors.Is(err, chatctx.ErrNotOurs) {
+		return &hinted{err, "the files of other tools: " + r.onStore("import "+quote(from))}
+	}
 	if err != nil {
 		return err
 	}

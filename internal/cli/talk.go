@@ -34,7 +34,7 @@ git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
 		{name: "ask", args: "[TEXT|-] [-]", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, do: doAsk,
-			more: "The message goes on this branch, each answer on a new branch from there that is called like its model; the active branch stays. Without --models it is the model of the branch that is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored as it ends; one that is empty or failed leaves no branch; Ctrl-C keeps what came, unfinished. " +
+			more: "The message goes on this branch, each answer on a new branch from there that is called like its model; the active branch stays. Without --models it is the model of the branch that is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored as it ends; one that is empty or failed, or whose provider has no key, leaves no branch; Ctrl-C keeps what came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets what the branch asks from then on. " +
 				"undo takes all back. Ends with 8 where some failed, with 7 where all did, with 6 where a tool call waits for a decision.",
 			flags: append(saidFlags(), manyFlags()...),
 			json:  sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
