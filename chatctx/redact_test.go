@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,109 +138,126 @@ func TestRedactLeavesWhatIsSigned(t *testing.T) {
 	})
 }
 
+// plantText is what plantings plant, as a text, as JSON, and as a key.
+const plantText = "planted-key"
+
+var (
+	plantJSON = json.RawMessage(`"` + plantText + `"`)
+	plantKey  = map[string]json.RawMessage{"app." + plantText: json.RawMessage(`1`)}
+)
+
+// planting puts the secret in one kind of place. Where it stays, a redaction leaves it and says so.
+type planting struct {
+	name  string
+	stays bool
+	plant func(t *testing.T, s *Store, c *ChatContext)
+}
+
+// putting plants by an append of a copy, since the store gives an id to what it appends and takes the data of files out.
+func putting(m *Message) func(*testing.T, *Store, *ChatContext) {
+	return stepping(func(b *Batch) {
+		own := *m
+		own.Content, own.Calls = slices.Clone(m.Content), slices.Clone(m.Calls)
+		b.Append(&own)
+	})
+}
+
+// stepping plants by a step.
+func stepping(fn func(*Batch)) func(*testing.T, *Store, *ChatContext) {
+	return func(t *testing.T, _ *Store, c *ChatContext) {
+		t.Helper()
+		b := c.Begin("")
+		fn(b)
+		commit(t, b)
+	}
+}
+
+func failOn(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func plantFile(media string) *Message {
+	return &Message{Role: pool.User, Content: []pool.Part{{Type: pool.DocumentPart, MediaType: media, Data: []byte(`{"key":"` + plantText + `"}`)}}}
+}
+
+var plantings = []planting{
+	{"document", false, putting(plantFile("text/plain"))},
+	{"document of no known type", false, putting(plantFile("application/x-log"))},
+	{"file stored before its message", false, func(t *testing.T, s *Store, c *ChatContext) {
+		h, err := s.PutArtifact(t.Context(), []byte("has "+plantText), "text/plain")
+		failOn(t, err)
+		putting(&Message{Role: pool.User, Content: []pool.Part{{Type: pool.DocumentPart, MediaType: "text/plain", SHA256: h}}})(t, s, c)
+	}},
+	{"file that nothing refers to", false, func(t *testing.T, s *Store, _ *ChatContext) {
+		_, err := s.PutArtifact(t.Context(), []byte("has "+plantText), "text/plain")
+		failOn(t, err)
+	}},
+	{"large result of JSON", false, putting(&Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", JSON: json.RawMessage(`["` + strings.Repeat("x", 9000) + plantText + `"]`)}})},
+	{"large part of a type not known here", false, putting(&Message{Role: pool.User, Content: []pool.Part{{Type: "odd", Raw: json.RawMessage(`{"type":"odd","a":"` + strings.Repeat("x", 9000) + " " + plantText + `"}`)}}})},
+	{"large record as it came", false, putting(&Message{Role: pool.User, Source: &pool.Source{Format: "f", Raw: []byte(strings.Repeat("x", 9000) + " " + plantText)}})},
+	{"branch", false, stepping(func(b *Batch) { b.Fork(plantText, ForkOptions{Stay: true}) })},
+	{"two branches", false, stepping(func(b *Batch) {
+		b.Fork(plantText, ForkOptions{Stay: true})
+		b.Fork(plantText+"x", ForkOptions{Stay: true})
+	})},
+	{"removed branch", false, stepping(func(b *Batch) {
+		b.Fork(plantText, ForkOptions{Stay: true})
+		b.RemoveBranch(plantText)
+	})},
+	{"tag", false, stepping(func(b *Batch) { b.Tag(plantText, "@1"); b.Tag(plantText+"y", "@2") })},
+	{"settings' key", false, stepping(func(b *Batch) { b.SetSettings(plantKey) })},
+	{"context's settings' key", false, stepping(func(b *Batch) { b.SetContextSettings(plantKey) })},
+	{"app data's key", false, stepping(func(b *Batch) { b.SetContextData(plantText, plantJSON) })},
+	{"message's data", false, stepping(func(b *Batch) { b.SetMessageData("@1", plantText, plantJSON) })},
+	{"title that was", false, func(t *testing.T, s *Store, c *ChatContext) {
+		stepping(func(b *Batch) { b.SetTitle(plantText) })(t, s, c)
+		stepping(func(b *Batch) { b.SetTitle("now another") })(t, s, c)
+	}},
+	{"prompt that was", false, stepping(func(b *Batch) { b.SetSystem(plantText); b.SetSystem("be kind") })},
+	{"idempotency key", false, stepping(func(b *Batch) { b.AppendWith(AppendOptions{Key: plantText}, says("x")[0]) })},
+	{"rewound message", false, stepping(func(b *Batch) { b.Append(says(plantText)[0]); b.Rewind("@2") })},
+	{"digest", false, stepping(func(b *Batch) {
+		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: plantText}}, Data: map[string]json.RawMessage{"x": plantJSON}}})
+	})},
+	{"tool of the context", false, stepping(func(b *Batch) {
+		b.PutTool(Tool{Name: "t", Description: plantText, Schema: json.RawMessage(`{"title":"` + plantText + `"}`)})
+	})},
+	{"tool of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
+		_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: plantText})
+		failOn(t, err)
+	}},
+	{"tool that was", false, func(t *testing.T, s *Store, _ *ChatContext) {
+		_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: plantText})
+		failOn(t, err)
+		_, err = s.RemoveTool(t.Context(), "t")
+		failOn(t, err)
+	}},
+	{"settings of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
+		_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"app.a": plantJSON, "app." + plantText: plantJSON})
+		failOn(t, err)
+	}},
+	{"rule's reason", false, func(t *testing.T, s *Store, _ *ChatContext) {
+		_, err := s.AddRule(t.Context(), Rule{Effect: "ask", Tool: "t", Reason: plantText})
+		failOn(t, err)
+	}},
+	{"call's id", true, putting(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: plantText, Tool: "t", Arguments: json.RawMessage(`{}`)}}})},
+	{"tool's name", true, putting(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: plantText, Arguments: json.RawMessage(`{}`)}}})},
+	{"model", true, putting(&Message{Role: pool.Assistant, Content: says("x")[0].Content, Meta: pool.Metadata{Model: plantText}})},
+	{"imported id", true, func(t *testing.T, s *Store, _ *ChatContext) {
+		in := &Incoming{Format: "test", Conversation: plantText, Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: plantText + "n", Message: says("x")[0]}}}
+		_, err := s.Import(t.Context(), []*Incoming{in})
+		failOn(t, err)
+	}},
+	{"command of a tool", true, stepping(func(b *Batch) { b.PutTool(Tool{Name: "t", Command: []string{"run", plantText}}) })},
+}
+
 // TestRedactLooksEverywhere plants a secret in each kind of place on its own. Where the plan says that all of it goes, no byte of it is left in the file; where something stays, the plan says so and the
 // file has it.
 func TestRedactLooksEverywhere(t *testing.T) {
-	const secret = "planted-key"
-	quoted := json.RawMessage(`"` + secret + `"`)
-	data := map[string]json.RawMessage{"app." + secret: json.RawMessage(`1`)}
-	put := func(m *Message) func(t *testing.T, s *Store, c *ChatContext) {
-		return func(t *testing.T, _ *Store, c *ChatContext) {
-			if _, err := c.Append(t.Context(), "", m); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	step := func(fn func(*Batch)) func(t *testing.T, s *Store, c *ChatContext) {
-		return func(t *testing.T, _ *Store, c *ChatContext) {
-			b := c.Begin("")
-			fn(b)
-			commit(t, b)
-		}
-	}
-	ok := func(t *testing.T, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := func(media string) *Message {
-		return &Message{Role: pool.User, Content: []pool.Part{{Type: pool.DocumentPart, MediaType: media, Data: []byte(`{"key":"` + secret + `"}`)}}}
-	}
-	for _, place := range []struct {
-		name  string
-		stays bool
-		plant func(t *testing.T, s *Store, c *ChatContext)
-	}{
-		{"document", false, put(file("text/plain"))},
-		{"document of no known type", false, put(file("application/x-log"))},
-		{"file stored before its message", false, func(t *testing.T, s *Store, c *ChatContext) {
-			h, err := s.PutArtifact(t.Context(), []byte("has "+secret), "text/plain")
-			ok(t, err)
-			put(&Message{Role: pool.User, Content: []pool.Part{{Type: pool.DocumentPart, MediaType: "text/plain", SHA256: h}}})(t, s, c)
-		}},
-		{"file that nothing refers to", false, func(t *testing.T, s *Store, _ *ChatContext) {
-			_, err := s.PutArtifact(t.Context(), []byte("has "+secret), "text/plain")
-			ok(t, err)
-		}},
-		{"large result of JSON", false, put(&Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", JSON: json.RawMessage(`["` + strings.Repeat("x", 9000) + secret + `"]`)}})},
-		{"large part of a type not known here", false, put(&Message{Role: pool.User, Content: []pool.Part{{Type: "odd", Raw: json.RawMessage(`{"type":"odd","a":"` + strings.Repeat("x", 9000) + " " + secret + `"}`)}}})},
-		{"large record as it came", false, put(&Message{Role: pool.User, Source: &pool.Source{Format: "f", Raw: []byte(strings.Repeat("x", 9000) + " " + secret)}})},
-		{"branch", false, step(func(b *Batch) { b.Fork(secret, ForkOptions{Stay: true}) })},
-		{"two branches", false, step(func(b *Batch) {
-			b.Fork(secret, ForkOptions{Stay: true})
-			b.Fork(secret+"x", ForkOptions{Stay: true})
-		})},
-		{"removed branch", false, step(func(b *Batch) {
-			b.Fork(secret, ForkOptions{Stay: true})
-			b.RemoveBranch(secret)
-		})},
-		{"tag", false, step(func(b *Batch) { b.Tag(secret, "@1"); b.Tag(secret+"y", "@2") })},
-		{"settings' key", false, step(func(b *Batch) { b.SetSettings(data) })},
-		{"context's settings' key", false, step(func(b *Batch) { b.SetContextSettings(data) })},
-		{"app data's key", false, step(func(b *Batch) { b.SetContextData(secret, quoted) })},
-		{"message's data", false, step(func(b *Batch) { b.SetMessageData("@1", secret, quoted) })},
-		{"title that was", false, func(t *testing.T, s *Store, c *ChatContext) {
-			step(func(b *Batch) { b.SetTitle(secret) })(t, s, c)
-			step(func(b *Batch) { b.SetTitle("now another") })(t, s, c)
-		}},
-		{"prompt that was", false, step(func(b *Batch) { b.SetSystem(secret); b.SetSystem("be kind") })},
-		{"idempotency key", false, step(func(b *Batch) { b.AppendWith(AppendOptions{Key: secret}, says("x")[0]) })},
-		{"rewound message", false, step(func(b *Batch) { b.Append(says(secret)[0]); b.Rewind("@2") })},
-		{"digest", false, step(func(b *Batch) {
-			b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: secret}}, Data: map[string]json.RawMessage{"x": quoted}}})
-		})},
-		{"tool of the context", false, step(func(b *Batch) {
-			b.PutTool(Tool{Name: "t", Description: secret, Schema: json.RawMessage(`{"title":"` + secret + `"}`)})
-		})},
-		{"tool of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
-			_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: secret})
-			ok(t, err)
-		}},
-		{"tool that was", false, func(t *testing.T, s *Store, _ *ChatContext) {
-			_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: secret})
-			ok(t, err)
-			_, err = s.RemoveTool(t.Context(), "t")
-			ok(t, err)
-		}},
-		{"settings of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
-			_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"app.a": quoted, "app." + secret: quoted})
-			ok(t, err)
-		}},
-		{"rule's reason", false, func(t *testing.T, s *Store, _ *ChatContext) {
-			_, err := s.AddRule(t.Context(), Rule{Effect: "ask", Tool: "t", Reason: secret})
-			ok(t, err)
-		}},
-		{"call's id", true, put(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: secret, Tool: "t", Arguments: json.RawMessage(`{}`)}}})},
-		{"tool's name", true, put(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: secret, Arguments: json.RawMessage(`{}`)}}})},
-		{"model", true, put(&Message{Role: pool.Assistant, Content: says("x")[0].Content, Meta: pool.Metadata{Model: secret}})},
-		{"imported id", true, func(t *testing.T, s *Store, _ *ChatContext) {
-			in := &Incoming{Format: "test", Conversation: secret, Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: secret + "n", Message: says("x")[0]}}}
-			_, err := s.Import(t.Context(), []*Incoming{in})
-			ok(t, err)
-		}},
-		{"command of a tool", true, step(func(b *Batch) { b.PutTool(Tool{Name: "t", Command: []string{"run", secret}}) })},
-	} {
+	for _, place := range plantings {
 		t.Run(place.name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := open(t, filepath.Join(dir, "chats.db"))
@@ -250,13 +268,13 @@ func TestRedactLooksEverywhere(t *testing.T) {
 			}
 			o := RedactOptions{Find: finder("planted-key"), DryRun: true}
 			plan, err := s.Maintenance().Redact(t.Context(), o)
-			ok(t, err)
+			failOn(t, err)
 			if len(plan.Found) == 0 {
 				t.Fatal("the plan found nothing")
 			}
 			o.DryRun = false
 			done, err := s.Maintenance().Redact(t.Context(), o)
-			ok(t, err)
+			failOn(t, err)
 			if !reflect.DeepEqual(plan.Found, done.Found) {
 				t.Errorf("planned %+v\ndid %+v", plan.Found, done.Found)
 			}
