@@ -120,17 +120,22 @@ func (x *Writing) dataOf(ctx context.Context, p *pool.Part) ([]byte, string, err
 
 // blocksOf returns a message's content as blocks of Anthropic's API.
 func (x *Writing) blocksOf(ctx context.Context, m *chatctx.Message) ([]json.RawMessage, error) {
+	return asBlocks(m, m.Content, toolUse, func(p *pool.Part) (json.RawMessage, error) { return x.block(ctx, p) })
+}
+
+// asBlocks returns parts of a message as blocks: calls where they were made, and those without a place at the end. A nil block leaves its part out.
+func asBlocks(m *chatctx.Message, parts []pool.Part, call func(*pool.Call) json.RawMessage, block func(*pool.Part) (json.RawMessage, error)) ([]json.RawMessage, error) {
 	out := []json.RawMessage{}
 	placed := map[string]bool{}
-	for i := range m.Content {
-		p := &m.Content[i]
+	for i := range parts {
+		p := &parts[i]
 		if p.Type == pool.CallPart {
 			if c := show.CallOf(m, p.CallID); c != nil {
-				out, placed[c.ID] = append(out, toolUse(c)), true
+				out, placed[c.ID] = append(out, call(c)), true
 			}
 			continue
 		}
-		b, err := x.block(ctx, p)
+		b, err := block(p)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +145,7 @@ func (x *Writing) blocksOf(ctx context.Context, m *chatctx.Message) ([]json.RawM
 	}
 	for i := range m.Calls {
 		if c := &m.Calls[i]; !placed[c.ID] {
-			out = append(out, toolUse(c))
+			out = append(out, call(c))
 		}
 	}
 	return out, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -162,33 +161,12 @@ func (x *Writing) piMessage(ctx context.Context, m *chatctx.Message) (json.RawMe
 }
 
 func (x *Writing) piContent(ctx context.Context, m *chatctx.Message, parts []pool.Part) ([]json.RawMessage, error) {
-	out := []json.RawMessage{}
-	placed := map[string]bool{}
-	for i := range parts {
-		p := &parts[i]
-		switch {
-		case p.Type == pool.CallPart:
-			if c := show.CallOf(m, p.CallID); c != nil {
-				out, placed[c.ID] = append(out, piCall(c)), true
-			}
-		case p.Type == pool.ThinkingPart:
-			out = append(out, jsonObject(field{"type", "thinking"}, field{"thinking", p.Text}, field{"thinkingSignature", orNil(p.Signature)}))
-		default:
-			b, err := x.block(ctx, p)
-			if err != nil {
-				return nil, err
-			}
-			if b != nil {
-				out = append(out, b)
-			}
+	return asBlocks(m, parts, piCall, func(p *pool.Part) (json.RawMessage, error) {
+		if p.Type == pool.ThinkingPart {
+			return jsonObject(field{"type", "thinking"}, field{"thinking", p.Text}, field{"thinkingSignature", orNil(p.Signature)}), nil
 		}
-	}
-	for i := range m.Calls {
-		if c := &m.Calls[i]; !placed[c.ID] {
-			out = append(out, piCall(c))
-		}
-	}
-	return out, nil
+		return x.block(ctx, p)
+	})
 }
 
 func piCall(c *pool.Call) json.RawMessage {

@@ -85,18 +85,10 @@ func (h *byHand) tryAppend(branch, revision int64, key string, bodies [][]byte) 
 	return err
 }
 
-func (h *byHand) load(branch int64) (out []*plainMessage) {
+func (h *byHand) load(branch int64) []*plainMessage {
 	rows := value(h.pool.Query(context.Background(), "select body from entry where branch = $1 order by position", branch))
 	defer rows.Close()
-	for rows.Next() {
-		var body []byte
-		must(rows.Scan(&body))
-		m := &plainMessage{}
-		must(json.Unmarshal(body, m))
-		out = append(out, m)
-	}
-	must(rows.Err())
-	return out
+	return plainMessages(rows, 0)
 }
 
 // benchSQL compares a store on PostgreSQL with SQL written by hand for the same work, on one server whose commits are durable.

@@ -289,17 +289,27 @@ func sqliteLoad(r *run, c *chatctx.ChatContext, n int) func() {
 	must(tx.Commit())
 	return func() {
 		rows := value(db.Query("select body from message where conversation = ? order by id", c.ID.String()))
-		out := make([]*plainMessage, 0, n)
-		for rows.Next() {
-			var body []byte
-			must(rows.Scan(&body))
-			m := &plainMessage{}
-			must(json.Unmarshal(body, m))
-			out = append(out, m)
-		}
-		must(rows.Err())
+		plainMessages(rows, n)
 		must(rows.Close())
 	}
+}
+
+// plainMessages reads rows of JSON, about n.
+func plainMessages(rows interface {
+	Next() bool
+	Scan(to ...any) error
+	Err() error
+}, n int) []*plainMessage {
+	out := make([]*plainMessage, 0, n)
+	for rows.Next() {
+		var body []byte
+		must(rows.Scan(&body))
+		m := &plainMessage{}
+		must(json.Unmarshal(body, m))
+		out = append(out, m)
+	}
+	must(rows.Err())
+	return out
 }
 
 // plainMessage is what a program that stores JSON keeps of a message: the fields that log --json prints. encoding/json alone decodes it.
