@@ -88,7 +88,8 @@ var bugs = []bug{
 	{"the limit of tokens is off by one", `s.out.spent() >= s.Tokens`, `s.out.spent() > s.Tokens`, ofTurn},
 	{"a failed reply keeps its claim", `return s.out, errors.Join(err, s.giveUp(ctx))`, `return s.out, err`, ofTurn},
 	{"calls of older turns are waited for", `if e.Turn != turn { break }`, ``, ofTurn},
-	{"one round too many", `for range rounds {`, `for range rounds + 1 {`, ofTurn},
+	{"one round too many", `for range rounds { more, err := s.round(ctx)`, `for range rounds + 1 {
+		more, err := s.round(ctx)`, ofTurn},
 	{"a reply does not say when it was done", `if m != nil { k.complete(m) } return m, err`, `return m, err`, ofTurn},
 	{"the output's tokens cost nothing", `[]*int64{m.Meta.InputTokens, m.Meta.OutputTokens}`, `[]*int64{m.Meta.InputTokens}`, ofTurn},
 	{"a file that is held loses a reply", `if !errors.Is(err, chatctx.ErrLocked) || ctx.Err() != nil {`, `if true || ctx.Err() != nil {`, ofTurn},
