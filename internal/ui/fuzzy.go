@@ -24,8 +24,8 @@ func folded(s string) []rune {
 // score higher.
 func fits(query, text []rune) (score int, ok bool) {
 	latest, ok := latestPlaces(query, text)
-	if !ok {
-		return 0, false
+	if !ok || len(query) == 0 {
+		return 0, ok
 	}
 	from, last := 0, -2
 	for n, q := range query {
