@@ -125,7 +125,7 @@ func send(r *request, in *sendParams) (answers, error) {
 	if err := fits(s.turn.Fits(r.ctx, messages...)); err != nil {
 		return answers{}, err
 	}
-	return s.one(messages...)
+	return s.said(messages...)
 }
 
 func retry(r *request, in *retryParams) (answers, error) {
@@ -145,20 +145,19 @@ func retry(r *request, in *retryParams) (answers, error) {
 		return answers{}, err
 	}
 	if last && in.Name == "" {
-		return s.one()
+		return s.said()
 	}
 	if err := s.turn.Beside(r.ctx, in.Name, question); err != nil {
 		return answers{}, err
 	}
 	s.show(s.turn)
-	out, err := s.one()
-	switch {
-	case len(out.Answers) == 0:
-		err = errors.Join(err, s.turn.Unmake(r.ctx))
-	case in.Activate:
-		err = errors.Join(err, s.turn.GoTo(r.ctx))
-	}
-	return out, err
+	return s.one(func() (*turn.Outcome, error) {
+		a := s.turn.Apart(r.ctx, !in.Activate)
+		if !a.Kept() {
+			return nil, a.Err
+		}
+		return a.Outcome, a.Err
+	})
 }
 
 // fits describes the error of a provider that would not take a message unchanged.
@@ -239,9 +238,14 @@ func (s *sending) show(t *turn.Turn) {
 	}
 }
 
-// one asks on the turn's branch.
-func (s *sending) one(messages ...*chatctx.Message) (answers, error) {
-	out, err := s.turn.Send(s.r.ctx, messages...)
+// said asks on the turn's branch.
+func (s *sending) said(messages ...*chatctx.Message) (answers, error) {
+	return s.one(func() (*turn.Outcome, error) { return s.turn.Send(s.r.ctx, messages...) })
+}
+
+// one passes on what one turn is told.
+func (s *sending) one(ask func() (*turn.Outcome, error)) (answers, error) {
+	out, err := ask()
 	v := answers{Answers: answersOf(out), Failed: []failed{}}
 	s.pump.flush()
 	return v, err

@@ -131,18 +131,13 @@ func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry)
 	return nil
 }
 
-// Unmake removes the branch that Beside or Ask made, if its answer is none. It is no error if the branch is gone because nothing arrived.
-func (t *Turn) Unmake(ctx context.Context) error {
+// unmake removes the branch that Beside or Ask made, if its answer is none. It is no error if the branch is gone because nothing arrived.
+func (t *Turn) unmake(ctx context.Context) error {
 	err := t.after(ctx, func(b *chatctx.Batch) { b.RemoveBranch(t.Branch) })
 	if errors.Is(err, chatctx.ErrNotFound) {
 		return nil
 	}
 	return err
-}
-
-// GoTo makes the turn's branch the active one, as a part of the same command.
-func (t *Turn) GoTo(ctx context.Context) error {
-	return t.after(ctx, func(b *chatctx.Batch) { b.Switch(t.Branch) })
 }
 
 // after makes a command's last change, also after an interrupt.
@@ -161,15 +156,18 @@ type Answer struct {
 	Stopped bool  // it was stopped after something had arrived, which is on its branch, unfinished
 }
 
-// Apart asks on the branch that Beside made. If the answer is kept, its branch becomes the active one.
-func (t *Turn) Apart(ctx context.Context) *Answer {
+// Apart asks on the branch that Beside made. If the answer is kept, its branch becomes the active one, unless stay is set.
+func (t *Turn) Apart(ctx context.Context, stay bool) *Answer {
 	a := &Answer{Turn: t}
 	out, err := t.Send(ctx)
-	if a.settle(ctx, out, err); a.Err == nil || a.Stopped {
-		a.Err = errors.Join(a.Err, t.GoTo(ctx))
+	if a.settle(ctx, out, err); !stay && a.Kept() {
+		a.Err = errors.Join(a.Err, t.after(ctx, func(b *chatctx.Batch) { b.Switch(t.Branch) }))
 	}
 	return a
 }
+
+// Kept reports whether the answer's branch is there: it was answered, or stopped.
+func (a *Answer) Kept() bool { return a.Err == nil || a.Stopped }
 
 // settle sets the result of Send. An empty or failed answer leaves no branch.
 func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
@@ -178,7 +176,7 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 		a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
 	}
 	if a.Stopped = ctx.Err() != nil && a.Err != nil && out != nil && !isEmpty(out.Reply()); a.Err != nil && !a.Stopped {
-		a.Err = errors.Join(a.Err, a.Unmake(ctx))
+		a.Err = errors.Join(a.Err, a.unmake(ctx))
 	}
 }
 

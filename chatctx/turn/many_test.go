@@ -3,7 +3,11 @@ package turn
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/pool"
 )
 
 // TestAskKeepsWhatIsAnAnswer: a stopped answer stays as far as it arrived; one that failed, or of which nothing arrived, leaves no branch. One undo takes back
@@ -72,5 +76,83 @@ func TestAskTakesTheNextName(t *testing.T) {
 		if own.Branch != name || answers[0].Outcome.Branch != name {
 			t.Errorf("the answer is on %q and %q, want %q", own.Branch, answers[0].Outcome.Branch, name)
 		}
+	}
+}
+
+// TestApartKeepsWhatIsAnAnswer: a branch that was made for an answer goes if that fails, whatever had come of it; the active branch changes only to an answer
+// that is kept. One undo takes back all of it.
+func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
+	cut := func(w *writer, _ *http.Request) {
+		w.begin()
+		w.words("Once upon")
+	}
+	for _, test := range []struct {
+		what   string
+		answer func(*writer, *http.Request)
+		stops  bool
+		stay   bool
+		list   string
+	}{
+		{"cut", cut, false, false, "main*"},
+		{"stopped", begins("Once upon", nil), true, false, "main main.2*"},
+		{"whole", says("A name."), false, false, "main main.2*"},
+		{"whole, and nobody goes there", says("A name."), false, true, "main* main.2"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			turn := newTurn(t, newProvider(t, test.answer))
+			turn.Branch = "main"
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			turn.Show = func(e Event) {
+				if test.stops && e.Delta != nil {
+					stop()
+				}
+			}
+			if _, err := turn.Context.Append(ctx, "", user("Name it"), pool.NewText(pool.Assistant, "No.")); err != nil {
+				t.Fatal(err)
+			}
+			snap, err := turn.Context.Snapshot(ctx, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			question, _, err := Question(ctx, snap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := func() string {
+				all, err := turn.Context.Branches(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var names []string
+				for _, b := range all {
+					name := b.Name
+					if b.Active {
+						name += "*"
+					}
+					names = append(names, name)
+				}
+				slices.Sort(names)
+				return strings.Join(names, " ")
+			}
+			if err := turn.Beside(ctx, "", question); err != nil {
+				t.Fatal(err)
+			}
+			if a := turn.Apart(ctx, test.stay); (a.Err == nil) != (!test.stops && test.what != "cut") || a.Kept() != (test.what != "cut") {
+				t.Errorf("kept %t, stopped %t, %v", a.Kept(), a.Stopped, a.Err)
+			}
+			if got := list(); got != test.list {
+				t.Errorf("the branches are %s, want %s", got, test.list)
+			}
+			if test.what == "cut" {
+				return
+			}
+			if _, err := turn.Context.Store().Undo(t.Context(), turn.Context.ID.String(), "", ""); err != nil {
+				t.Fatal(err)
+			}
+			if got := list(); got != "main*" {
+				t.Errorf("after undo the branches are %s", got)
+			}
+		})
 	}
 }

@@ -221,7 +221,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	}
 	switch {
 	case failed != nil && r.ctx.Err() != nil:
-		return &partialError{r.ctx.Err(), keptText(done, kept)}
+		return &partialError{r.ctx.Err(), keptText(done, kept) + "; " + r.askAgainHint(again)}
 	case failed != nil && len(done) > 0:
 		return withHint(talkHint(&partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}), r.askAgainHint(again))
 	case failed != nil:

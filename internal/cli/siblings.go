@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
@@ -49,11 +47,14 @@ func doRetry(r *run) error {
 	if err := t.Beside(r.ctx, r.flag("as"), question); err != nil {
 		return err
 	}
-	out, err := r.say(t)
-	if out == nil || out.Reply() == nil {
-		return errors.Join(err, t.Unmake(r.ctx))
-	}
-	return errors.Join(err, t.GoTo(r.ctx))
+	_, err = r.hear(t, nil, func() (*turn.Outcome, error) {
+		a := t.Apart(r.ctx, false)
+		if !a.Kept() {
+			return nil, a.Err
+		}
+		return a.Outcome, a.Err
+	})
+	return err
 }
 
 // question finds the last user message of a branch, and reports whether it is the last message.

@@ -269,12 +269,17 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 
 // say is speak with its outcome, nil if nothing was stored.
 func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error) {
+	return r.hear(t, msgs, func() (*turn.Outcome, error) { return t.Send(r.ctx, msgs...) })
+}
+
+// hear asks, and reports the outcome: nil if nothing was stored or is kept.
+func (r *run) hear(t *turn.Turn, msgs []*chatctx.Message, ask func() (*turn.Outcome, error)) (*turn.Outcome, error) {
 	compacted := r.compactFirst(t)
 	v := &voice{r: r, thinking: r.is("thinking")}
 	if !r.json() {
 		t.Show = v.show
 	}
-	out, err := t.Send(r.ctx, msgs...)
+	out, err := ask()
 	v.end()
 	if out == nil {
 		return nil, r.notSaid(talkHint(err), msgs)

@@ -413,12 +413,12 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 		return doneMsg{err: err}
 	}
 	m.send(movedMsg{s, t.Branch})
-	return ofAnswer(t.Apart(ctx))
+	return ofAnswer(t.Apart(ctx, false))
 }
 
 // ofAnswer returns the result of an answer on a branch of its own.
 func ofAnswer(a *turn.Answer) doneMsg {
-	if a.Err != nil && !a.Stopped {
+	if !a.Kept() {
 		return came(nil, a.Err)
 	}
 	return came(a.Outcome, a.Err)
