@@ -94,6 +94,26 @@ func TestFactsOfThirtySessions(t *testing.T) {
 	}
 }
 
+// TestSessionsSumWhatTheProviderReported: each figure of a session is the sum of that figure of its replies; one that a reply lacks adds nothing.
+func TestSessionsSumWhatTheProviderReported(t *testing.T) {
+	c := conversation(t, 0)
+	reply := func(in, out, read, written int64) *pool.Message {
+		m := pool.NewText(pool.Assistant, "an answer")
+		m.Meta.InputTokens, m.Meta.OutputTokens, m.Meta.CacheRead, m.Meta.CacheWrite = &in, &out, &read, &written
+		return m
+	}
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "a question"), reply(1, 20, 300, 4000), reply(5, 60, 700, 8000), pool.NewText(pool.Assistant, "without figures")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := ListSessions(t.Context(), c, "", options(20_000))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if s := list[0]; s.Input != 6 || s.Output != 80 || s.CacheRead != 1000 || s.CacheWrite != 12000 {
+		t.Errorf("input %d, output %d, cache read %d, cache write %d", s.Input, s.Output, s.CacheRead, s.CacheWrite)
+	}
+}
+
 // TestSummariesOfAPersonAreShortenedAndNamed: if no model can merge summaries, each keeps its beginning, and the notice says which were shortened.
 func TestSummariesOfAPersonAreShortenedAndNamed(t *testing.T) {
 	o := options(4000)

@@ -130,6 +130,18 @@ func TestCompactWhereItIsDue(t *testing.T) {
 	}
 }
 
+// TestCompactWithNothingToLeaveOut: a compaction that is due while the session holds no more than is kept does nothing, and is no failure.
+func TestCompactWithNothingToLeaveOut(t *testing.T) {
+	turn := newTurn(t, newProvider(t))
+	if _, err := turn.Context.Append(t.Context(), "", user(strings.Repeat("many words ", 5000))); err != nil {
+		t.Fatal(err)
+	}
+	set(t, turn, `{"budget":3000}`)
+	if done, err := turn.Compact(t.Context()); done != nil || err != nil {
+		t.Errorf("%+v %v", done, err)
+	}
+}
+
 // TestCompactionDuringAReply: a compaction during a reply stays, even if the request had moved marks.
 func TestCompactionDuringAReply(t *testing.T) {
 	var turn *Turn

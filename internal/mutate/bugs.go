@@ -124,7 +124,7 @@ var bugs = []bug{
 		}
 		same = true`, ofFiles},
 	{"a request that the provider finds too large is made larger", `float64(req.Report.After) / float64(n)`, `float64(n) / float64(req.Report.After)`, ofTurn},
-	{"nothing to compact is a failure", `if errors.Is(err, enhancer.ErrNothingToCompact) { return nil, nil }`, ``, ofTurn},
+	{"nothing to compact is a failure", `if errors.Is(err, enhancer.ErrNothingToCompact) { return nil, nil }`, `if errors.Is(err, enhancer.ErrNothingToCompact) { return nil, err }`, ofTurn},
 	{"arguments whose names differ only in case are sure", `if s.err != nil || s.twins {`, `if s.err != nil {`, ofRules},
 	{"a deny of a tool goes by the case of its name", `truth(c.names.foldedText.MatchString(`, `truth(c.names.text.MatchString(`, ofRules},
 	{"the cache ends before the last message", `d.Messages[len(d.Messages)-1].Cache = true`, `d.Messages[0].Cache = true`, ofDraft},
