@@ -255,9 +255,9 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 	c.add(line, v)
 }
 
-// stub keeps the place of a message that has no content, unless it is known already.
+// stub keeps the place of a message that has no content, unless its line or a stub of it is known already: then it keeps what this one says.
 func (c *claudeCode) stub(line ccLine, why string, v value) {
-	if j := c.find(line.id); j >= 0 && c.lines[j].kind != ccLink {
+	if j := c.find(line.id); j >= 0 && (c.lines[j].kind != ccLink || c.lines[j].stub != nil) {
 		c.beside(v)
 		c.r.duplicated(1)
 		return

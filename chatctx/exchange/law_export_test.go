@@ -215,6 +215,24 @@ func TestExportedMutants(t *testing.T) {
 	}
 }
 
+// TestLawOfOddRecords checks records that are odd in one place each: content under keys that only connect records, and stubs that come twice.
+func TestLawOfOddRecords(t *testing.T) {
+	for name, text := range map[string]string{
+		"pi's header": `{"type":"session","id":"s","timestamp":{"odd key":"odd value"},"cwd":"/srv"}
+			{"type":"message","id":"a","message":{"role":"user","content":"hello"}}`,
+		"a path of vscode": `{"kind":0,"v":{"version":3,"sessionId":"v","requests":[{"requestId":"r","message":{"text":"hello"},"response":[{"value":"yes"}]}]}}
+			{"kind":3,"k":[["odd item",null]]}`,
+		"a stub of claude code": `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":"hel"}
+			{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":"hel","odd":"odd value"}
+			{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hello"}}`,
+		"a stub that stays one": `{"type":"user","uuid":"b","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hello"}}
+			{"type":"user","uuid":"a","parentUuid":"b","sessionId":"s","message":"hel"}
+			{"type":"user","uuid":"a","parentUuid":"b","sessionId":"s","message":"hel","odd":"odd value"}`,
+	} {
+		t.Run(name, func(t *testing.T) { exportMutant(t, []byte(text)) })
+	}
+}
+
 func exportMutant(t *testing.T, text []byte) bool {
 	t.Helper()
 	s := memoryStore(t)

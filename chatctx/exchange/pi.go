@@ -86,11 +86,8 @@ func (p *pi) header(v value) {
 	p.provider, p.model = v.get("provider").str(), v.get("modelId").str()
 	p.in.Labels = labelsOf(v)
 	for k, x := range v.members() {
-		switch k {
-		case "type", "id", "timestamp":
-		default:
-			p.about.addIf(true, k, x)
-		}
+		structural := k == "type" || k == "id" || k == "timestamp"
+		p.about.addIf(!structural || x.kind() >= arrayKind, k, x)
 	}
 }
 

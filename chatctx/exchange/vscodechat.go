@@ -139,6 +139,9 @@ func (s changeSlot) in(k value) (changeSlot, bool) {
 		return changeSlot{func() any { return list[i] }, func(x any) { list[i] = x }, func() { list[i] = nil }}, true
 	}
 	o, isObject := s.get().(map[string]any)
+	if !k.is(stringKind) {
+		return s, false
+	}
 	if !isObject {
 		if s.get() != nil {
 			return s, false
