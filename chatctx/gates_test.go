@@ -15,7 +15,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestPartialRepliesCanBeRead: what Save keeps of a reply is a message whose JSON can be written, however little of a call has come, and what can be no message is refused.
+// TestPartialRepliesCanBeRead: what Save keeps of a reply is a message whose JSON can be written, however little of a call has come, and what can be no message
+// is refused.
 func TestPartialRepliesCanBeRead(t *testing.T) {
 	s := openAny(t, Options{Program: "test", Judge: byName{}})
 	defer closeChecked(t, s)
@@ -240,7 +241,8 @@ func (tx smallTx) Put(bucket string, key, value []byte) error {
 	return tx.RwTx.Put(bucket, key, value)
 }
 
-// TestWhatIsTooLarge: what a store cannot hold for its size is an ErrTooLarge at every door, and nothing of it is stored. What has a place of its own has no such bound.
+// TestWhatIsTooLarge: what a store cannot hold for its size is an ErrTooLarge at every door, and nothing of it is stored. What has a place of its own has no
+// such bound.
 func TestWhatIsTooLarge(t *testing.T) {
 	s, err := OpenDB(smallDB{memkv.New(), 1 << 19}, Options{Program: "test"})
 	noErr(t, err)

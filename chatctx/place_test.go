@@ -118,7 +118,8 @@ func (g guest) again(want string, do func() (*Undone, error)) {
 	}
 }
 
-// TestUndoIsOnesOwn: of two people at one store each sees and takes back what was done in their current context and what they did to the store themselves; what the other did there only by its name.
+// TestUndoIsOnesOwn: of two people at one store each sees and takes back what was done in their current context and what they did to the store themselves; what
+// the other did there only by its name.
 func TestUndoIsOnesOwn(t *testing.T) {
 	ann, bob := guests(t)
 	defer checkStore(t, ann.Store)

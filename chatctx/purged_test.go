@@ -82,8 +82,8 @@ func readers(c *ChatContext, s *Snapshot) (ofSnapshot, ofContext map[string]func
 	return ofSnapshot, ofContext
 }
 
-// TestWhatIsPurgedIsNotDamaged takes a context and a snapshot, removes what they are of in each way there is, and reads them through every door: what is gone is ErrPurged, never
-// ErrDamaged, and what stays can be read.
+// TestWhatIsPurgedIsNotDamaged takes a context and a snapshot, removes what they are of in each way there is, and reads them through every door: what is gone
+// is ErrPurged, never ErrDamaged, and what stays can be read.
 func TestWhatIsPurgedIsNotDamaged(t *testing.T) {
 	for name, remove := range map[string]struct {
 		do      func(t *testing.T, s *Store, c *ChatContext)

@@ -254,8 +254,8 @@ var plantings = []planting{
 	{"command of a tool", true, stepping(func(b *Batch) { b.PutTool(Tool{Name: "t", Command: []string{"run", plantText}}) })},
 }
 
-// TestRedactLooksEverywhere plants a secret in each kind of place on its own. Where the plan says that all of it goes, no byte of it is left in the file; where something stays, the plan says so and the
-// file has it.
+// TestRedactLooksEverywhere plants a secret in each kind of place on its own. Where the plan says that all of it goes, no byte of it is left in the file; where
+// something stays, the plan says so and the file has it.
 func TestRedactLooksEverywhere(t *testing.T) {
 	for _, place := range plantings {
 		t.Run(place.name, func(t *testing.T) {

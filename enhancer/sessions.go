@@ -131,9 +131,9 @@ type Resumed struct {
 	Tokens    int  // of the part that was brought back
 }
 
-// Resume goes back to a session: a new session begins with its messages if they take at most Options.ResumeShare of the budget, or there is no budget
-// or no summary, else with its summary. A digest of their summaries then stands for the messages of later sessions if there is a budget. It is one operation that undo takes back. Resuming
-// the current session is a conflict.
+// Resume goes back to a session: a new session begins with its messages if they take at most Options.ResumeShare of the budget, or there is no budget or no
+// summary, else with its summary. A digest of their summaries then stands for the messages of later sessions if there is a budget. It is one operation that
+// undo takes back. Resuming the current session is a conflict.
 func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, ref string) (*Resumed, error) {
 	list, err := ListSessions(ctx, c, branchName, o)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -416,8 +417,8 @@ type Facts struct {
 	Home       Home     `cbor:"15,keyasint"`
 }
 
-// ScanFacts is like ScanAfter for the facts alone, which costs less than reading the messages. What was put aside is missing in them. For a message that cannot be read fn gets nil with its
-// error.
+// ScanFacts is like ScanAfter for the facts alone, which costs less than reading the messages. What was put aside is missing in them. For a message that cannot
+// be read fn gets nil with its error.
 func ScanFacts(tx kv.Tx, ctx, after ID, fn func(id ID, f *Facts, err error) error) error {
 	return scanAfter(tx, ctx, after, fn, func(id ID, value []byte) (*Facts, error) {
 		f := &Facts{ID: id}

@@ -35,9 +35,10 @@ type Turn struct {
 	Enhancers []enhancer.Enhancer
 	// Show, if not nil, is called for each event as it happens, by the goroutine of Send.
 	Show func(Event)
-	// Calls, if not nil, is called after a reply with calls is stored, and before the model is asked where calls of the branch are approved and were not run. It decides and runs the calls that may run, and reports whether every call of the
-	// message has its result on the branch, so that the model is asked again. Without it Send returns and the calls wait. named are the tools that the request
-	// named, nil if they are unknown, because the reply is of an earlier Send or of another program.
+	// Calls, if not nil, is called after a reply with calls is stored, and before the model is asked where calls of the branch are approved and were not run.
+	// It decides and runs the calls that may run, and reports whether every call of the message has its result on the branch, so that the model is asked again.
+	// Without it Send returns and the calls wait. named are the tools that the request named, nil if they are unknown, because the reply is of an earlier Send
+	// or of another program.
 	Calls func(ctx context.Context, branch string, reply *chatctx.Message, named []string) (goOn bool, err error)
 	// PartOf, if not nil, is the committed batch with which the command began: Undo undoes the replies together with it.
 	PartOf *chatctx.Batch

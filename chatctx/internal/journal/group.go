@@ -212,11 +212,13 @@ func (t *Txn) dropOldKeys(key string) error {
 // Group ties the operations of several batches together, so that they are undone as one command.
 type Group struct {
 	mu    sync.Mutex
-	first map[pool.ID]uint64
+	first map[pool.ID]uint64 // of each context, the operation with which the group began there, or began anew after somebody else's (Txn.regroup)
 }
 
+// NewGroup returns a group without operations.
 func NewGroup() *Group { return &Group{first: map[pool.ID]uint64{}} }
 
+// Join makes an operation a part of the group, which may be nil. It counts once Remember is told that it was stored.
 func (g *Group) Join(t *Txn) {
 	if g == nil {
 		return
@@ -227,6 +229,7 @@ func (g *Group) Join(t *Txn) {
 	}
 }
 
+// Remember records an operation that joined the group and was stored.
 func (g *Group) Remember(done *Committed) {
 	if g == nil || done.Operation == "" {
 		return
@@ -236,7 +239,7 @@ func (g *Group) Remember(done *Committed) {
 	g.first[done.Context] = max(g.first[done.Context], done.group)
 }
 
-// Begun returns the group's first operation in a context, 0 if there is none.
+// Begun returns the operation with which the group began in a context, 0 if there is none.
 func (g *Group) Begun(id pool.ID) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -119,9 +119,9 @@ func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	return l, err
 }
 
-// revertCall restores a call's state, unless the call has run, which cannot be undone; while it runs it returns ErrConflict. A call that never ran here and
-// was ended by a result that somebody brought waits again. The call's record keeps its decisions and gets the undo as a further step. A call that several branches hold by now, as one that was answered, does not wait again. An expired call
-// gets as much time again as it had.
+// revertCall restores a call's state, unless the call has run, which cannot be undone; while it runs it returns ErrConflict. A call that never ran here and was
+// ended by a result that somebody brought waits again. The call's record keeps its decisions and gets the undo as a further step. A call that several branches
+// hold by now, as one that was answered, does not wait again. An expired call gets as much time again as it had.
 func (t *Txn) revertCall(c record.Change) error {
 	raw, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {

@@ -30,8 +30,8 @@ type Operation struct {
 }
 
 // Chain ties an operation to what it changed: a branch, the context if Branch is zero, or in the store's journal a context. Prev is the previous operation on
-// the same, Revision the one to which this operation led; of an undo in the store's journal it is the context's next operation. Name is the branch's name at
-// that time, for readers of the journal.
+// the same, Revision the one to which this operation led; of an undo or redo in the store's journal it is the context's next operation. Name is the branch's
+// name at that time, for readers of the journal.
 type Chain struct {
 	_        struct{} `cbor:",toarray"`
 	Name     string

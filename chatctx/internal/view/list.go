@@ -45,6 +45,7 @@ const (
 	Archived = "archived"
 )
 
+// InfoOf describes a context of which the record has been read.
 func InfoOf(s *record.Store, tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*ContextInfo, error) {
 	current, err := CurrentContext(s, tx)
 	if err != nil {
