@@ -126,7 +126,7 @@ func (r *Report) warn(w Warning) {
 type Outcome int
 
 // Complete means that everything is stored, or was already. Partial means that a record that should have been a message, a conversation or a file was left out.
-// Nothing means that no file could be read.
+// Nothing means that no file could be read, or nothing of any: all that should have been a conversation was left out.
 const (
 	Complete Outcome = iota
 	Partial
@@ -135,10 +135,11 @@ const (
 
 // Outcome sums up the report.
 func (r *Report) Outcome() Outcome {
+	leftOut := r.Skipped > 0 || r.SkippedContexts > 0 || r.Failed > 0
 	switch {
-	case r.Files == 0:
+	case r.Files == 0 || leftOut && len(r.Imported) == 0:
 		return Nothing
-	case r.Skipped > 0 || r.SkippedContexts > 0 || r.Failed > 0:
+	case leftOut:
 		return Partial
 	}
 	return Complete
