@@ -310,7 +310,7 @@ func salvageAndLook(t *testing.T, whole, file string, why error) {
 		}
 		return
 	}
-	if errors.Is(err, ErrDamaged) && len(raw) < 64<<10 {
+	if (errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotOurs)) && len(raw) < 64<<10 {
 		return // next to nothing is there
 	}
 	if err != nil {

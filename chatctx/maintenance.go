@@ -174,7 +174,8 @@ func CopyStore(ctx context.Context, from, to string, o Options, co CopyOptions) 
 type Salvaged = care.Salvaged
 
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
-// branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read.
+// branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read. The error
+// is ErrNotOurs where nothing of a store is left, and then no new one is made.
 func Salvage(ctx context.Context, from, to string, o Options) (*Salvaged, error) {
 	return care.Salvage(ctx, from, to, o)
 }

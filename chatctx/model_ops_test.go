@@ -632,6 +632,7 @@ func (r *run) gc(*convo) error {
 		}
 		c.expire(age, keep, r.now)
 		r.gone(c)
+		r.compare(c, true, false)
 	}
 	r.held = nil
 	return nil
