@@ -280,8 +280,11 @@ func (b *batch) appendResult() error {
 				said.kind = pool.Late
 			} else {
 				s := callState{status: pool.Approved, execution: ended(failed), expires: b.call(k).expires}
-				if was := b.call(k); was.execution == pool.NotRun {
-					s.brought = was.status
+				if b.call(k).execution == pool.NotRun {
+					s.brought = b.call(k).status
+					if was, there := b.c.calls[k]; there { // undo takes back what the batch decided first, too
+						s.brought = was.status
+					}
 				}
 				b.calls[k] = s
 			}
