@@ -227,6 +227,27 @@ type Holder struct {
 	Command string    `json:"command,omitempty"`
 	Purpose string    `json:"purpose,omitempty"`
 	Since   time.Time `json:"since"`
+	// Waits means that it does not have the database open: it is the next to enter, and nobody passes it.
+	Waits bool `json:"waits,omitempty"`
+}
+
+// String says in words who it is and what it does there.
+func (h Holder) String() string {
+	who := "another program"
+	if h.PID != 0 {
+		who = fmt.Sprintf("%s (process %d)", h.Command, h.PID)
+	}
+	if h.Purpose != "" {
+		who += " for " + h.Purpose
+	}
+	does := "has it open"
+	switch {
+	case h.Waits:
+		return who + " is the next and does not go in: if it was stopped, let it go on, or end it"
+	case !h.Since.IsZero():
+		does = "has had it open since " + h.Since.Local().Format("15:04:05")
+	}
+	return who + " " + does
 }
 
 // LockedError is the ErrLocked after a wait that was too long.
@@ -236,19 +257,7 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	h := e.Holder
-	who := "another program"
-	if h.PID != 0 {
-		who = fmt.Sprintf("%s (process %d)", h.Command, h.PID)
-	}
-	if h.Purpose != "" {
-		who += " for " + h.Purpose
-	}
-	has := "has it open"
-	if !h.Since.IsZero() {
-		has = "has had it open since " + h.Since.Local().Format("15:04:05")
-	}
-	return fmt.Sprintf("the store is locked: %s %s; waited %s", who, has, e.Waited.Round(time.Millisecond))
+	return fmt.Sprintf("the store is locked: %s; waited %s", e.Holder, e.Waited.Round(time.Millisecond))
 }
 
 // Unwrap returns ErrLocked.
@@ -266,6 +275,20 @@ func WithPurpose(ctx context.Context, purpose string) context.Context {
 func Purpose(ctx context.Context) string {
 	p, _ := ctx.Value(purposeKey{}).(string)
 	return p
+}
+
+type waitingKey struct{}
+
+// WithWaiting has tell called when a transaction under ctx has waited for a second for a holder with one of LongPurposes. The goroutine that waits calls it,
+// once for each wait. A nil tell is not called. Engines on a server do not call it.
+func WithWaiting(ctx context.Context, tell func(Holder)) context.Context {
+	return context.WithValue(ctx, waitingKey{}, tell)
+}
+
+// Waiting returns the function that WithWaiting set, or nil.
+func Waiting(ctx context.Context) func(Holder) {
+	tell, _ := ctx.Value(waitingKey{}).(func(Holder))
+	return tell
 }
 
 // LongPurposes are the purposes that may hold a file for as long as the disk takes.

@@ -14,6 +14,7 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // Main runs one command line, without the program's name, and returns the exit code.
@@ -84,6 +85,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 		OnUsageError:              usage,
 		Action: func(ctx context.Context, c *urfave.Command) error {
 			r := &run{ctx: ctx, con: con, cmd: cmd, name: p.name(), line: p, flags: c, args: c.Args().Slice(), executors: &executors{}}
+			r.ctx = kv.WithWaiting(ctx, r.sayWaiting)
 			defer r.close()
 			if cmd.paged && !r.json() {
 				con.page()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -141,9 +142,16 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 		return nil, storeHint(err, path)
 	}
 	if due {
-		r.note("a purge was cut short: its bytes are still in the file, until a command that writes has room to write it anew")
+		r.note("a purge or redaction was cut short: its bytes are still in the file, until a command that writes has room to write it anew")
 	}
 	return st, nil
+}
+
+// sayWaiting says whom the command waits for. Others may print meanwhile: it is one write, and touches nothing of theirs.
+func (r *run) sayWaiting(h kv.Holder) {
+	if !r.json() {
+		fmt.Fprintf(r.con.err, "waiting for the store: %s\n", h)
+	}
 }
 
 // close closes the store, if it was opened.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/ui"
 )
@@ -38,7 +39,7 @@ func doUI(r *run) error {
 		return err
 	}
 	var mu sync.Mutex // answers begin at the same time
-	return ui.Run(r.ctx, ui.Options{
+	return ui.Run(kv.WithWaiting(r.ctx, nil), ui.Options{
 		Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices, Editor: editorOf,
 		Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
 			mu.Lock()

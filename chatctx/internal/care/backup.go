@@ -27,7 +27,7 @@ func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 		return err
 	}
 	if due {
-		return record.Conflict("a purge was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
+		return record.Conflict("a purge or redaction was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
 	}
 	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
 }

@@ -37,17 +37,12 @@ func (c *checker) problem(invariant int, where, format string, args ...any) {
 	c.report(Problem{invariant, where, fmt.Sprintf(format, args...)})
 }
 
-// Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. With full it also reads every
-// page and every artifact's bytes. It returns an error only if it cannot read on; a damaged store gives problems and no error.
+// Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. With full it also reads the
+// search index and every artifact's bytes. It returns an error only if it cannot read on; a damaged store gives problems and no error.
 func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem)) error {
 	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
 	if k, ok := s.DB.(kv.Keeper); ok {
-		err := k.CheckPages(ctx, func(text string) {
-			if full {
-				c.problem(0, "file", "%s", text)
-			}
-		})
-		if err != nil {
+		if err := k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }); err != nil {
 			return c.damage(err)
 		}
 	}
@@ -74,7 +69,7 @@ func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem
 	}
 	due, err := PurgeDue(ctx, s)
 	if due {
-		c.problem(0, "purge", "was cut short: the bytes of what it took are still in the file, until a program opens the store to write (chatctx vacuum)")
+		c.problem(0, "purge", "it or a redaction was cut short: the bytes of what it took are still in the file, until a program opens the store to write (chatctx vacuum)")
 	}
 	return c.damage(err)
 }

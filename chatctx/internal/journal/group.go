@@ -64,11 +64,14 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 		return false, err
 	}
 	if b == nil || b.ID != t.Target.ID {
-		name := "a branch that is gone"
+		where := "a branch that is gone"
 		if b != nil {
-			name = fmt.Sprintf("the branch %q", b.Name)
+			where = fmt.Sprintf("the branch %q", b.Name)
 		}
-		return false, record.Conflict("the key %q was used on %s: take another key", key, name)
+		if len(rec.Placed) > 0 {
+			where += fmt.Sprintf(", for message %s", rec.Placed[0].Message)
+		}
+		return false, record.Conflict("the key %q was used on %s: take another key", key, where)
 	}
 	if err := t.asMade(key, &rec, msgs); err != nil {
 		return false, err

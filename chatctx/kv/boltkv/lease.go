@@ -337,7 +337,7 @@ func (l *lease) openBolt(p *patience, write bool) (*opened, error) {
 
 // sign shows other processes who has the file open, and since when.
 func (l *lease) sign(p *patience) {
-	l.signed = kv.Holder{PID: os.Getpid(), Command: command(), Purpose: kv.Purpose(p.ctx), Since: time.Now()}
+	l.signed = holder(p)
 	if l.lock != nil {
 		l.lock.sign(&l.signed)
 	}
@@ -353,17 +353,17 @@ func (l *lease) say(p *patience) {
 	}
 }
 
-// heldLong reports whether a holder of the file has one of the long purposes.
-func (l *lease) heldLong() bool {
+// heldLong returns the holder of the file that has one of the long purposes, or nil.
+func (l *lease) heldLong() *kv.Holder {
 	for _, h := range l.holders() {
-		if slices.Contains(kv.LongPurposes, h.Purpose) {
-			return true
+		if !h.Waits && slices.Contains(kv.LongPurposes, h.Purpose) {
+			return &h
 		}
 	}
-	return false
+	return nil
 }
 
-// holders lists the programs that have the file open, this one first.
+// holders lists the programs that have the file open, this one first, and after them the one that waits to.
 func (l *lease) holders() []kv.Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -155,17 +155,28 @@ func TestWaitCancelled(t *testing.T) {
 	put(t, db, "b", "k", "w")
 }
 
-// TestLongPurpose: waiting for a backup does not count.
+// TestLongPurpose: waiting for a backup does not count, and is told of.
 func TestLongPurpose(t *testing.T) {
 	path := created(t)
 	db := open(t, path, boltkv.Options{Wait: time.Millisecond})
 	defer closeDB(t, db)
 	holder := start(t, "hold", path, "BOLTKV_PURPOSE=backup")
 	holder.line(t)
-	waits, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
-	defer cancel()
-	if err := db.View(waits, func(tx kv.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("View beside a backup: %v", err)
+	for what, try := range map[string]func(context.Context) error{
+		"View":   func(ctx context.Context) error { return db.View(ctx, func(tx kv.Tx) error { return nil }) },
+		"Update": func(ctx context.Context) error { return db.Update(ctx, func(tx kv.RwTx) error { return nil }) },
+	} {
+		waits, cancel := context.WithTimeout(ctx, time.Minute)
+		err := try(kv.WithWaiting(waits, func(h kv.Holder) {
+			if h.PID != holder.Process.Pid || h.Purpose != "backup" || h.Waits {
+				t.Errorf("%s is told that it waits for %v", what, h)
+			}
+			cancel()
+		}))
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s beside a backup: %v", what, err)
+		}
 	}
 	holder.end(t)
 }

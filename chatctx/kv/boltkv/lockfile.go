@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -16,7 +17,7 @@ import (
 // of its own. Its locks are on bytes far behind the text, since on Windows locked bytes cannot be read.
 //
 //   - The gate is held, exclusively, while entering. A program that waits for the room keeps the gate, so nobody passes it, and the holder of the room can
-//     see that somebody waits.
+//     see that somebody waits. Its slot says so, for those behind it.
 //   - The room is held, shared or exclusively, while the store is open.
 //   - A slot is held while a program has the lock file open: text in a slot that nobody holds is from a dead program.
 //
@@ -116,8 +117,17 @@ func (l *lockFile) take(p *patience, kind lockKind) error {
 	if err := l.acquire(p, gateByte, exclusive); err != nil {
 		return err
 	}
+	defer func() { _ = unlock(l.f, gateByte) }()
+	if got, err := tryLock(l.f, roomByte, kind); got || err != nil {
+		return err
+	}
+	waits := holder(p)
+	waits.Waits = true
+	l.sign(&waits)
 	err := l.acquire(p, roomByte, kind)
-	_ = unlock(l.f, gateByte)
+	if err != nil {
+		l.sign(nil)
+	}
 	return err
 }
 
@@ -191,7 +201,7 @@ func (l *lockFile) sign(h *kv.Holder) {
 	_, _ = l.f.WriteAt(text, int64(l.slot)*slotSize) // it is for people only: a full disk is no reason to stop
 }
 
-// holders lists the other openings that have the store open, the longest-standing first.
+// holders lists the other openings that have the store open, the longest-standing first, and last the one that waits at the gate.
 func (l *lockFile) holders() []kv.Holder {
 	text := make([]byte, slots*slotSize)
 	n, _ := l.f.ReadAt(text, 0)
@@ -204,8 +214,21 @@ func (l *lockFile) holders() []kv.Holder {
 		}
 		found = append(found, h)
 	}
-	slices.SortFunc(found, func(a, b kv.Holder) int { return a.Since.Compare(b.Since) })
+	slices.SortFunc(found, func(a, b kv.Holder) int {
+		if a.Waits != b.Waits {
+			if b.Waits {
+				return -1
+			}
+			return 1
+		}
+		return a.Since.Compare(b.Since)
+	})
 	return found
+}
+
+// holder is this program, in a transaction that begins now.
+func holder(p *patience) kv.Holder {
+	return kv.Holder{PID: os.Getpid(), Command: command(), Purpose: kv.Purpose(p.ctx), Since: time.Now()}
 }
 
 // command is this program's name in lock files. It leaves out arguments, which may hold private text.

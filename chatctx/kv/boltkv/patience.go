@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // errOutOfPatience ends a wait; the lease turns it into a *kv.LockedError.
@@ -16,11 +18,13 @@ type patience struct {
 	unpaid time.Duration // time waited of which it is not known yet whether it counts
 	begun  time.Time
 	never  bool // it does not wait at all
-	// long reports whether the store is held for a long purpose. Waiting for that does not count.
-	long func() bool
+	// long returns who holds the store for a long purpose, or nil. Waiting for that does not count.
+	long func() *kv.Holder
+	told bool // that somebody does
 }
 
 const (
+	soon   = time.Second            // after that a wait without a limit is told of
 	glance = 100 * time.Millisecond // how often a wait checks who holds the store
 	poll   = time.Millisecond       // between two tries if the system has no lock that waits
 )
@@ -28,7 +32,7 @@ const (
 // newPatience returns a patience for a wait of that length; a negative one is over before it begins.
 func newPatience(ctx context.Context, wait time.Duration) *patience {
 	return &patience{
-		ctx: ctx, left: wait, begun: time.Now(), never: wait < 0, long: func() bool { return false },
+		ctx: ctx, left: wait, begun: time.Now(), never: wait < 0, long: func() *kv.Holder { return nil },
 	}
 }
 
@@ -75,10 +79,15 @@ func (p *patience) slice(done <-chan error, d time.Duration) (err error, came bo
 }
 
 func (p *patience) pay() {
-	if !p.long() {
+	by := p.long()
+	if by == nil {
 		p.left -= p.unpaid
 	}
 	p.unpaid = 0
+	if tell := kv.Waiting(p.ctx); by != nil && tell != nil && !p.told && time.Since(p.begun) >= soon {
+		p.told = true
+		tell(*by)
+	}
 }
 
 func (p *patience) spent() bool {
@@ -86,7 +95,7 @@ func (p *patience) spent() bool {
 		return p.never
 	}
 	p.pay()
-	return p.left <= 0 && !p.long()
+	return p.left <= 0 && p.long() == nil
 }
 
 // over reports whether err ended the wait, as opposed to being what was waited for.

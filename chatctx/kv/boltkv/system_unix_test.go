@@ -3,10 +3,16 @@
 package boltkv_test
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 )
 
 func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
@@ -21,6 +27,39 @@ func stop(t *testing.T, p *process) {
 func goOn(t *testing.T, p *process) {
 	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestStoppedAtTheGate: who stands behind a program that was stopped while it waited to enter learns its name.
+func TestStoppedAtTheGate(t *testing.T) {
+	path := created(t)
+	inside := start(t, "hold", path)
+	inside.line(t)
+	next := start(t, "hold", path, "BOLTKV_PURPOSE=backup")
+	for text := []byte{}; !bytes.Contains(text, []byte(`"waits":true`)); time.Sleep(time.Millisecond) {
+		var err error
+		if text, err = os.ReadFile(path + ".lock"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop(t, next)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(next.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it was not stopped: %v", err)
+	}
+	inside.end(t)
+	db := open(t, path, boltkv.Options{Wait: 20 * time.Millisecond})
+	defer closeDB(t, db)
+	err := db.View(ctx, func(kv.Tx) error { return nil })
+	var locked *kv.LockedError
+	if !errors.As(err, &locked) || locked.Holder.PID != next.Process.Pid || !locked.Holder.Waits {
+		t.Errorf("behind it: %v", err)
+	}
+	goOn(t, next)
+	next.line(t)
+	next.end(t)
+	if err := db.View(ctx, func(kv.Tx) error { return nil }); err != nil {
+		t.Error(err)
 	}
 }
 
