@@ -2,6 +2,8 @@ package turn
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -71,8 +73,8 @@ func callKey(c *pool.Call) string { return c.Tool + "\x00" + string(jsontree.Can
 // Run asks on a new branch with the name of the turn's Branch; where another program has just taken that, Branch is set to the next free one. It begins
 // before the first question, with the old branch's prompts, or with another system prompt. A call with the tool and the arguments of an earlier one gets the
 // earlier result, each used once and in order; the result's kind is Replayed. The first call without one waits and ends the run: no tool is run and nothing
-// is decided. Undo takes all back together, with what the turn's PartOf began. With an error the outcomes say how far it came; PartOf is set once the branch
-// is made.
+// is decided. Undo takes all back together, with what the turn's PartOf began. With an error the outcomes say how far it came; where nothing was answered,
+// the branch is gone. PartOf is set once it is made.
 func (p *Replay) Run(ctx context.Context, t *Turn, system *string) ([]*Outcome, error) {
 	if err := p.begin(ctx, t, system); err != nil {
 		return nil, err
@@ -85,7 +87,15 @@ func (p *Replay) Run(ctx context.Context, t *Turn, system *string) ([]*Outcome, 
 	own.Calls = func(ctx context.Context, branch string, reply *chatctx.Message, _ []string) (bool, error) {
 		return own.recorded(ctx, branch, reply, left)
 	}
-	var all []*Outcome
+	all, err := p.ask(ctx, t, &own)
+	if err != nil && !slices.ContainsFunc(all, func(o *Outcome) bool { return !isEmpty(o.Reply()) }) {
+		err = errors.Join(err, t.unmake(ctx))
+	}
+	return all, err
+}
+
+// ask asks the questions, up to one that has no answer or whose calls wait.
+func (p *Replay) ask(ctx context.Context, t, own *Turn) (all []*Outcome, err error) {
 	for _, q := range p.questions {
 		m := *q
 		b := t.Context.Begin(t.Branch)

@@ -42,10 +42,12 @@ func (a *appender) all() error {
 				return storeErr
 			}
 		}
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		if err != nil {
+		case err != nil && a.last == nil:
+			return &hinted{err, "nothing was stored"}
+		case err != nil:
 			return err
 		}
 	}

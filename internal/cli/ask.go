@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
@@ -133,6 +135,11 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if models[0] == "" && r.name != "replay" { // replay is called after the branch, whose questions it asks
+		if models[0], err = r.ownModel(t); err != nil {
+			return nil, err
+		}
+	}
 	if times < 1 || times*len(models) > maxAsked {
 		return nil, usagef("-n takes a number from 1 on, and all together are at most %d answers", maxAsked)
 	}
@@ -163,6 +170,15 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 		}
 	}
 	return all, nil
+}
+
+// ownModel returns the model that the branch asks, "" if none is set.
+func (r *run) ownModel(t *turn.Turn) (string, error) {
+	set, err := t.Context.Effective(r.ctx, t.Branch)
+	if err != nil {
+		return "", err
+	}
+	return plainValue(settings.WithEnv(set, os.Getenv)["model"]), nil
 }
 
 // settingsOf parses --set MODEL:KEY=VALUE, by model.

@@ -151,6 +151,9 @@ const manyCandidates = 200
 
 // fixedWords returns the fixed words for some places.
 func fixedWords(word string) []string {
+	if strings.Contains(word, " | ") {
+		return strings.Split(strings.ToLower(word), " | ")
+	}
 	switch word {
 	case "ROLE":
 		return []string{"system", "user", "assistant", "tool"}
@@ -203,7 +206,9 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 	case "MODEL":
 		return sub.modelNames()
 	case "MODELS":
-		return after(last, ",", sub.modelNames())
+		asked := strings.Split(last, ",")
+		rest := slices.DeleteFunc(sub.modelNames(), func(c candidate) bool { return slices.Contains(asked[:len(asked)-1], c.word) })
+		return after(last, ",", rest)
 	case "MODEL:KEY=VALUE":
 		if model, _, ok := strings.Cut(last, ":"); ok {
 			return after(model+":", ":", settingValues(nil))

@@ -37,6 +37,7 @@ _chatctx() {
         [[ -n $line ]] || continue
         line=${line#"$before"}
         [[ $quote ]] || printf -v line %q "$line"
+        line=${line//\\,/,} # %q puts a backslash before a comma, and what is typed has none
         COMPREPLY+=("$line")
     done < <("${COMP_WORDS[0]}" __complete -- "${words[@]:1}" 2>/dev/null)
 }

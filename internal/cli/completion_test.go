@@ -62,6 +62,7 @@ func TestCompletionInShells(t *testing.T) {
 		{[]string{"chatctx", "log", "u1..a"}, []string{"u1..a1"}, false}, // and ids that begin with an a
 		{[]string{"chatctx", "tools", "show", "r"}, []string{"read_file"}, true},
 		{[]string{"chatctx", "retry", "--provider", "ge"}, []string{"gemini"}, true},
+		{[]string{"chatctx", "ask", "--models", "gpt-4,gpt-3.5"}, []string{"gpt-4,gpt-3.5-turbo"}, true},
 		{[]string{"chatctx", "use", "Two"}, []string{"Two words"}, false},
 		{[]string{"chatctx", "config", "provider=ge"}, []string{"provider=gemini"}, false},
 	}

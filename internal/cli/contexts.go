@@ -260,8 +260,8 @@ func when(s string, now time.Time) (pool.Time, error) {
 	}
 	unit := map[string]int{"d": 1, "w": 7}
 	if n := len(s) - 1; n > 0 && unit[s[n:]] > 0 {
-		if days, err := strconv.Atoi(s[:n]); err == nil && days >= 0 {
-			return pool.TimeOf(now.AddDate(0, 0, -days*unit[s[n:]])), nil
+		if days, err := strconv.ParseUint(s[:n], 10, 31); err == nil {
+			return pool.TimeOf(now.AddDate(0, 0, -int(days)*unit[s[n:]])), nil
 		}
 	}
 	return 0, &usageError{fmt.Sprintf("no time %q", s), "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"}

@@ -121,7 +121,7 @@ func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
 	case r.is("dry-run"):
 		return true, r.wouldDo(all, "write")
 	case len(all) == 0:
-		return false, chatctx.NotFound("context that fits", strings.Join(r.flags.StringSlice("label"), " "))
+		return false, chatctx.Says(chatctx.ErrNotFound, "no context fits")
 	case len(names) == 1:
 		o.Context = all[0].ID.String()
 		return false, nil

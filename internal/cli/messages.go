@@ -183,7 +183,7 @@ func doAppend(r *run) error {
 		return &partialError{err, fmt.Sprintf("%s %s stored, up to line %d", count(n, "message"), are(n), a.line)}
 	}
 	if err != nil {
-		return &hinted{err, "nothing was stored"}
+		return err
 	}
 	return r.appended(a)
 }

@@ -169,15 +169,18 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		a.PartOf = first
 		outcomes, err := p.Run(r.ctx, a.Turn, system)
 		v := replayJSON{Model: plainValue(a.Settings["model"]), Questions: p.Questions()}
-		if a.PartOf != first { // else another program's branch may have the name
-			v.Branch, first = a.Branch, cmp.Or(first, a.PartOf)
-			made++
-		}
 		for _, out := range outcomes {
 			if out.Reply() != nil && out.Waiting == 0 {
 				v.Answered++
 			}
 			v.Waiting, v.Operation = out.Waiting, out.Operation
+		}
+		if a.PartOf != first { // else another program's branch may have the name
+			first = cmp.Or(first, a.PartOf)
+			if err == nil || v.Answered > 0 || v.Waiting > 0 { // else it is gone again
+				v.Branch = a.Branch
+				made++
+			}
 		}
 		if v.Waiting > 0 {
 			_, w, openErr := r.openOn(a.Context, a.Branch)

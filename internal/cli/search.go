@@ -90,8 +90,14 @@ func (r *run) partsOfWords(o chatctx.SearchOptions) string {
 // widen says how to find more.
 func (r *run) widen(o chatctx.SearchOptions) string {
 	var more []string
-	if o.Context != "" || len(o.Labels) > 0 || o.Role != "" || o.Model != "" || o.Tool != "" || o.Since != 0 || o.Until != 0 {
-		more = append(more, "leave out --context, --label, --role, --model, --tool, --since, --until")
+	var narrow []string
+	for _, name := range []string{"context", "label", "role", "model", "tool", "since", "until"} {
+		if r.given(name) {
+			narrow = append(narrow, "--"+name)
+		}
+	}
+	if len(narrow) > 0 {
+		more = append(more, "leave out "+strings.Join(narrow, ", "))
 	}
 	if o.Text != "" {
 		more = append(more, "parts of words: "+r.partsOfWords(o))

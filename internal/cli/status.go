@@ -179,7 +179,9 @@ func (s *statusJSON) print(r *run) {
 	if s.over != nil {
 		line("", clean(s.over.Error()))
 	}
-	line("reported", fmt.Sprintf("%d tokens in, %d out for the last reply", s.Tokens.Input, s.Tokens.Output))
+	if s.Tokens != (branch.Tokens{}) {
+		line("reported", fmt.Sprintf("%d tokens in, %d out for the last reply", s.Tokens.Input, s.Tokens.Output))
+	}
 	if s.Cache != nil {
 		line("cache", fmt.Sprintf("%s tokens read, %s written by the last reply", figure(s.Cache.Read), figure(s.Cache.Written)))
 	}

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
@@ -19,7 +21,7 @@ import (
 
 // Changed is a value that an operation replaced.
 type Changed struct {
-	Of       string // title, name, branch, system, prompt, labels, or the name of a setting
+	Of       string // title, name, branch, system, prompt, labels, mark, summary, session from, digests, pruned up to, or the name of a setting
 	From, To string // the first words of the values; both are "" for a setting whose values must not be shown
 }
 
@@ -117,6 +119,12 @@ func (t *telling) record(c *record.Change) error {
 		t.about(string(c.Key[16:]) + ": " + words)
 		return err
 	}
+	if c.Bucket == record.MarkBucket && len(c.Key) == 2*len(pool.ID{}) {
+		words, err := t.words(pool.ID(c.Key[:16]), pool.ID(c.Key[16:]))
+		t.about(words)
+		t.changed("mark", string(c.Old), string(after))
+		return err
+	}
 	t.about(nameIn(c.Bucket, one))
 	return nil
 }
@@ -210,7 +218,55 @@ func (t *telling) branch(id pool.ID, before, after *branch.Branch) error {
 		t.changed(prompt.of, from, to)
 	}
 	t.settings(before.Settings, after.Settings)
-	return nil
+	return t.window(id, newestSession(before), newestSession(after))
+}
+
+// newestSession returns the session that a branch is in, one from its beginning if it has none.
+func newestSession(b *branch.Branch) *branch.Session {
+	if n := len(b.Sessions); n > 0 {
+		return &b.Sessions[n-1]
+	}
+	return &branch.Session{}
+}
+
+// window adds what became of what goes to the model: up to where results are pruned, digests, where the session begins and its summary.
+func (t *telling) window(id pool.ID, before, after *branch.Session) error {
+	t.changed("pruned up to", placeText(before.PrunedTo), placeText(after.PrunedTo))
+	t.changed("digests", digestsText(before), digestsText(after))
+	t.changed("session from", placeText(before.Start), placeText(after.Start))
+	if before.Summary == after.Summary {
+		return nil
+	}
+	from, err := t.summary(id, before)
+	if err != nil {
+		return err
+	}
+	to, err := t.summary(id, after)
+	t.changed("summary", from, to)
+	return err
+}
+
+func (t *telling) summary(id pool.ID, s *branch.Session) (string, error) {
+	if s.Summary == (pool.ID{}) {
+		return "", nil
+	}
+	return t.words(id, s.Summary)
+}
+
+// placeText names a position, "" for the first one, with which everything begins.
+func placeText(pos int) string {
+	if pos < 2 {
+		return ""
+	}
+	return "#" + strconv.Itoa(pos)
+}
+
+func digestsText(s *branch.Session) string {
+	var all []string
+	for _, d := range s.Digests {
+		all = append(all, fmt.Sprintf("#%d to #%d", d.From, d.To))
+	}
+	return strings.Join(all, ", ")
 }
 
 // madeBranch adds the branch from which a new one comes and what it holds: for a fork its last message, else its own first one.

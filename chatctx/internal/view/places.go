@@ -288,11 +288,10 @@ func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 	n := b.Len()
 	pos, ok := n, true
 	if rest != "" {
-		back := rest[0] == '-'
-		count, err := strconv.Atoi(strings.TrimPrefix(rest, "-"))
-		ok = err == nil && count >= 0
-		if pos = count; back {
-			pos = n - count
+		count, err := strconv.ParseUint(strings.TrimPrefix(rest, "-"), 10, strconv.IntSize-1) // no + or second -
+		ok = err == nil
+		if pos = int(count); rest[0] == '-' {
+			pos = n - pos
 		}
 	}
 	if !ok {
