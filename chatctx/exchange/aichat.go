@@ -39,6 +39,7 @@ func readAichat(r *reading) error {
 	if err != nil {
 		return err
 	}
+	r.repeatedKeys(place{}, v)
 	a := &aichat{t: r.thread(place{}), urls: v.get("data_urls"), model: v.get("model").str()}
 	a.messages(v.get("compressed_messages"))
 	a.messages(v.get("messages"))

@@ -206,7 +206,7 @@ func (c *chatgpt) large(s *splitter) error {
 	beside = append(bytes.TrimSuffix(beside, []byte{','}), '}')
 	v, _, err := new(document).parse(beside, false)
 	if err != nil {
-		c.r.skipContext(0, c.at, "not JSON: %v of the item", err)
+		c.r.skipContext(0, c.at, "%s of the item", notRead(err))
 		return nil
 	}
 	c.r.repeatedKeys(c.at, v)

@@ -43,8 +43,7 @@ func (h *head) first() value {
 func newHead(text []byte, whole bool) *head {
 	h := &head{text: text, whole: whole}
 	if p := skipSpace(text, 0); p < len(text) && text[p] == '[' {
-		d := new(document)
-		if v, _, err := d.parse(text, !whole); err == nil && v.len() > 0 && v.first().kind() >= arrayKind || err == nil && v.len() == 0 {
+		if v, _, err := glance(text, !whole); err == nil && v.len() > 0 && v.first().kind() >= arrayKind || err == nil && v.len() == 0 {
 			h.array = true
 			for it := range v.items() {
 				h.values = append(h.values, it)
@@ -55,12 +54,21 @@ func newHead(text []byte, whole bool) *head {
 			return h
 		}
 	}
-	if v, _, err := new(document).parse(text, !whole); err == nil && v.is(objectKind) && bytes.IndexByte(v.raw(), '\n') >= 0 {
+	if v, _, err := glance(text, !whole); err == nil && v.is(objectKind) && bytes.IndexByte(v.raw(), '\n') >= 0 {
 		h.concatenated(text)
 	} else {
 		h.lines(text) // a value on each line, one of which may be damaged
 	}
 	return h
+}
+
+// glance parses a value to recognise it. One that is nested too deeply ends there: who reads it says so.
+func glance(text []byte, partial bool) (v value, rest []byte, err error) {
+	v, rest, err = new(document).parse(text, partial)
+	if e, is := err.(*syntaxError); is && e.deep() {
+		return new(document).parse(text, true)
+	}
+	return v, rest, err
 }
 
 // salvage reads the items of an array one by one, because the array as a whole is damaged.
@@ -93,7 +101,7 @@ func (h *head) lines(text []byte) {
 		}
 		n++
 		h.lined = n > 1
-		if v, _, err := new(document).parse(line, !ended && !h.whole); err == nil && v.is(objectKind) {
+		if v, _, err := glance(line, !ended && !h.whole); err == nil && v.is(objectKind) {
 			h.values = append(h.values, v)
 		}
 	}
@@ -105,7 +113,7 @@ const maxHeadValues = 100
 // concatenated reads values that span several lines.
 func (h *head) concatenated(text []byte) {
 	for len(h.values) < maxHeadValues {
-		v, rest, err := new(document).parse(text, !h.whole)
+		v, rest, err := glance(text, !h.whole)
 		if err != nil || !v.is(objectKind) {
 			return
 		}

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 )
 
 // kind is the kind of a JSON value; absent means that there is none.
@@ -58,6 +61,21 @@ type syntaxError struct {
 	open   bool // the text before the place is valid as far as it goes
 }
 
+// tooDeep begins the what of a syntaxError for brackets in too many others.
+const tooDeep = "brackets"
+
+// deep reports whether the text may be valid, but is nested too deeply.
+func (e *syntaxError) deep() bool { return strings.HasPrefix(e.what, tooDeep) }
+
+// notRead says why text was not read as JSON.
+func notRead(err error) string {
+	var e *syntaxError
+	if errors.As(err, &e) && e.deep() {
+		return err.Error()
+	}
+	return "not JSON: " + err.Error()
+}
+
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.what, e.offset) }
 
 // errTruncated is the what of a syntaxError for a text that ends too early.
@@ -85,6 +103,25 @@ func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err e
 		return value{}, nil, err
 	}
 	return value{d, 0}, text[end:], nil
+}
+
+// openPath returns the path of the first containers that are open: keys joined by points, and indexes of items.
+func (d *document) openPath() string {
+	const most = 8
+	path := ""
+	for k := 1; k < len(d.open) && k <= most; k++ {
+		outer, inner := d.open[k-1], d.open[k]
+		if d.tokens[outer].kind == objectKind {
+			path += "." + value{d, inner - 1}.str()
+			continue
+		}
+		n := 0
+		for i := outer + 1; i < inner; i = d.tokens[i].next {
+			n++
+		}
+		path += fmt.Sprintf("[%d]", n)
+	}
+	return strings.TrimPrefix(path, ".")
 }
 
 // closeAll closes what is open at the end of the text.
@@ -148,7 +185,7 @@ func (d *document) scanValue(p int) (int, error) {
 			k, closer = arrayKind, ']'
 		}
 		if len(d.open) == maxDepth {
-			return p, &syntaxError{p, fmt.Sprintf("brackets nested more than %d deep", maxDepth), true}
+			return p, &syntaxError{p, fmt.Sprintf("%s nested deeper than %d, in %q", tooDeep, maxDepth, show.Clip(d.openPath(), 120)), true}
 		}
 		d.open = append(d.open, uint32(len(d.tokens)))
 		d.tokens = append(d.tokens, token{start: uint32(p), kind: k})
@@ -757,6 +794,16 @@ func (v value) repeated() []string {
 		}
 	}
 	return twice
+}
+
+// repeats reports whether an object in the value, or the value, has a key more than once.
+func (v value) repeats() bool {
+	for i := v.i; i < v.tok().next; i++ {
+		if (value{v.d, i}).repeated() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // mayRepeat reports whether an object could have a key more than once. It is false for an object of a few members, as most are, whose keys differ and have no

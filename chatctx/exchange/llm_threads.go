@@ -159,6 +159,7 @@ func (p *llmParts) part(w row) error {
 	if err != nil {
 		v = value{}
 	}
+	p.l.r.repeatedKeys(place{what: "a part of the message " + p.id}, v)
 	text := firstOf(w.str("text"), v.get("text").str())
 	switch w.str("type") {
 	case "text":

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
 )
 
 // A file of the store's own format may have content that this program does not know, from a later version or a person's edit. That of a message is kept with
@@ -203,6 +204,9 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 			n.r.warn(at, "keys stand more than once in the message, the last one counts")
 		}
 	}
+	if id, isText := v.get("id"), v.get("id").is(stringKind); !isText || uuid.Validate(id.str()) != nil || id.str() == (uuid.UUID{}).String() {
+		return n.identified(at, v)
+	}
 	if err == nil {
 		err = m.Validate()
 	}
@@ -218,6 +222,36 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 		n.strange[key]++
 	}
 	m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], more.done()))
+	return m, nil
+}
+
+// identified reads a message that has no id with one of its own, the same each time, so that those after it keep their places. The file's is kept in the message's provider data.
+func (n *nativeReader) identified(at place, v value) (*chatctx.Message, error) {
+	id, sum := n.id, pool.HashOf(v.raw())
+	for taken := true; taken; sum = pool.HashOf(sum[:]) {
+		copy(id[6:], sum[:]) // the first bytes are the context's time
+		id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
+		taken = n.there[id]
+	}
+	w, was := objectWriter{}, objectWriter{}
+	for k, x := range v.members() {
+		if k != "id" {
+			w.addRaw(k, x.raw())
+		}
+	}
+	w.addRaw("id", jsonText(id.String()))
+	whole, _, err := new(document).parse(w.done(), false)
+	if err != nil {
+		return nil, err
+	}
+	m, err := n.aMessage(at, whole)
+	if err != nil {
+		return nil, err
+	}
+	if was.addIf(true, "id", v.get("id")); was.done() != nil {
+		m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], was.done()))
+	}
+	n.r.repaired(at, "the message has no id that is one, and gets the id %s; the file's is in its provider data", id)
 	return m, nil
 }
 
@@ -295,6 +329,59 @@ func (n *nativeReader) strayed() {
 	n.r.skip(n.out.kinds["message"]+n.out.kinds["loose"], atLine(n.out.first), "from here to line %d %s in no context, and left out: %s", n.out.last,
 		map[bool]string{true: "a line is", false: "lines are"}[n.out.first == n.out.last], strings.Join(kinds, ", "))
 	n.out, n.skipped = outside{}, n.r.report.Skipped
+}
+
+// nativeElsewhere is something that names a message or a branch which may be in any context of the file. It keeps the id, also if it is nowhere.
+type nativeElsewhere struct {
+	at     place
+	of     chatctx.ID // the context that names it
+	what   string
+	id     chatctx.ID
+	within chatctx.ID // reported if this context is in the file
+}
+
+func (n *nativeReader) names(at place, what string, id, within chatctx.ID) {
+	if id != (chatctx.ID{}) {
+		n.named = append(n.named, nativeElsewhere{at, n.id, what, id, within})
+	}
+}
+
+// taskNames notes what the task of a sub-context names in its parent.
+func (n *nativeReader) taskNames(at place, parent chatctx.ID, t *nativeTask) {
+	if t == nil || parent == (chatctx.ID{}) {
+		return
+	}
+	n.names(at, "the branch of the task", t.Branch, parent)
+	n.names(at, "the message of the task", idOf(t.Message), parent)
+	n.names(at, "the summary of the task", idOf(t.Summary), parent)
+}
+
+// unknown reports what names messages and branches that the file does not have, once for each kind in a context.
+func (n *nativeReader) unknown() {
+	type kind struct {
+		of   chatctx.ID
+		what string
+	}
+	count := map[kind]int{}
+	n.named = slices.DeleteFunc(n.named, func(x nativeElsewhere) bool { return n.there[x.id] || !n.whole[x.of] || !n.whole[x.within] })
+	for _, x := range n.named {
+		count[kind{x.of, x.what}]++
+	}
+	for _, x := range n.named {
+		k := kind{x.of, x.what}
+		if many := count[k]; many > 0 {
+			n.r.warn(x.at, "%s is kept, and is not in the file: %s%s", x.what, x.id, more(many-1))
+			count[k] = 0
+		}
+	}
+}
+
+// more counts what is not listed.
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
 }
 
 // nativeChild is a context of the file that names a parent.

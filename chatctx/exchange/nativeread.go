@@ -40,7 +40,7 @@ func detectNative(h *head) bool {
 // context is not imported at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // images are on one line
-	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, lines: map[chatctx.ID]int{}, begins: map[string]int{}, held: map[string]bool{}, skipped: r.report.Skipped}
+	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, has: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, there: map[chatctx.ID]bool{}, lines: map[chatctx.ID]int{}, begins: map[string]int{}, held: map[string]bool{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
 		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // an earlier line could not be read
 		n.skipped = r.report.Skipped
@@ -54,6 +54,7 @@ func readNative(r *reading) error {
 	if err == nil {
 		n.strayed()
 		n.missing()
+		n.unknown()
 	}
 	return err
 }
@@ -80,6 +81,8 @@ type nativeReader struct {
 	came     int                          // that have begun so far
 	children map[chatctx.ID][]nativeChild // by their parents
 	strange  map[string]int               // unknown keys of the current context's messages
+	there    map[chatctx.ID]bool          // all messages and branches of the file
+	named    []nativeElsewhere            // what names those that may be in other contexts of the file
 	out      outside
 	// batch are messages that the target does not have yet, with the calls after them. loose means that it is one message on no branch.
 	batch []*chatctx.Message
@@ -213,6 +216,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	clear(n.held)
 	n.r.warnHeld(n.title, n.held, c.Settings)
 	n.id = c.ID
+	n.taskNames(at, idOf(c.Parent), c.Task)
 	target, err := n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
 		AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
 	if err != nil {
@@ -341,6 +345,8 @@ func (n *nativeReader) branch(at place, v value) error {
 		n.froms = append(n.froms, nativeFrom{at, b.Name, b.From})
 	}
 	n.begins[b.Name] = at.line
+	n.there[b.ID] = true
+	n.names(at, "where the branch begins", out.At, n.id)
 	n.r.warnHeld(n.title, n.held, b.Settings)
 	if b.Like != nil {
 		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
@@ -359,6 +365,10 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 		}
 	}
 	n.loose = loose
+	n.there[m.ID] = true
+	if m.CopiedFrom != nil {
+		n.names(at, "what a message is a copy of", *m.CopiedFrom, n.id)
+	}
 	n.has[m.ID] = n.has[m.ID] || !loose
 	n.lines[m.ID] = at.line
 	n.batch = append(n.batch, m)

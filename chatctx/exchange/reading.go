@@ -10,6 +10,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -249,7 +250,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 			r.skipContext(0, atIndex(i), "the file ends in the middle of this item")
 			return nil
 		case perr != nil:
-			r.skipContext(0, atIndex(i), "not JSON: %v of the item", perr)
+			r.skipContext(0, atIndex(i), "%s of the item", notRead(perr))
 			return nil
 		case len(bytes.TrimSpace(rest)) > 0:
 			r.warn(atIndex(i), "something follows the item")
@@ -301,7 +302,7 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 		for n := 0; len(line) > 0; n++ {
 			v, rest, err := r.parse(atLine(l.line), line)
 			if err != nil {
-				bad(atLine(l.line), "not JSON: %v of the line", err)
+				bad(atLine(l.line), "%s of the line", notRead(err))
 				break
 			}
 			if n == 1 {
@@ -355,6 +356,19 @@ func (r *reading) repeatedKeys(at place, v value) {
 		r.warn(at, "the key %s stands more than once, the last one counts", paths[0])
 	case all > 1:
 		r.warn(at, "%d keys stand more than once, the last one of each counts: %s", all, strings.Join(paths, ", "))
+	}
+}
+
+// repeatedArguments warns of the keys that stand more than once in arguments which are JSON in a string of a record. What stands there as JSON was told of with
+// the record.
+func (s *sieve) repeatedArguments(r *reading, at place, m *chatctx.Message, records []value) {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		v, _, err := s.doc.parse(c.Arguments, false)
+		if err != nil || !v.repeats() || slices.ContainsFunc(records, func(of value) bool { return bytes.Contains(of.raw(), c.Arguments) }) {
+			continue
+		}
+		r.repeatedKeys(at.in(fmt.Sprintf("the arguments of the call %q", show.Clip(c.ID, 60))), v)
 	}
 }
 

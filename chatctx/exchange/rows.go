@@ -272,7 +272,7 @@ func readZed(r *reading) error {
 		}
 		v, _, err := new(document).parse(text, false)
 		if err != nil {
-			r.skipContext(0, at, "not JSON: %v", err)
+			r.skipContext(0, at, "%s", notRead(err))
 			continue
 		}
 		r.repeatedKeys(at, v)
