@@ -13,16 +13,16 @@ func branchCommands() []*command {
 	forked := "branch, from, at, messages; operation, context"
 	return []*command{
 		{name: "tree", does: "draw all branches", scope: onContext, do: doTree, paged: true,
-			more: "Straight runs are folded, names and tags stand at the heads, the active branch is marked.",
+			more: "Straight runs are folded, names and tags are at the heads, and the active branch is marked.",
 			json: "branch, from, at, messages, head, tags; active, shared; a line each", example: "chatctx tree"},
-		{name: "fork", args: "NAME", does: "make a branch with everything up to and with a message, and go on in it", scope: onBranch, do: doFork,
+		{name: "fork", args: "NAME", does: "make a branch with everything up to and including a message, and go on in it", scope: onBranch, do: doFork,
 			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "at", Usage: "the last message that the new branch has: `REF`; else the head"},
+				&urfave.StringFlag{Name: "at", Usage: "the last message of the new branch: `REF`; else the head"},
 				&urfave.BoolFlag{Name: "stay", Usage: "stay on the branch where you are"},
 			},
 			json: forked, example: "chatctx fork trains --at @-2"},
 		{name: "switch", args: "[BRANCH]", does: "go on in another branch", scope: onContext, do: doSwitch,
-			more: "A part of the name is enough where no other branch has it. Without one, on a terminal, a list is shown to choose from.",
+			more: "A part of the name is enough if no other branch has it. Without a name, on a terminal, you choose from a list.",
 			json: "operation, context, branch", example: "chatctx switch main"},
 		{name: "branch", does: "list, remove and rename branches", scope: onContext,
 			subs: []*command{
@@ -35,7 +35,7 @@ func branchCommands() []*command {
 					json: "operation, context, branch", example: "chatctx branch mv main.2 trains"},
 			}},
 		{name: "edit", args: "REF [TEXT|-]", does: "make a branch in which a message has another text, and go on in it", scope: onBranch, do: doEdit,
-			more: "The message keeps its other parts, the old path stays as it is. Without TEXT the editor is opened (VISUAL, EDITOR).",
+			more: "The message keeps its other parts, and the old path stays. Without TEXT your editor opens (VISUAL, EDITOR).",
 			flags: []urfave.Flag{
 				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
 				&urfave.BoolFlag{Name: "keep-rest", Usage: "carry what followed the message"},

@@ -41,7 +41,7 @@ func callFilters() []urfave.Flag {
 func callLists() []*command {
 	return []*command{
 		{name: "ls", does: "list the open calls of all contexts, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: callFilters(),
-			more: "With --context only that one's and its sub-contexts'. A call is named MESSAGE:INDEX, or by the provider's id where that is unique.",
+			more: "With --context: only those of that context and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique.",
 			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json"},
 		{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
 			json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
@@ -60,11 +60,11 @@ func callDecisions() []*command {
 	}
 	return []*command{
 		{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
-			more:  "Approving runs nothing: calls run, send --continue and chat do, and any program that claims the call. All named calls of a context are decided together or not at all.",
+			more:  "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a context are decided together or not at all.",
 			flags: append([]urfave.Flag{&urfave.StringFlag{Name: "arguments", Usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
 			json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
 		{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
-			more: "A tool message that says so goes to the end of the branch.",
+			more: "A tool message with the denial goes to the end of the branch.",
 			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
 		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []urfave.Flag{callBy(), reason},
 			json: decided, example: "chatctx calls cancel @:1"},
@@ -78,9 +78,9 @@ func callDecisions() []*command {
 func callRuns() []*command {
 	return []*command{
 		{name: "claim", args: "CALL", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, do: doCallsClaim,
-			more: "Run the tool after that, and end it with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: the call is uncertain then, and calls claim --again takes it once more.",
+			more: "Then run the tool, and end the call with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: then the call is uncertain, and calls claim --again takes it once more.",
 			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "again", Usage: "run a call again that is uncertain: its program died while it ran"},
+				&urfave.BoolFlag{Name: "again", Usage: "run an uncertain call again: its program died while it ran"},
 				&urfave.DurationFlag{Name: "hold", Usage: "how long the claim lasts without being renewed, as a `TIME`", Value: chatctx.ClaimLife},
 				&urfave.IntFlag{Name: "pid", Usage: "the `PROCESS` whose end ends the claim"},
 				&urfave.StringFlag{Name: "renew", Usage: "keep the claim that has this `TOKEN`"},
@@ -93,15 +93,15 @@ func callRuns() []*command {
 				&urfave.StringFlag{Name: "result", Usage: "the result's `TEXT`, or - for standard input"},
 				&urfave.BoolFlag{Name: "as-json", Usage: "the result is JSON"},
 				&urfave.BoolFlag{Name: "error", Usage: "the tool failed"},
-				&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse where the claim is another by now"},
+				&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse if there is another claim by now"},
 				&urfave.StringFlag{Name: "by", Usage: "the `NAME` that the person who says so goes by, noted beside the user's"},
 				rawText(),
 			},
 			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
-		{name: "run", args: "[CALL…]", does: "run approved calls with the tools that are kept (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
-			more: "Without CALL: what the rules allow and what is approved on the branch. A tool is claimed before it starts, so nothing runs twice. Ends with 6 where calls still wait.",
+		{name: "run", args: "[CALL…]", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
+			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
 			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "again", Usage: "run calls again that are uncertain: their program died while they ran"},
+				&urfave.BoolFlag{Name: "again", Usage: "run uncertain calls again: their program died while they ran"},
 				&urfave.IntFlag{Name: "limit", Usage: "how many run at a time: `N`"},
 				&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which a tool without a limit of its own is ended"},
 			},

@@ -15,8 +15,7 @@ import (
 func compareCommands() []*command {
 	return []*command{
 		{name: "compare", args: "[REF…]", does: "show answers side by side", scope: onBranch, do: doCompare, paged: true,
-			more: "Each REF is a branch, or a place on one up to which it counts; one REF alone is compared with this branch. Without any, or with this branch alone: the answers to this branch's last user message. " +
-				"Turn by turn from what all share, in as many columns as the terminal holds, else below each other; words that the first has not are marked.",
+			more: "Each REF is a branch, or a place at which the comparison of a branch ends; a single REF is compared with this branch. Without REF, or with this branch alone: the answers to this branch's last user message. The turns after the common part are shown in as many columns as the terminal holds, else below each other; words that the first does not have are marked.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "markdown", Usage: "write Markdown"},
 				&urfave.BoolFlag{Name: "html", Usage: "write one page that needs nothing else"},
@@ -25,8 +24,7 @@ func compareCommands() []*command {
 			example: `chatctx compare
 chatctx compare main trains@a1 --html > compare.html`},
 		{name: "take", args: "REF", does: "put an answer from another branch in place of this branch's own", scope: onBranch, do: doTake,
-			more: "REF's whole answer, with its calls, stands where this branch answered the same user message, or at its end. What stood here from there on goes to a new branch, " +
-				"main.2, main.3 …; undo takes back both. Calls without a result wait again here.",
+			more:  "REF's whole answer, with its calls, replaces this branch's answer to the same user message, or goes to its end. The replaced messages and all after them go to a new branch, main.2, main.3 …; one undo takes back both. Calls without a result wait again here.",
 			flags: []urfave.Flag{&urfave.BoolFlag{Name: "keep-rest", Usage: "keep the later turns after the new answer"}},
 			json:  "operation, context, branch, messages[{message, position}], moved_to", example: "chatctx take trains"},
 	}

@@ -28,9 +28,9 @@ import (
 func exchangeCommands() []*command {
 	return []*command{
 		{name: "import", args: "[PATH…]", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
-			more: "What a file is, is found out from its content. Importing again adds only what is new. With --watch a message is taken when its tool marks it finished, or its file was still for 10 seconds; nothing is written or locked in the folders of other tools. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
+			more: "The content of a file decides its format. Importing again adds only new messages. With --watch a message is taken when its tool marks it finished, or its file was still for 10 seconds; nothing is written or locked in the folders of other tools. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
 			flags: []urfave.Flag{dryRun(),
-				&urfave.BoolFlag{Name: "scan", Usage: "list what tools of this machine keep where; with their names as arguments, or with --all, import it"},
+				&urfave.BoolFlag{Name: "scan", Usage: "list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"},
 				&urfave.BoolFlag{Name: "watch", Usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
 				&urfave.BoolFlag{Name: "all", Usage: "with --scan or --watch: every tool that is found"}},
 			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation; with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
@@ -39,9 +39,9 @@ chatctx import ~/Downloads/chatgpt-export.zip --dry-run
 chatctx import --scan --all
 chatctx import --watch claude-code codex`},
 		{name: "export", args: "[CTX…]", does: "write contexts out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
-			more: exportFormats() + "\nSeveral, by name or by the filters of ls, go into one file of JSON lines.",
+			more: exportFormats() + "\nSeveral contexts, by name or by the filters of ls, go into one file of JSON lines.",
 			flags: append([]urfave.Flag{
-				&urfave.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "one `FORMAT` of the above; else the one that FILE's ending tells, else the first"},
+				&urfave.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "one `FORMAT` of the above; else by FILE's ending, else the first"},
 				&urfave.StringFlag{Name: "o", Usage: "write to `FILE` instead of standard output"},
 				&urfave.BoolFlag{Name: "all", Usage: "every context that is not in the trash, instead of one"},
 				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too, in the formats for reading"},

@@ -17,7 +17,7 @@ func messageCommands() []*command {
 	placed := "context, branch, message, position, revision; operation, again"
 	return []*command{
 		{name: "add", args: "ROLE [TEXT|-]", does: "put a message at the end of the branch", scope: onBranch, do: doAdd,
-			more: "ROLE is system, user, assistant or tool. Where there is no store or no context yet, one is made.",
+			more: "ROLE is system, user, assistant or tool. If there is no store or no context yet, add makes one.",
 			flags: []urfave.Flag{
 				&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
 				&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text; may be given again"},
@@ -31,23 +31,23 @@ func messageCommands() []*command {
 			json: placed, example: `chatctx add user "Where should we go in May?"
 git diff | chatctx add user - --key diff-42`},
 		{name: "append", args: "FILE|-", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, do: doAppend,
-			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; where it stops it says how many are stored.",
+			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored.",
 			flags: []urfave.Flag{
 				&urfave.StringFlag{Name: "key", Usage: "add each line once for this `KEY` and its number"},
 				&urfave.Uint64Flag{Name: "expect", Usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
 			},
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
 		{name: "log", args: "[A..B]", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
-			more: "A..B is what comes after A up to and with B, on B's branch; either end may be missing, and the branch is that of the other. On a terminal Markdown is rendered and wrapped at words. With -f it goes on with what is added to the branch, by whomever, until Ctrl-C. Lines between messages say what goes to the model where sessions were compacted or resumed.",
+			more: "A..B is the messages after A up to and including B, on B's branch; either end may be missing, and the other end then names the branch. On a terminal Markdown is rendered and wrapped at words. With -f log goes on with new messages of the branch, whoever adds them, until Ctrl-C. If sessions were compacted or resumed, lines between messages say what goes to the model.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "or -f: go on with what is added, until Ctrl-C"},
-				&urfave.BoolFlag{Name: "raw", Usage: "the words as they are, on a terminal too"},
+				&urfave.BoolFlag{Name: "raw", Usage: "unchanged text, on a terminal too"},
 				&urfave.IntFlag{Name: "n", Usage: "only the last `N` of them; with --around so many before and after"},
-				&urfave.StringFlag{Name: "around", Usage: "only `REF` and what stands around it"},
+				&urfave.StringFlag{Name: "around", Usage: "only `REF` and the messages around it"},
 				&urfave.BoolFlag{Name: "reverse", Usage: "the newest first"},
 				&urfave.StringFlag{Name: "since", Usage: "only what was written since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
 				&urfave.StringFlag{Name: "role", Usage: "only messages of a `ROLE`: system, user, assistant or tool"},
-				&urfave.StringFlag{Name: "grep", Usage: "only messages in which the regular expression `PATTERN` fits, calls and results too"},
+				&urfave.StringFlag{Name: "grep", Usage: "only messages in which the regular expression `PATTERN` matches, calls and results too"},
 				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too (JSON always has them)"},
 				&urfave.BoolFlag{Name: "thinking", Usage: "thinking in full"},
 			},

@@ -14,7 +14,7 @@ import (
 func programCommands() []*command {
 	return []*command{
 		{name: "completion", args: "SHELL", does: "print the completion script for bash, zsh, fish or powershell", scope: onProgram, do: doCompletion,
-			more: "It completes commands, flags and what fits: contexts, branches, messages with BRANCH@, tags, labels, calls, tools, models, providers, settings with their values, operations.",
+			more: "It completes commands, flags and values: contexts, branches, messages with BRANCH@, tags, labels, calls, tools, models, providers, settings with their values, operations.",
 			example: `source <(chatctx completion bash)
 chatctx completion zsh > ~/.zsh/completions/_chatctx
 chatctx completion fish > ~/.config/fish/completions/chatctx.fish

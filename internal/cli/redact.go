@@ -11,15 +11,15 @@ import (
 )
 
 func redactCommand() *command {
-	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in the place of secrets in all that is stored", scope: onStore, do: doRedact,
+	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in place of secrets in everything that is stored", scope: onStore, do: doRedact,
 		flags: []urfave.Flag{
-			&urfave.StringFlag{Name: "pattern", Usage: "what the regular expression `RE` (RE2) finds"},
+			&urfave.StringFlag{Name: "pattern", Usage: "text that the regular expression `RE` (RE2) finds"},
 			&urfave.BoolFlag{Name: "secrets", Usage: "keys and tokens of well-known shapes, by the rules of gitleaks"},
 			&urfave.StringFlag{Name: "context", Usage: "only in the context `CTX`"},
 			dryRun(), yes(),
 		},
-		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. Undo of the contexts goes, the search index follows, and the file is written anew.
-Nothing brings it back. Copies of the file made before still have it, and images are not looked into.`,
+		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. The contexts lose their undo, the search index follows, and the file is written anew.
+Nothing brings a secret back. Earlier copies of the file still have it, and images are not examined.`,
 		json:    "dry_run, redacted, left, found[{context, title, message, field, what, shown, left}]",
 		example: "chatctx redact --secrets --dry-run"}
 }

@@ -16,7 +16,7 @@ func repairCommand() *command {
 			&urfave.StringFlag{Name: "from", Usage: "read whatever can still be read of the broken `FILE` into a new store, at --store"},
 			dryRun(), yes(),
 		},
-		more: `It shows what it would do, and asks. What is readable stays; what has lost its place comes onto the branch recovered; what cannot be read is in the backup alone.
+		more: `It shows what it would do, and asks. Readable messages stay; those that have lost their place go to the branch recovered; unreadable ones are only in the backup.
 --from brings contexts, branches, messages, prompts, calls and artifacts; undo, tags, pins, rules and tools stay behind, and what was removed may come back.`,
 		json: "dry_run, backup, mended[{invariant, where, text}], left[{invariant, where, text}]; with --from: contexts, branches, messages, artifacts, mended",
 		example: `chatctx repair --dry-run

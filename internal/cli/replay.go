@@ -17,8 +17,7 @@ import (
 func replayCommands() []*command {
 	return []*command{
 		{name: "replay", args: "BRANCH", does: "ask a branch's questions again, with other models or another prompt, each on a new branch", scope: onBranch, do: doReplay,
-			more: "Each model is asked one question after the other. A tool's result that was recorded is used again for a call of the same tool with the same arguments, in order, each once, and is marked as replayed; the first call that differs waits, and ends the replay there: nothing is run and nothing decided. " +
-				"What it will cost is said first. undo takes all back. Ends with 8 where some failed, with 7 where all did, with 6 where a call waits.",
+			more: "Each model gets one question after the other. A call of the same tool with the same arguments gets the recorded result, in order, each result once, marked as replayed; the first call that differs waits, and ends the replay there: nothing is run and nothing decided. The command first says what it will cost. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a call waits.",
 			flags: append(askFlags(), manyFlags()[0], manyFlags()[2],
 				&urfave.StringFlag{Name: "from", Usage: "begin with the question of the turn of `REF`; else with the first"},
 				&urfave.StringFlag{Name: "system", Usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),

@@ -16,24 +16,23 @@ import (
 
 const ruleFields = "rule, effect, tool, when[{argument, op, value}], unless[{argument, op, value}], examples[], default, scope, context, branch_id, call, expires, after, reason, mode, by, created_at"
 
-const rulesHelp = "A rule holds at once in every program. Deny beats ask, and ask beats allow, whatever their scope; where no rule holds the default decides (rules default), and without one the call waits. " +
+const rulesHelp = "A rule applies at once in every program. Deny beats ask, and ask beats allow, whatever their scope; if no rule applies, the default decides (rules default), and without one the call waits. " +
 	"A condition is ARGUMENT OP VALUE with one of equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links), each (patterns of the words that every command of a shell text begins with); or tool PATTERN. " +
-	"ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} all arguments; a name with a dot, and the name tool, is quoted. " +
-	"An allow holds where its conditions surely do: for each element and command, to the letter. A deny or ask holds where they possibly do: for one of them, whatever its case. A deny of which it cannot be told asks."
+	"ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} all arguments; a name with a dot, and the name tool, is quoted. An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. An undecided deny asks."
 
 // ruleFlags are the flags that describe a rule.
 func ruleFlags(store urfave.Flag) []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.StringSliceFlag{Name: "when", Usage: "a `CONDITION`: \"path under /srv\"; may be given again, all have to hold"},
-		&urfave.StringSliceFlag{Name: "unless", Usage: "a `CONDITION` under which the rule does not hold: \"tool read_*\"; may be given again, one is enough"},
+		&urfave.StringSliceFlag{Name: "when", Usage: "a `CONDITION`: \"path under /srv\"; may be given again, all must hold"},
+		&urfave.StringSliceFlag{Name: "unless", Usage: "a `CONDITION` under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"},
 		&urfave.StringFlag{Name: "call", Usage: "for one `CALL` alone"},
 		&urfave.BoolFlag{Name: "here", Usage: "for this branch alone"},
 		store,
-		&urfave.DurationFlag{Name: "for", Usage: "the rule holds for this `TIME`"},
+		&urfave.DurationFlag{Name: "for", Usage: "the rule applies for this `TIME`"},
 		&urfave.DurationFlag{Name: "after", Usage: "of ask: calls that nobody decides expire after this `TIME`"},
 		&urfave.StringFlag{Name: "mode", Usage: "only while the setting mode is this `MODE`"},
 		&urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model"},
-		&urfave.StringSliceFlag{Name: "example", Usage: "what has to be decided, as `'TOOL JSON => EFFECT'`: kept with the rule, and a change of rules that breaks it is refused; may be given again"},
+		&urfave.StringSliceFlag{Name: "example", Usage: "a decision that must hold, as `'TOOL JSON => EFFECT'`: stored with the rule, and a change of rules that breaks it is refused; may be given again"},
 	}
 }
 
@@ -50,11 +49,11 @@ func ruleCommands() []*command {
 			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []urfave.Flag{store},
 				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
 			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []urfave.Flag{here, store},
-				more: "The default of the nearest scope counts: the branch, the context, a parent, the store. A deny of which it cannot be told asks, and with the default deny it denies.",
+				more: "The default of the nearest scope counts: the branch, the context, a parent, the store. An undecided deny asks, and with the default deny it denies.",
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules default deny --store"},
-			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would be without it", scope: onBranch, do: doRulesTest,
+			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would happen without it", scope: onBranch, do: doRulesTest,
 				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
-			{name: "diff", args: "[EFFECT] [TOOL]", does: "show which calls on record would be decided otherwise with a rule more, or with --rm one less; nothing is written", scope: onBranch, do: doRulesDiff,
+			{name: "diff", args: "[EFFECT] [TOOL]", does: "show which recorded calls one more rule, or with --rm one less, would decide differently; nothing is written", scope: onBranch, do: doRulesDiff,
 				flags: append([]urfave.Flag{&urfave.StringFlag{Name: "rm", Usage: "without this `RULE`"}}, ruleFlags(store)...),
 				json:  callFields + ", before{effect, rule}, after{effect, rule}; a line each", example: "chatctx rules diff deny shell --when \"command each rm\"\nchatctx rules diff --rm 1a2b3c4d"},
 		}},

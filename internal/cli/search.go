@@ -26,13 +26,13 @@ func searchCommands() []*command {
 				&urfave.StringFlag{Name: "since", Usage: "only what was created since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
 				&urfave.StringFlag{Name: "until", Usage: "only what was created before `WHEN`"},
 				&urfave.BoolFlag{Name: "trash", Usage: "in the trash too"},
-				&urfave.BoolFlag{Name: "unheld", Usage: "messages too that no branch holds, as after a rewind"},
-				&urfave.BoolFlag{Name: "best", Usage: "those first that fit best; else the newest"},
+				&urfave.BoolFlag{Name: "unheld", Usage: "also messages that no branch holds, as after a rewind"},
+				&urfave.BoolFlag{Name: "best", Usage: "the best matches first; else the newest"},
 				&urfave.IntFlag{Name: "n", Value: 20, Usage: "at most `N`; 0: all"},
-				&urfave.BoolFlag{Name: "reindex", Usage: "make the index anew"},
+				&urfave.BoolFlag{Name: "reindex", Usage: "rebuild the index"},
 			},
-			more: `A message has to have all of the words; "words in quotes" stand next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: what has them as they were typed comes first.
-Where no whole word fits, words that begin so are found. What is not in the index yet is read, so nothing is missed.`,
+			more: `A message must have all of the words; "words in quotes" must be next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: messages that have them as typed come first.
+If no whole word matches, search finds words with that beginning. It reads messages that are not in the index yet, so it misses none.`,
 			json:    "what (message | title | prompt), context, title, trashed, message, role, model, created_at, field, snippet, match[from, to], branches[{branch, position}], score; a line each; with --reindex and no TEXT: messages",
 			example: "chatctx search '\"night train\" lisb*' --role user --since 90d"},
 	}

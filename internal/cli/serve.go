@@ -32,7 +32,7 @@ func serveCommands() []*command {
 		&urfave.StringSliceFlag{Name: "host", Usage: "a `NAME` under which others reach this address; may be given again. Else any, where a token is a must"},
 	}
 	return []*command{
-		{name: "serve", does: "speak for the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
+		{name: "serve", does: "serve the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
 			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, those of serve token are a must. Ctrl-C ends it.",
 			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "stdio", Usage: "speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"}}, listen...),
 			json:  "address, token; with --stdio the protocol alone", example: `chatctx serve --listen 8080
@@ -41,7 +41,7 @@ chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			subs: []*command{
 				{name: "token", does: "what lets other programs in", scope: onStore, subs: []*command{
 					{name: "add", args: "NAME", does: "make a token and print its secret, this once", scope: onStore, do: doTokenAdd,
-						flags: []urfave.Flag{&urfave.StringFlag{Name: "scope", Value: "read", Usage: "what it is good for, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
+						flags: []urfave.Flag{&urfave.StringFlag{Name: "scope", Value: "read", Usage: "what it allows, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
 						more:  "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
 						json:  "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
 					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at, by; a line each", example: "chatctx serve token ls"},
@@ -49,7 +49,7 @@ chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 				}},
 			}},
 		{name: "web", does: "look at the store in a browser", scope: onStore, do: doWeb,
-			more:  "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. Where there is no store yet, one is made.",
+			more:  "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. If there is no store yet, web makes one.",
 			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "no-open", Usage: "do not open a browser"}}, listen...),
 			json:  "address", example: "chatctx web"},
 	}

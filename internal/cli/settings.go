@@ -26,12 +26,12 @@ func settingCommands() []*command {
 		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{clearPrompt(), rawText()},
 			json: prompt, example: "chatctx prompt - < style.txt"},
 		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
-			more: "KEY= takes it away; KEY alone shows it. A text is taken as it is, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). A place with a base_url or another provider of its own puts the address of every wider place out of force, and what goes with it there; a key counts beside the base_url of its own place alone. Without arguments: the settings in force, or with a flag those of that place.",
+			more: "KEY= takes a setting away; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). A place with its own base_url or another provider puts the address of every wider place out of force, with the values that go with it there; a key counts only with the base_url of its own place. Without arguments: the settings in force, or with a flag those of that place.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "all", Usage: "of the context, for all its branches"},
 				&urfave.BoolFlag{Name: "accept", Usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
 				dryRun(),
-				&urfave.BoolFlag{Name: "default", Usage: "of the store: in force wherever context and branch have no own value"},
+				&urfave.BoolFlag{Name: "default", Usage: "of the store: in force where context and branch have no value of their own"},
 				&urfave.BoolFlag{Name: "store", Usage: "the old name of --default"},
 			}, table: settingsTable,
 			json: "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2

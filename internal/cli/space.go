@@ -17,14 +17,14 @@ import (
 
 func spaceCommands() []*command {
 	return []*command{
-		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only those hold", scope: onStore, do: doGC,
+		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only they hold", scope: onStore, do: doGC,
 			flags: []urfave.Flag{
 				&urfave.StringFlag{Name: "older-than", Value: "30d", Usage: "trash and operations older than `AGE`: 12h, 7d, 2w (without it 30d)"},
 				&urfave.IntFlag{Name: "keep-operations", Value: 100, Usage: "in each context keep the newest `N` operations, whatever their age (without it 100)"},
-				&urfave.StringFlag{Name: "max-size", Usage: "shorten the age as far as it takes for the store to use at most `SIZE`: 500MB, 2GB"},
+				&urfave.StringFlag{Name: "max-size", Usage: "shorten the age until the store uses at most `SIZE`: 500MB, 2GB"},
 				dryRun(), yes(),
 			},
-			more:    "It shows what would go, and asks. What a branch, a tag, a pin, a session or the queue holds stays, and so does what a kept operation needs to be undone.",
+			more:    "It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs.",
 			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten",
 			example: "chatctx gc --older-than 90d --dry-run"},
 		{name: "purge", args: "[CTX]", does: "erase a context, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,

@@ -25,8 +25,8 @@ func talkCommands() []*command {
 	sent := "context, branch, message (as in log), position, revision, operation, waiting, open{person, program, child, running}, finish_reason, outcome (refused | filtered | cut_short | lost_call | empty), refused, window{" + contract.WindowFields + "}; queued"
 	return []*command{
 		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
-			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops it and keeps what came. A message that is sent while another program waits for an answer on this branch is queued, and answered there. " +
-				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Ends with 6 where a tool call waits for a decision, with 7 where the provider or the model refuses; an answer that was refused stays on the branch.",
+			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops the answer and keeps the part that came. If another program waits for an answer on this branch, the message is queued and answered there. " +
+				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Exit code 6: a tool call waits for a decision; 7: the provider or the model refuses. A refused answer stays on the branch.",
 			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"},
 				&urfave.BoolFlag{Name: "dry-run", Usage: "say what it would cost, with the cache and without, and send nothing"})...),
 			json: sent + "; a line each answer; " + billFields, example: `chatctx send "Where should we go in May?"
@@ -34,21 +34,20 @@ git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
 		{name: "ask", args: "[TEXT|-] [-]", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, do: doAsk,
-			more: "The message goes on this branch, each answer on a new branch from there that is called like its model; the active branch stays. Without --models it is the model of the branch that is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored as it ends; one that is empty or failed, or whose provider has no key, leaves no branch; Ctrl-C keeps what came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets what the branch asks from then on. " +
-				"undo takes all back. Ends with 8 where some failed, with 7 where all did, with 6 where a tool call waits for a decision.",
+			more:  "The message goes on this branch, each answer on a new branch from there, named after its model; the active branch stays. Without --models the branch's own model is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored when it ends; an empty or failed one, or one whose provider has no key, leaves no branch; Ctrl-C keeps the parts that came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets the model of a branch from then on. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a tool call waits for a decision.",
 			flags: append(saidFlags(), manyFlags()...),
 			json:  sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
 chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
 chatctx ask "Name the boat" -n 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
-			more: "Where that message has no answer yet, it gets one on this branch. A failing retry leaves no branch. With --models or -n it is ask without TEXT.",
+			more: "If that message has no answer yet, it gets one on this branch. A failing retry leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
 			flags: append(append(askFlags(),
 				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
 				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}), manyFlags()...),
 			json: sent, example: "chatctx retry --model gpt-5"},
 		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, do: doChat,
-			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. /new, /use, /import and /switch move the chat there; what others add to its branch is shown. " +
-				"Ctrl-C stops an answer or clears the line, Ctrl-D ends the chat; Alt+Enter or Ctrl-J begins a new line, Tab completes a command, Ctrl-R searches what was typed before, Ctrl-X opens your editor. What was typed is kept in chatctx/history in the state folder, or in the file that CHATCTX_HISTORY names; an empty one keeps nothing. " +
+			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. /new, /use, /import and /switch move the chat there; the chat shows what others add to its branch. " +
+				"Ctrl-C stops an answer or clears the line, Ctrl-D ends the chat; Alt+Enter or Ctrl-J begins a new line, Tab completes a command, Ctrl-R searches what was typed before, Ctrl-X opens your editor. Typed lines are kept in chatctx/history in the state folder, or in the file that CHATCTX_HISTORY names; if that is empty, nothing is kept. " +
 				"Lines pasted together are one message. From a pipe each line is a message.",
 			flags: append(modelFlags(), &urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}),
 			json:  sent + "; a line each answer", example: "chatctx chat"},
@@ -62,7 +61,7 @@ chatctx ask "Name the boat" -n 3`},
 				&urfave.BoolFlag{Name: "check", Usage: "print what was repaired, and why, in place of the body"}),
 			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
 chatctx request --check`},
-		{name: "explain", does: "show what becomes of each message in a request, and what it shares with the last one", scope: onBranch, do: doExplain, paged: true,
+		{name: "explain", does: "show what each message becomes in a request, and what the request shares with the last one", scope: onBranch, do: doExplain, paged: true,
 			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, overhead, " + contract.WindowFields,
 			example: "chatctx explain"},
 	}

@@ -13,8 +13,7 @@ import (
 
 func titleCommand() *command {
 	return &command{name: "title", args: "[CTX…]", does: "have a model title conversations that nobody gave a title", scope: onContext, do: doTitle,
-		more: "The model is shown the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. What it will cost is said first. A title that a person or a file gave is never replaced; rename gives another. " +
-			"undo takes all titles of one command back. Ends with 8 where some failed, with 7 where all did.",
+		more: "The model reads the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. The command first says what it will cost. It never replaces a title that a person or a file gave; rename does. One undo takes all titles of one command back. Exit code 8: some failed; 7: all failed.",
 		flags: append(modelFlags(),
 			&urfave.BoolFlag{Name: "auto", Usage: "let a model find the title"},
 			&urfave.BoolFlag{Name: "all", Usage: "all conversations without a title, in place of CTX"}, yes(), dryRun()),

@@ -23,8 +23,8 @@ func toolCommands() []*command {
 	return []*command{
 		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
 			{name: "add", args: "NAME [ARG…]", mayBeEmpty: []string{"ARG"}, does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
-				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; a call without it is answered with an error, and {name?} leaves its element out instead. A value that begins with a dash is refused where the command could take it for a flag: put -- before it, or = as in --path={path}. Its standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
-					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; they are asked for when it is added, so add it again when they change. " +
+				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; without that argument the call's result is an error, and {name?} leaves its element out instead. A value that begins with a dash is refused if the command could take it for a flag: put -- before it, or = as in --path={path}. The command's standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
+					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; tools add asks the server for them, so add it again when they change. " +
 					"spawn_task, added by its name alone, lets the model start sub-contexts.",
 				flags: []urfave.Flag{
 					&urfave.StringFlag{Name: "schema", Usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
@@ -32,7 +32,7 @@ func toolCommands() []*command {
 					&urfave.StringFlag{Name: "cwd", Usage: "the `DIR` that it runs in; relative paths in rules are read there"},
 					&urfave.StringSliceFlag{Name: "env", Usage: "a variable of its environment: `K=V`; may be given again. No command prints V"},
 					&urfave.StringSliceFlag{Name: "header", Usage: "a header for an MCP server with a URL, with the value of an environment variable: `K=env:NAME`; may be given again. The value is never stored"},
-					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which it is ended with all that it started; else 2m"},
+					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which it and everything that it started are ended; else 2m"},
 					&urfave.BoolFlag{Name: "repeatable", Usage: "running it twice does no harm: it is run again after a crash"},
 					&urfave.StringFlag{Name: "prune", Usage: "`WHAT` becomes of old results: prune, summarise or keep"},
 					&urfave.BoolFlag{Name: "stdin", Usage: "the arguments go to the command's standard input as JSON"},

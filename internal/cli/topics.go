@@ -9,20 +9,20 @@ const helpConcepts = `context    one conversation with all its branches. One is 
 branch     a history of messages with prompts and settings of its own. A fork
            copies nothing, and what follows on one changes no other.
 
-turn       what a user says and all that answers it, calls and results too.
-           u3 begins the third, a3 is the last message of its answer.
+turn       a user's message with all that answers it, calls and results too.
+           u3 begins the third turn, a3 is the last message of its answer.
 
-session    a stretch of a branch between two compactions. What is older goes
-           to the model as a summary, and stays on the branch.
+session    the part of a branch between two compactions. Older messages go to
+           the model as a summary, and stay on the branch.
 
-operation  what one command changed. "op log" lists them, "undo" takes one back,
-           "redo" makes it again.
+operation  the change that one command made. "op log" lists operations, "undo"
+           takes one back, "redo" makes it again.
 
 REF        the name of a message: @ is the head of the branch, @-2 two before.
-           "chatctx help refs" shows all there are.
+           "chatctx help refs" shows all kinds of names.
 
-window     what a model can read at once. "tokens" counts, "status" shows how
-           full it is, "compact" and "prune" make room.
+window     the text that a model can read at once. "tokens" counts, "status"
+           shows how full the window is, "compact" and "prune" make room.
 `
 
 const helpRefs = `A message (REF), on any branch of the context:
@@ -30,14 +30,14 @@ const helpRefs = `A message (REF), on any branch of the context:
   trains  trains@-2     the same on the branch trains: its head, two before it
   u2  a2                the user's message of the second turn, the last message
                         of its answer
-  8f3a21bc              its id, or 4 digits or more of what is shown of it
+  8f3a21bc              its id, or 4 or more of the digits that are shown
   best                  a tag
 
 A range, where several may be named (log, pick, drop, pin):
-  A..B                  what comes after A up to and with B, on B's branch
+  A..B                  the messages after A through B, on B's branch
   A..  ..B              to the head of A's branch; from the beginning of B's
 
-What could be two things is refused with a list. These are always sure:
+An ambiguous name is refused with a list. These are always clear:
   tag:best  branch:trains  id:8f3a21bc
 
 A conversation (CTX): its title, a part of it that no other title has, or its id

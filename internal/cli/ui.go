@@ -16,7 +16,7 @@ import (
 
 func uiCommand() *command {
 	return &command{name: "ui", does: "walk the tree: conversations, branches and messages on the full screen", scope: onContext, do: doUI,
-		more: "It begins in the current conversation, or in the list where there is none. ? shows the keys: fork, edit, retry, ask several, compare, take, pick, merge, rewind, tag, search, decide about calls. What other programs change appears at once. See docs/ui.md.",
+		more: "It begins in the current conversation, or in the list if there is none. ? shows the keys: fork, edit, retry, ask several, compare, take, pick, merge, rewind, tag, search, decide about calls. Changes by other programs appear at once. See docs/ui.md.",
 		json: "none: ui shows a screen and needs a terminal", example: "chatctx ui"}
 }
 

@@ -20,31 +20,30 @@ import (
 func windowCommands() []*command {
 	marked := "operation, context, branch, messages[{message, position, mark}]"
 	return []*command{
-		{name: "tokens", does: "how large the branch is for its model, message by message, and of how much", scope: onBranch, do: doTokens, paged: true,
-			more: "What is counted is the next request, as send would make it: what earlier steps left out is not there. Before a compaction that is due it is a bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. " +
-				"With --provider the provider's own counter is asked about the request that send would send, where it has one.",
+		{name: "tokens", does: "show how large the branch is for its model, message by message, and its limit", scope: onBranch, do: doTokens, paged: true,
+			more:  "It counts the next request, as send would make it, without the messages that earlier steps left out. Before a due compaction the count is a bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
 			flags: modelFlags(),
 			json:  "total_tokens, " + contract.WindowFields + ", overhead, summary, encoding, model, provider_tokens, messages[{id, role, tokens, reported_tokens, preview}]",
 			example: `chatctx tokens
 chatctx tokens --model claude-sonnet-4-5
 chatctx tokens --provider anthropic --json`},
 		{name: "compact", args: "[A..B]", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, do: doCompact, flags: compactFlags(),
-			more: "The history stays as it is, and undo brings the old request back. A range A..B summarises what comes after A up to and with B alone; without B all but the newest message. The summary is TEXT, else by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
+			more: "The history stays, and undo brings the old request back. A range A..B summarises only the messages after A up to and including B; without B all but the newest message. The summary is TEXT, else written by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
 			json: "operation, context, branch, session, start, by, summary, messages, before, after, system, summary_tokens, kept, tools, calls, budget, summaries[{from, to, by, merged, cut}], note; with --dry-run: dry_run, context, branch, start, messages[{id, role, position, tokens, preview}], gone, kept, pinned, before, after, at_most, by, summary",
 			example: `chatctx compact --dry-run
 chatctx compact --keep-tokens 2000
 chatctx compact --from u2 --to a4
 chatctx compact u1..a4
 chatctx compact --summary "We fly on Friday; the hotel is booked."`},
-		{name: "prune", does: "make one line of old tool results, from now on", scope: onBranch, do: doPrune, flags: []urfave.Flag{
+		{name: "prune", does: "shorten old tool results to one line each, from now on", scope: onBranch, do: doPrune, flags: []urfave.Flag{
 			&urfave.IntFlag{Name: "keep-tokens", Usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},
 			more: "Results that the model has not read yet stay. The store keeps them all; undo brings them back into the request.",
 			json: "operation, context, branch, position, results, before, after, request_before, request_after, budget", example: "chatctx prune"},
 		{name: "pin", args: "[REF…]", does: "keep messages in every request; without REF, list the marked ones", scope: onBranch, do: doPin, flags: []urfave.Flag{dryRun()},
-			more: "With a call stay its results.", json: marked + "; in a list: message, position, mark, preview, a line each", example: "chatctx pin @3"},
+			more: "A pinned call keeps its results.", json: marked + "; in a list: message, position, mark, preview, a line each", example: "chatctx pin @3"},
 		{name: "unpin", args: "REF…", does: "take the pin off messages", scope: onBranch, do: doUnpin, flags: []urfave.Flag{dryRun()}, json: marked, example: "chatctx unpin @3"},
-		{name: "exclude", args: "REF…", does: "leave messages out of every request, and keep them on the branch", scope: onBranch, do: doExclude, flags: []urfave.Flag{dryRun()},
-			more: "With a call go its results, with a result its call.", json: marked, example: "chatctx exclude @7"},
+		{name: "exclude", args: "REF…", does: "leave messages out of every request, but keep them on the branch", scope: onBranch, do: doExclude, flags: []urfave.Flag{dryRun()},
+			more: "A call takes its results along, and a result its call.", json: marked, example: "chatctx exclude @7"},
 		{name: "include", args: "REF…", does: "send excluded messages again", scope: onBranch, do: doInclude, flags: []urfave.Flag{dryRun()}, json: marked, example: "chatctx include @7"},
 		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, do: doSessions, paged: true,
 			flags: []urfave.Flag{&urfave.StringFlag{Name: "search", Usage: "those whose summaries mean something like `TEXT`, the nearest first"}},
@@ -57,7 +56,7 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 			{name: "ls", does: "list the large tool outputs and the attachments of the branch", scope: onBranch, do: doArtifacts, paged: true,
 				json: "key, message, kind, tool, media_type, name, size; a line each", example: "chatctx artifact ls"},
 			{name: "show", args: "KEY", does: "print an output or attachment by the KEY of its pointer", scope: onBranch, do: doArtifact, paged: true,
-				more: "KEY is what stands in [EXTERNALIZED: KEY | …], or more or less of it, from 4 digits on. Binary content goes to a file or a pipe, not to a terminal.",
+				more: "KEY is the key in [EXTERNALIZED: KEY | …]; more or fewer of its digits do too, from 4 on. Binary content goes to a file or a pipe, not to a terminal.",
 				json: "key, message, kind, tool, media_type, name, size, text | data (base64)", example: "chatctx artifact show 2cf24dba5fb0a30e"},
 		}},
 	}
