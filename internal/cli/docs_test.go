@@ -147,13 +147,13 @@ This file is made from the table in package settings, which ` + "`chatctx config
 
 ` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the context, with ` + "`--default`" + ` for the store.
 
-**Which place counts.** ` + "`nearest`" + `: of a flag of the command, the branch, the context, the store and the environment the first that has a value. ` + "`with its address`" + `: likewise, but a place with a ` + "`base_url`" + ` or another ` + "`provider`" + `
-of its own puts the address of every wider place out of force, with the values that go with it there. A key (` + "`key_env`" + `) counts beside the ` + "`base_url`" + ` of its own place alone, or where no place has one, so that it goes to no
-address for which it was not set. An address without a ` + "`provider`" + ` in its place is asked by OpenAI's protocol.
+**Which place counts.** ` + "`nearest`" + `: the first place with a value wins, in this order: a flag of the command, the branch, the context, the store, the environment. ` + "`with its address`" + `: likewise, but a place with its own ` + "`base_url`" + ` or another ` + "`provider`" + `
+puts the address of every wider place out of force, with the values that go with it there. A key (` + "`key_env`" + `) counts only with the ` + "`base_url`" + ` of its own place, or if no place has one, so that it goes to no
+address for which it was not set. An address without a ` + "`provider`" + ` in its place gets OpenAI's protocol.
 
-A share is a number from 0 to 1 or a percentage. A name that is not here is refused; a program's own
-settings begin with ` + "`app.`" + `. What a file or a later version says that is not in the table, or that a setting cannot be, is kept and not in force, and said once. Of a file of somebody else only
-settings that are harmless are in force; ` + "`chatctx config --accept`" + ` shows and takes the others.
+A share is a number from 0 to 1 or a percentage. Names that are not in the table are refused; a program's own
+settings begin with ` + "`app.`" + `. Unknown settings and wrong values from a file or a later version are kept, are not in force, and are named once. Of somebody else's file only
+harmless settings come into force; ` + "`chatctx config --accept`" + ` shows and accepts the others.
 `
 
 // settingsDocs writes docs/settings.md.
@@ -227,22 +227,22 @@ const docsHead = `<!-- Made from the program: go test ./internal/cli -run TestDo
 
 ` + "`chatctx`" + ` alone says where you are, or what to type first. ` + "`chatctx help COMMAND`" + ` shows a command's flags, its JSON and an example.
 
-**Where the store is.** The file that ` + "`--store`" + ` names, else ` + "`CHATCTX_STORE`" + `, else ` + "`chatctx/chats.db`" + ` in ` + "`XDG_DATA_HOME`" + `
-(` + "`~/.local/share`" + ` where that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). new, import, add and append make it where there is none,
-readable by you alone. An empty file is no store. ` + "`FILE.lock`" + ` beside it holds no data.
+**The store** is the file that ` + "`--store`" + ` names, else ` + "`CHATCTX_STORE`" + `, else ` + "`chatctx/chats.db`" + ` in ` + "`XDG_DATA_HOME`" + `
+(` + "`~/.local/share`" + ` if that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). If there is none, new, import, add and append make it,
+readable by you alone. An empty file is no store. ` + "`FILE.lock`" + ` next to it has no data.
 
-**Which conversation.** A command that reads or changes one takes ` + "`--context`" + ` (else ` + "`CHATCTX_CONTEXT`" + `, else the current context: the
-one that new, use or an import of one conversation chose last) and, where it works on a branch, ` + "`--branch`" + ` (else the active one).
+**The conversation.** A command that reads or changes one takes ` + "`--context`" + ` (else ` + "`CHATCTX_CONTEXT`" + `, else the current context: the
+last one that new, use or an import of one conversation chose) and, if it works on a branch, ` + "`--branch`" + ` (else the active one).
 
-**Flags** may stand before and after arguments; ` + "`--`" + ` ends them, for text that begins with a dash. ` + "`-n5`, `-n 5`, `--n=5`" + ` are the same. A flag
-that a command does not have is refused.
+**Flags** may come before or after arguments; ` + "`--`" + ` ends them, for text that begins with a dash. ` + "`-n5`, `-n 5`, `--n=5`" + ` are the same. An
+unknown flag is refused.
 
 **References.** ` + "`chatctx help refs`" + ` shows them:
 
 ` + "```text\n" + helpRefs + "```" + `
 
-What fits several is refused with a list of them, and what fits nothing with what is near. Ids are shown by their last eight digits. A message that a command needs on the
-active branch, and that stands on another one, is refused with the command to type.
+An ambiguous reference is refused with a list, and an unknown one with similar names. Ids are shown by their last eight digits. If a command needs a message on the
+active branch and the message is on another one, it is refused with the command to type.
 
 **Words.** ` + "`chatctx help concepts`" + ` explains them:
 
@@ -250,15 +250,15 @@ active branch, and that stands on another one, is refused with the command to ty
 
 **Text** given as ` + "`-`" + ` is read from standard input, without its last newline (` + "`--raw`" + ` keeps it).
 
-**Output.** Data goes to standard output, everything else to standard error. ` + "`--json`" + ` makes it JSON on every command: one object, or
+**Output.** Data goes to standard output, everything else to standard error. With ` + "`--json`" + ` every command prints JSON: one object, or
 one a line. Colours, the pager (` + "`PAGER`, else `less`" + `) and questions are for terminals only; ` + "`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb`" + ` are
-respected. Without a terminal nothing is ever asked: the command to run is printed instead. A reader that goes away early is no error.
+respected. Without a terminal a command never asks: it prints the command to run instead. A reader that goes away early is no error.
 
 **Keys and addresses** of providers come from the environment, and are never stored: ` + "`OPENAI_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`; `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`; `GEMINI_API_KEY` or `GOOGLE_API_KEY`, `GOOGLE_GEMINI_BASE_URL`; `OLLAMA_HOST`, `OLLAMA_API_KEY`" + `.
-The settings ` + "`base_url` and `key_env`" + ` go before them ([settings.md](settings.md)), and ` + "`CHATCTX_MODEL`" + ` names the model where no setting does.
+The settings ` + "`base_url` and `key_env`" + ` win over them ([settings.md](settings.md)), and ` + "`CHATCTX_MODEL`" + ` names the model if no setting does.
 
-**Taking back.** Every change says what it made, and the command that takes it back. Commands that remove something take ` + "`--dry-run`" + `; they ask
-only where undo cannot help.
+**Undo.** Every change says what it made, and the command that takes it back. Commands that remove something take ` + "`--dry-run`" + `; they ask
+only if undo cannot help.
 
 ## Exit codes
 
@@ -271,15 +271,15 @@ With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"mes
 
 ## JSON
 
-More fields may follow in later versions. Times are RFC 3339 in UTC; what is not known is null; ids are whole; positions count from 1.
+Later versions may add fields. Times are RFC 3339 in UTC; unknown values are null; ids are whole; positions count from 1.
 
 A message is ` + "`id, parent_id, role, content[part], tool_calls[{id, tool_name, arguments, approval_status, execution}], tool_result{request_id, result | parts, is_error, compact_summary}, metadata{model_id, provider_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, usage, finish_reason, error, completed_at}, turn, position, created_at, session, hidden, kind, unfinished, copied_from, tags, source{format, context, node, role}`" + `.
 parent_id is the message before it on the branch shown; input_tokens is the whole input, cached or not.
 
 A part is one of ` + "`{type: text, text}`; `{type: image | document, media_type, name, data | sha256, size | url}` (data is base64); `{type: thinking, thinking, signature, redacted, provider}`; `{type: tool_call, id}`" + `,
-which stands where among the parts a call was made (calls without one come after the text); or of another type, as it came.
+which marks the place of a call among the parts (calls without one come after the text); or a part of another type, unchanged.
 
-To ` + "`append`" + ` a message, role and one of content, tool_calls and tool_result are enough; content may be a text alone.
+To ` + "`append`" + ` a message, role and one of content, tool_calls and tool_result are enough; content may be just a text.
 `
 
 // TestHelpFits80Columns: every page of help, and every example in it, can be read on a terminal of 80 columns.
