@@ -90,9 +90,9 @@ func (h *head) salvage(text []byte) bool {
 	return len(values) > 0
 }
 
-// lines reads a value from each line, ignoring lines without one.
+// lines reads a value from each line, ignoring lines without one. If more lines are no JSON at all, as in a program with examples, the file is text.
 func (h *head) lines(text []byte) {
-	n := 0
+	n, others := 0, 0
 	for len(text) > 0 {
 		line, rest, ended := bytes.Cut(text, []byte{'\n'})
 		text = rest
@@ -101,9 +101,16 @@ func (h *head) lines(text []byte) {
 		}
 		n++
 		h.lined = n > 1
-		if v, _, err := glance(line, !ended && !h.whole); err == nil && v.is(objectKind) {
+		v, _, err := glance(line, !ended && !h.whole)
+		switch {
+		case err == nil && v.is(objectKind):
 			h.values = append(h.values, v)
+		case err != nil && line[0] != '{' && line[0] != '[':
+			others++
 		}
+	}
+	if others > len(h.values) {
+		h.values = nil
 	}
 }
 

@@ -1,8 +1,13 @@
 package exchange
 
 import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -165,6 +170,45 @@ func TestFormats(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTextWithExamples: lines of JSON make no conversation where more lines are no JSON.
+func TestTextWithExamples(t *testing.T) {
+	line := ccText("user", "a", "", "first")
+	path := writeTemp(t, "fixtures.py", "import json\n\ndef lines():\n    return 1\n\nLINES = [\n", line, line, "]\nprint(lines())\n")
+	all, rep := readAll(t, Options{}, path)
+	if len(all) != 0 || rep.Failed != 1 || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "not a known format: text that begins with") {
+		t.Errorf("a program with examples gives %d conversations, %v", len(all), rep.Warnings)
+	}
+	path = writeTemp(t, "session.jsonl", "not json\n", line, ccText("assistant", "b", "a", "last"))
+	if all, rep := readAll(t, Options{}, path); len(all) != 1 || rep.Skipped != 1 || rep.Outcome() != Partial {
+		t.Errorf("a session with a bad line gives %d conversations, %v", len(all), rep.Warnings)
+	}
+}
+
+// TestOverlappingMembers refuses a ZIP whose directory names the same bytes again and again.
+func TestOverlappingMembers(t *testing.T) {
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	w, err := z.CreateHeader(&zip.FileHeader{Name: "0.json", Method: zip.Store})
+	if err == nil {
+		_, err = io.WriteString(w, strings.Repeat(ccText("user", "a", "", "first"), 50))
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	raw := packed.Bytes()
+	at := bytes.Index(raw, []byte("PK\x01\x02"))
+	end := bytes.Index(raw, []byte("PK\x05\x06"))
+	entry, tail := raw[at:end], bytes.Clone(raw[end:])
+	binary.LittleEndian.PutUint16(tail[8:], 3)
+	binary.LittleEndian.PutUint16(tail[10:], 3)
+	binary.LittleEndian.PutUint32(tail[12:], uint32(3*len(entry)))
+	path := writeTemp(t, "overlap.zip", string(raw[:at]), strings.Repeat(string(entry), 3), string(tail))
+	all, rep := readAll(t, Options{}, path)
+	if len(all) != 0 || rep.Failed != 1 || !strings.Contains(fmt.Sprint(rep.Warnings), "members overlap") {
+		t.Errorf("%d conversations, %v", len(all), rep.Warnings)
 	}
 }
 

@@ -178,6 +178,13 @@ func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, err
 	if len(z.File) > l.Members {
 		return nil, fmt.Errorf("a ZIP of %d members, the limit is %d", len(z.File), l.Members)
 	}
+	rest := uint64(size)
+	for _, f := range z.File {
+		if f.CompressedSize64 > rest {
+			return nil, errors.New("a ZIP whose members overlap: refused, since they may unpack to any size")
+		}
+		rest -= f.CompressedSize64
+	}
 	a := &archive{name: name, members: make(map[string]*zip.File, len(z.File)), limits: l}
 	again := map[string]int{}
 	for _, f := range z.File {
