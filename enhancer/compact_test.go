@@ -415,6 +415,42 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeAfterResume: a digest stands for what came after the session that is gone back to, also where that session is later than the one resumed before.
+func TestResumeAfterResume(t *testing.T) {
+	c := conversation(t, 12)
+	o := options(100_000)
+	o.CompactKeep = 800
+	add := func(seed int64) {
+		w := newWriter(seed)
+		for range 8 {
+			if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(100)), pool.NewText(pool.Assistant, w.words(50))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	add(1)
+	for i, ref := range []string{"1", "2"} {
+		if _, err := Resume(t.Context(), c, "", o, ref); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			add(2)
+		}
+	}
+	second := sessions(t, c, o)[1]
+	d := draftFrom(t, c)
+	if _, err := Standard(o, c, nil).Run(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	last := d.Messages[len(d.Messages)-1]
+	if d.Messages[0].Position != second.Start || d.Messages[len(d.Messages)-2].Position != second.End || last.Kind != "digest" {
+		t.Errorf("from #%d to #%d of #%d to #%d, then %q", d.Messages[0].Position, d.Messages[len(d.Messages)-2].Position, second.Start, second.End, last.Kind)
+	}
+}
+
 func TestPruneOnCommand(t *testing.T) {
 	c := conversation(t, 10)
 	o := options(0)

@@ -154,7 +154,7 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 	out.Whole = o.Budget == 0 || s.Summary == "" || float64(s.Tokens) <= o.ResumeShare*float64(o.Budget)
 	next := branch.Session{ID: pool.NewID(), Start: s.Start, Summary: s.Session.Summary, Created: pool.Now()}
 	if out.Whole {
-		if next.Digests, err = later(ctx, c, info, list[s.Number:]); err != nil {
+		if next.Digests, err = later(ctx, c, info, s.End+1, list[s.Number:]); err != nil {
 			return nil, err
 		}
 		setResumed(&next, info.Messages)
@@ -229,9 +229,10 @@ func Stretches(sessions []branch.Session, i int) (summarised, gone int) {
 	return summarised, gone
 }
 
-// later returns the digest that stands for the messages of the sessions after one that is resumed, or none if they have no messages.
-func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, sessions []SessionInfo) ([]branch.Digest, error) {
-	from, to := sessions[0].Start, info.Messages
+// later returns the digest that stands for the messages after a session that is resumed, from a position on, or none if there are none. The later sessions may
+// themselves have gone back to before it.
+func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, from int, sessions []SessionInfo) ([]branch.Digest, error) {
+	to := info.Messages
 	if from > to {
 		return nil, nil
 	}
