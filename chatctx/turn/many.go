@@ -152,7 +152,7 @@ func (t *Turn) after(ctx context.Context, fill func(*chatctx.Batch)) error {
 type Answer struct {
 	*Turn
 	Outcome *Outcome
-	Err     error // it failed or is empty; its branch is gone, unless Stopped is set
+	Err     error // it failed, is empty, or did not come to its end; its branch is gone unless Kept
 	Stopped bool  // it was stopped after something had arrived, which is on its branch, unfinished
 }
 
@@ -166,8 +166,11 @@ func (t *Turn) Apart(ctx context.Context, stay bool) *Answer {
 	return a
 }
 
-// Kept reports whether the answer's branch is there: it was answered, or stopped.
-func (a *Answer) Kept() bool { return a.Err == nil || a.Stopped }
+// Kept reports whether the answer's branch is there: it was answered, stopped, or came to a limit or a failure after a round that was whole, of which calls may
+// have run. There send --continue goes on.
+func (a *Answer) Kept() bool {
+	return a.Err == nil || a.Stopped || a.Outcome != nil && len(a.Outcome.Replies) > 0 && !a.Outcome.Replies[0].Unfinished && len(a.Outcome.Replies[0].Calls) > 0
+}
 
 // settle sets the result of Send. An empty or failed answer leaves no branch.
 func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
@@ -175,7 +178,7 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 	if err == nil && isEmpty(out.Reply()) {
 		a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
 	}
-	if a.Stopped = ctx.Err() != nil && a.Err != nil && out != nil && !isEmpty(out.Reply()); a.Err != nil && !a.Stopped {
+	if a.Stopped = ctx.Err() != nil && a.Err != nil && out != nil && !isEmpty(out.Reply()); !a.Kept() {
 		a.Err = errors.Join(a.Err, a.unmake(ctx))
 	}
 }

@@ -79,7 +79,7 @@ func TestAskTakesTheNextName(t *testing.T) {
 	}
 }
 
-// TestApartKeepsWhatIsAnAnswer: a branch that was made for an answer goes if that fails, whatever had come of it; the active branch changes only to an answer
+// TestApartKeepsWhatIsAnAnswer: a branch that was made for an answer goes if that fails, whatever had come of its first reply; the active branch changes only to an answer
 // that is kept. One undo takes back all of it.
 func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 	cut := func(w *writer, _ *http.Request) {
@@ -94,13 +94,15 @@ func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 		list   string
 	}{
 		{"cut", cut, false, false, "main*"},
+		{"cut after calls", calls, false, false, "main main.2*"},
 		{"stopped", begins("Once upon", nil), true, false, "main main.2*"},
 		{"whole", says("A name."), false, false, "main main.2*"},
 		{"whole, and nobody goes there", says("A name."), false, true, "main* main.2"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			turn := newTurn(t, newProvider(t, test.answer))
+			turn := newTurn(t, newProvider(t, test.answer, cut))
 			turn.Branch = "main"
+			turn.Calls = answersCalls(turn)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			turn.Show = func(e Event) {
@@ -138,7 +140,7 @@ func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 			if err := turn.Beside(ctx, "", question); err != nil {
 				t.Fatal(err)
 			}
-			if a := turn.Apart(ctx, test.stay); (a.Err == nil) != (!test.stops && test.what != "cut") || a.Kept() != (test.what != "cut") {
+			if a := turn.Apart(ctx, test.stay); (a.Err == nil) != (!test.stops && !strings.HasPrefix(test.what, "cut")) || a.Kept() != (test.what != "cut") {
 				t.Errorf("kept %t, stopped %t, %v", a.Kept(), a.Stopped, a.Err)
 			}
 			if got := list(); got != test.list {

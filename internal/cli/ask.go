@@ -94,10 +94,13 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 	return r.askedAll(answers)
 }
 
-// leftOf says where that is which came of an answer whose branch is gone, "" if nothing came.
+// leftOf says where that is which came of an answer that failed, "" if nothing came.
 func (r *run) leftOf(a *turn.Answer) string {
-	if a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || wire.OutcomeOf(a.Outcome.Reply()) != "" {
+	switch {
+	case a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || wire.OutcomeOf(a.Outcome.Reply()) != "":
 		return ""
+	case a.Kept():
+		return "; what came is on " + quote(a.Branch) + ": " + r.goesOn(a.Turn)
 	}
 	return "; what came is on no branch, until gc: " + r.again("show "+short(a.Outcome.Reply().ID))
 }

@@ -40,7 +40,7 @@ chatctx send --continue`},
 chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
 chatctx ask "Name the boat" -n 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
-			more: "If that message has no answer yet, it gets one on this branch. A failing retry leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
+			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is whole leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
 			flags: append(append(askFlags(),
 				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
 				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}), manyFlags()...),
