@@ -185,15 +185,24 @@ func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) 
 	if err := c.Store.Ready([]*pool.Message{m}); err != nil {
 		return nil, err
 	}
+	what := "sub " + map[string]string{record.TaskReturned: "return", record.TaskFailed: "fail", record.TaskAbandoned: "abandon"}[e.State]
 	var out *Ended
-	child, err := journal.StoreOperation(ctx, c.Store, "sub "+map[string]string{record.TaskReturned: "return", record.TaskFailed: "fail", record.TaskAbandoned: "abandon"}[e.State], func(st *journal.StoreTxn) error {
-		out = &Ended{}
-		message, result := *m, m.Result
-		if result != nil {
-			r := *result
-			message.Result = &r
+	var child *journal.Committed
+	command := journal.CommandOf(ctx)
+	err = command.Store(func() (_ *journal.Committed, err error) {
+		child, err = journal.StoreOperation(ctx, c.Store, what, func(st *journal.StoreTxn) error {
+			out = &Ended{}
+			message, result := *m, m.Result
+			if result != nil {
+				r := *result
+				message.Result = &r
+			}
+			return finish(st, c.ID, &e, &message, command, out)
+		})
+		if err != nil {
+			return nil, err
 		}
-		return finish(st, c.ID, &e, &message, out)
+		return &out.Parent, nil
 	})
 	if err != nil {
 		return nil, err
@@ -227,7 +236,7 @@ func endMessage(ctx context.Context, c *record.Conversation, e *End) (*pool.Mess
 	return m, nil
 }
 
-func finish(st *journal.StoreTxn, id pool.ID, e *End, m *pool.Message, out *Ended) error {
+func finish(st *journal.StoreTxn, id pool.ID, e *End, m *pool.Message, command *journal.Command, out *Ended) error {
 	child, err := journal.BeginAt(st.Store, st.Tx, id)
 	if err != nil {
 		return err
@@ -240,7 +249,7 @@ func finish(st *journal.StoreTxn, id pool.ID, e *End, m *pool.Message, out *Ende
 		}
 		return record.Conflict("%q is %s: it cannot be %s", child.Rec.Title, state, e.State)
 	}
-	if err := tellParent(st, child, e, m, out); err != nil {
+	if err := tellParent(st, child, e, m, command, out); err != nil {
 		return err
 	}
 	if e.State == record.TaskAbandoned {
@@ -281,7 +290,7 @@ func giveUp(st *journal.StoreTxn, id pool.ID, reason string) (*journal.Txn, erro
 }
 
 // tellParent puts the message about a task's end on the parent branch.
-func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Message, out *Ended) error {
+func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Message, command *journal.Command, out *Ended) error {
 	task := child.Rec.Task
 	parent, _, err := record.GetContext(st.Tx, child.Rec.Parent)
 	if err != nil {
@@ -299,7 +308,7 @@ func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Messag
 	}
 	t.What = "sub " + e.State
 	if task.Message != (pool.ID{}) {
-		if done, err := answerTask(t, child.ID, task, e, m, out); done || err != nil {
+		if done, err := answerTask(t, child.ID, task, e, m, command, out); done || err != nil {
 			return err
 		}
 	}
@@ -317,6 +326,7 @@ func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Messag
 		return err
 	}
 	out.Message, out.Position = placed[0].Message, placed[0].Position
+	command.Join(t)
 	done, err := t.Finish()
 	if err == nil {
 		out.Parent = *done
@@ -340,7 +350,7 @@ func taskBranch(t *journal.Txn, child *journal.Txn, name string) (*branch.Branch
 }
 
 // answerTask answers the call that started a task, if that still runs for it or for nobody.
-func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *pool.Message, out *Ended) (bool, error) {
+func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *pool.Message, command *journal.Command, out *Ended) (bool, error) {
 	at, err := toolcall.CallOf(t.Reader(), task.Message, task.Index-1, "")
 	if err != nil {
 		return false, err
@@ -376,6 +386,7 @@ func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *poo
 		}
 		out.Message, out.Position = p.Message, p.Position
 	}
+	command.Join(t)
 	done, err := t.Finish()
 	if err == nil {
 		out.Parent = *done
