@@ -25,6 +25,7 @@ const (
 	undefinedSchema      = "3F000"
 	undefinedDatabase    = "3D000"
 	statementCanceled    = "57014"
+	outOfMemory          = "53200"
 	tooManyConnections   = "53300"
 	dataCorrupted        = "XX001"
 	indexCorrupted       = "XX002"
@@ -47,10 +48,11 @@ func fatal(pg *pgconn.PgError) bool {
 	return pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC" || pg.Severity == "FATAL" || pg.Severity == "PANIC"
 }
 
-// conflict reports whether the transaction was rolled back because another one came between, and can run again.
+// conflict reports whether the transaction was rolled back because another one came between, and can run again. That others hold all of the memory that the
+// server has for locks is such a case: they give it back when they end.
 func conflict(err error) bool {
 	c := code(err)
-	return c == serializationFailure || c == deadlockDetected || errors.Is(err, errMoved)
+	return c == serializationFailure || c == deadlockDetected || c == outOfMemory || errors.Is(err, errMoved)
 }
 
 // ending reports whether the server is shutting down or starting.
@@ -75,6 +77,8 @@ func (d *database) explain(err error) error {
 		return fmt.Errorf("%w: schema %s of database %s", kv.ErrNotExist, d.schema, d.name())
 	case undefinedDatabase:
 		return fmt.Errorf("%w: no database %s on the server", kv.ErrNotExist, d.name())
+	case outOfMemory:
+		return fmt.Errorf("the server has no memory left for locks (raise its max_pred_locks_per_transaction): %w", err)
 	case lockNotAvailable:
 		return fmt.Errorf("%w: another transaction held a record for longer than %s", kv.ErrLocked, d.wait)
 	case statementCanceled:

@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -120,5 +122,19 @@ func BenchmarkAppend(b *testing.B) {
 			again := appendsOf(b, db, begun(writers), max(1, b.N/writers))
 			b.ReportMetric(again, "again/op")
 		})
+	}
+}
+
+// TestMemoryForLocks: a server whose memory for locks is used up by others is asked again, and in the end the error says what to raise.
+func TestMemoryForLocks(t *testing.T) {
+	full := &pgconn.PgError{Severity: "ERROR", Code: "53200", Message: "out of shared memory"}
+	if !conflict(fmt.Errorf("append: %w", full)) {
+		t.Error("it is not asked again")
+	}
+	if conflict(&pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "no space left"}) {
+		t.Error("a full disk is asked again")
+	}
+	if err := new(database).explain(full); !errors.Is(err, full) || !strings.Contains(err.Error(), "max_pred_locks_per_transaction") {
+		t.Error(err)
 	}
 }

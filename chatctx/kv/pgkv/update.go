@@ -45,7 +45,11 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 		case ctx.Err() != nil:
 			return d.told(ctx, err)
 		case conflict(err):
-			if try+1 >= mostTries {
+			switch {
+			case try+1 < mostTries:
+			case code(err) == outOfMemory:
+				return d.explain(err)
+			default:
 				return fmt.Errorf("%w: others changed the same records %d times meanwhile: %w", kv.ErrLocked, mostTries, err)
 			}
 		case isLost(err):
