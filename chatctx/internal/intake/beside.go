@@ -113,8 +113,10 @@ func unlike(name string, now, here []byte) []string {
 		return []string{name}
 	}
 	var out []string
-	walk(name, a, b, func(path string) {
-		if !slices.Contains(out, path) {
+	seen := map[string]bool{}
+	walk(name, 0, a, b, func(path string) {
+		if !seen[path] {
+			seen[path] = true
 			out = append(out, path)
 		}
 	})
@@ -134,26 +136,36 @@ func decoded(raw []byte) (v any, ok bool) {
 	return v, ok
 }
 
-// walk calls f with the paths of what is in the first value and not in the second. An item of a list may stand anywhere in the other.
-func walk(path string, now, here any, f func(path string)) {
+// anywhere is how deep lists may lie whose items are looked for at any place of the other list. An item of a deeper one is compared with that at its own place,
+// so that the time does not grow with the depth.
+const anywhere = 8
+
+// walk calls f with the paths of what is in the first value and not in the second.
+func walk(path string, depth int, now, here any, f func(path string)) {
 	switch x := now.(type) {
 	case nil:
 	case map[string]any:
 		was, _ := here.(map[string]any)
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			walk(strings.TrimPrefix(path+"."+k, "."), x[k], was[k], f)
+			walk(strings.TrimPrefix(path+"."+k, "."), depth+1, x[k], was[k], f)
 		}
 	case []any:
 		was, _ := here.([]any)
+		items := map[string]bool{}
+		if depth < anywhere {
+			for _, w := range was {
+				items[encoded(w)] = true
+			}
+		}
 		for i, it := range x {
-			if slices.ContainsFunc(was, func(w any) bool { return sameJSON(it, w) }) {
+			if len(items) > 0 && items[encoded(it)] {
 				continue
 			}
 			var at any
 			if i < len(was) {
 				at = was[i]
 			}
-			walk(path, it, at, f)
+			walk(path, depth+1, it, at, f)
 		}
 	case string:
 		if was, _ := here.(string); x != "" && x != was && !strings.Contains(was, record.RedactedMark) {
@@ -170,11 +182,10 @@ func walk(path string, now, here any, f func(path string)) {
 	}
 }
 
-func sameJSON(a, b any) bool {
-	same := true
-	walk("", a, b, func(string) { same = false })
-	walk("", b, a, func(string) { same = false })
-	return same
+// encoded returns a decoded value as JSON, alike for values that are alike.
+func encoded(v any) string {
+	raw, _ := json.Marshal(v) // what was decoded can be encoded
+	return string(raw)
 }
 
 // besideBranch names what a file says of a branch beside its messages that is not here.
