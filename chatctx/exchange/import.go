@@ -345,21 +345,24 @@ func (r *Report) count(file, format, source string, done *chatctx.Imported) {
 	})
 }
 
+// mostOfPlace is how many characters are named of a place in a value, which a file may make as long as it likes.
+const mostOfPlace = 120
+
 // untakenList names what was not taken of a conversation, with the messages by their ids in the file.
 func untakenList(list []chatctx.Untaken, all int) string {
 	var out []string
 	for len(list) > 0 {
 		u, what := list[0], []string{}
 		for len(list) > 0 && list[0].Message == u.Message && list[0].Branch == u.Branch {
-			what, list = append(what, list[0].What), list[1:]
+			what, list = append(what, show.Clip(list[0].What, mostOfPlace)), list[1:]
 			all--
 		}
 		text := strings.Join(what, ", ")
 		switch {
 		case u.Message != "":
-			text += " of the message " + u.Message
+			text += " of the message " + show.Clip(u.Message, 60)
 		case u.Branch != "":
-			text += " of the branch " + u.Branch
+			text += " of the branch " + show.Clip(u.Branch, 60)
 		}
 		out = append(out, text)
 	}

@@ -450,7 +450,7 @@ func (n *nativeReader) untaken() {
 	for len(left) > 0 {
 		u, what := left[0], []string{}
 		for len(left) > 0 && left[0].Message == u.Message && left[0].Branch == u.Branch {
-			what, left = append(what, left[0].What), left[1:]
+			what, left = append(what, show.Clip(left[0].What, mostOfPlace)), left[1:]
 		}
 		at, of := n.begun, fmt.Sprintf("the context %q", n.title)
 		switch {
