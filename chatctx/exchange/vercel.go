@@ -221,6 +221,7 @@ func (p *vercelParts) result(call, tool string, out value, isError bool) {
 		fallthrough
 	default:
 		m = toolOutput(call, tool, out)
+		isError = isError || out.get("type").str() == "execution-denied"
 	}
 	m.Created, m.Result.IsError = p.now.Created, isError
 	p.results = append(p.results, m)
