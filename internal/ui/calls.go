@@ -28,6 +28,7 @@ type queue struct {
 	// The person's input about the call at the cursor, before the decision.
 	reason string
 	last   *waiting                   // the last approved call, to which g refers
+	opened *waiting                   // the call whose conversation g opened
 	edited map[string]json.RawMessage // arguments that replace the proposed ones, by call
 	top    int                        // the first line of the details
 }
@@ -303,12 +304,15 @@ func (q *queue) goOn(m *model) tea.Cmd {
 		c = q.here()
 	}
 	if c == nil {
-		m.say(true, "nothing was approved here")
+		m.say(true, "nothing was approved here; in the tree, i and an empty message go on")
 		return nil
 	}
 	if m.conv == nil || m.conv.c.ID != c.Context {
-		m.say(true, "open its conversation first: enter")
-		return nil
+		if q.opened == c { // it could not be opened, and the reason is on the screen
+			return nil
+		}
+		q.opened = c
+		return tea.Batch(m.openContext(&chatctx.ContextInfo{ID: c.Context}), m.await(func() bool { return !m.opening }))
 	}
 	if !m.talks() {
 		return nil

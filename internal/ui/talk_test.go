@@ -341,6 +341,28 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestGoesOnElsewhere: a call of a conversation that is not open is approved, and g opens that one and goes on there.
+func TestGoesOnElsewhere(t *testing.T) {
+	x := start(t, talking(t, asked(t), func(json.RawMessage) {}), 130, 30)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("write it", "enter")
+	x.until("1 call waits for a word of yours: a")
+	x.press("esc")
+	x.until("enter open")
+	x.press("c")
+	x.until("a new conversation: its title")
+	x.press("Other", "enter")
+	x.until("“Other”", "0 messages")
+	x.press("a")
+	x.until("1 call waits for a decision")
+	x.press("y")
+	x.until("no call waits for a decision", "g runs what was approved")
+	x.press("g")
+	x.until("a2 assistant: I am **gpt-test**", "a2 tool: ← written")
+}
+
 // TestAlways makes a rule from a waiting call.
 func TestAlways(t *testing.T) {
 	st := asked(t)
