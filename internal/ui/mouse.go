@@ -49,8 +49,8 @@ func (m *model) click(at tea.Mouse) tea.Cmd {
 	case in == onTree && m.conv != nil:
 		if line := m.conv.top + y; line < len(m.conv.rows) {
 			again := was == onTree && line == m.conv.cursor
-			if m.conv.to(line); again {
-				m.conv.unfold()
+			if m.conv.to(line); again && m.conv.open(m.conv.here()) {
+				m.conv.lay()
 			}
 		}
 	}

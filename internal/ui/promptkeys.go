@@ -338,7 +338,7 @@ func (m *prompt) paste(text string) {
 // mark returns the mark for a paste.
 func (m *prompt) mark(i int) string {
 	lines := "1 line"
-	if n := strings.Count(m.pastes[i], "\n") + 1; n > 1 {
+	if n := strings.Count(strings.TrimSuffix(m.pastes[i], "\n"), "\n") + 1; n > 1 {
 		lines = fmt.Sprintf("%d lines", n)
 	}
 	return fmt.Sprintf("[paste %d: %s]", i+1, lines)

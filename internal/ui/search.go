@@ -32,15 +32,12 @@ type hitsMsg struct {
 }
 
 func (m *model) askSearch(all bool) tea.Cmd {
-	label, last := "search in this conversation", ""
+	label := "search in this conversation"
 	if all || m.conv == nil {
 		label, all = "search in all conversations", true
 	}
-	if m.found != nil {
-		last = m.found.text
-	}
 	var q *question
-	q = m.ask(label, last, func(m *model, text string) (tea.Cmd, error) { return m.search(q, text, all), nil })
+	q = m.ask(label, "", func(m *model, text string) (tea.Cmd, error) { return m.search(q, text, all), nil })
 	return nil
 }
 
