@@ -90,14 +90,19 @@ func PartText(p *pool.Part, full bool) string {
 // CallLine returns a call on one line. The line names it MESSAGE:INDEX, with an index from 1; the parameter counts from 0.
 func CallLine(m *chatctx.Message, index int) string {
 	c := &m.Calls[index]
-	state := string(c.Status)
-	if c.Execution != "" && c.Execution != pool.NotRun {
-		state += ", " + string(c.Execution)
-	}
+	state := callState(c)
 	if c.Reason != "" {
 		state += ": " + OneLine(c.Reason)
 	}
 	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), Cut(OneLine(string(Compact(c.Arguments))), 200), chatctx.Short(m.ID), index+1, state)
+}
+
+// callState returns what was decided about a call and, once it runs, how that went.
+func callState(c *pool.Call) string {
+	if c.Execution == "" || c.Execution == pool.NotRun {
+		return string(c.Status)
+	}
+	return string(c.Status) + ", " + string(c.Execution)
 }
 
 // ResultText returns a tool's result as text.

@@ -114,7 +114,7 @@ func header(e *chatctx.Entry, mark string) []Span {
 // callLines returns a call with everything that it would run.
 func callLines(m *chatctx.Message, index, columns int, width Width) []Line {
 	c := &m.Calls[index]
-	lines := Wrap([]Span{{"→ " + OneLine(c.Tool), Bold}, {fmt.Sprintf("  call %s:%d, %s", chatctx.Short(m.ID), index+1, chatctx.CallState(c.Status, c.Execution)), Dim}}, columns, width, nil, Line{{"  ", 0}})
+	lines := Wrap([]Span{{"→ " + OneLine(c.Tool), Bold}, {fmt.Sprintf("  call %s:%d, %s", chatctx.Short(m.ID), index+1, callState(c)), Dim}}, columns, width, nil, Line{{"  ", 0}})
 	if c.Reason != "" {
 		lines = append(lines, Wrap([]Span{{Clean(c.Reason), Dim}}, columns, width, Line{{"  ", 0}}, Line{{"  ", 0}})...)
 	}
