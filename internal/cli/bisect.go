@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 
@@ -188,6 +189,10 @@ func (b *bisecting) ask(turn int, end *chatctx.Entry) (bool, error) {
 	for {
 		fmt.Fprintf(r.con.err, "Up to turn %d: [g]ood, [b]ad or [q]uit? ", turn)
 		answer, err := b.in.ReadString('\n')
+		if errors.Is(err, io.EOF) { // Ctrl-D
+			fmt.Fprintln(r.con.err)
+			return false, context.Canceled
+		}
 		if err != nil {
 			return false, err
 		}
