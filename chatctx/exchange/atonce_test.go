@@ -66,6 +66,32 @@ func TestEditedCopiesAtOnce(t *testing.T) {
 		}
 		folders = append(folders, folder)
 	}
+	allowed := afterSomeOrder(t, folders)
+	store := filepath.Join(dir, "chats.db")
+	s, err := chatctx.Open(store, chatctx.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	importEachAtOnce(t, store, folders)
+	checkClean(t, s)
+	got := eachConversation(contentsOf(t, s))
+	if len(got) != conversations {
+		t.Errorf("%d conversations", len(got))
+	}
+	for _, c := range got {
+		if !allowed[c] {
+			t.Errorf("as after no order of the three:\n%s", c)
+		}
+	}
+	if again := importInto(t, s, folders...); again.Messages != 0 || again.Contexts != 0 || again.Branches != 0 {
+		t.Errorf("imported again, they add %+v", again)
+	}
+}
+
+// afterSomeOrder returns the conversations as they are after each order of imports of three folders.
+func afterSomeOrder(t *testing.T, folders []string) map[string]bool {
+	t.Helper()
 	allowed := map[string]bool{}
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		s := memoryStore(t)
@@ -76,27 +102,17 @@ func TestEditedCopiesAtOnce(t *testing.T) {
 			allowed[c] = true
 		}
 	}
-	store := filepath.Join(dir, "chats.db")
-	s, err := chatctx.Open(store, chatctx.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	return allowed
+}
+
+// importEachAtOnce has a process import each folder. All have opened the store before one begins.
+func importEachAtOnce(t *testing.T, store string, folders []string) {
+	t.Helper()
 	var begin, end []func() error
 	for _, folder := range folders {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestEditedCopiesAtOnce$")
 		cmd.Env = append(os.Environ(), atOnceEnv+"="+store+"|"+folder)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in, out := started(t, cmd)
 		lines := bufio.NewReader(out)
 		if line, err := lines.ReadString('\n'); line != "open\n" {
 			t.Fatalf("%q, %v", line, err)
@@ -114,19 +130,6 @@ func TestEditedCopiesAtOnce(t *testing.T) {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	checkClean(t, s)
-	got := eachConversation(contentsOf(t, s))
-	if len(got) != conversations {
-		t.Errorf("%d conversations", len(got))
-	}
-	for _, c := range got {
-		if !allowed[c] {
-			t.Errorf("as after no order of the three:\n%s", c)
-		}
-	}
-	if again := importInto(t, s, folders...); again.Messages != 0 || again.Contexts != 0 || again.Branches != 0 {
-		t.Errorf("imported again, they add %+v", again)
 	}
 }
 

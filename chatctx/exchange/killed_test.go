@@ -52,17 +52,7 @@ func killedImport(t *testing.T, store, path string, steps int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "CHATCTX_IMPORT="+path, "CHATCTX_FILE="+store)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := started(t, cmd)
 	lines := bufio.NewScanner(out)
 	for n := 0; ; n++ {
 		if !lines.Scan() { // it went on from where the one before it was killed, and came to the end
@@ -78,6 +68,23 @@ func killedImport(t *testing.T, store, path string, steps int) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // it was killed
+}
+
+// started starts a program, and returns its input and what it prints.
+func started(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, out
 }
 
 // openFile opens a store that a test closes itself, since others open it too.
