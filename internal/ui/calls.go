@@ -22,9 +22,9 @@ type queue struct {
 	known bool // they were read
 	busy  bool // a reading is running
 	stale bool // another one must follow
-	// A decision is being made, or was made and the calls are not read yet: keys decide nothing meanwhile, since nobody has seen the next call.
-	deciding, decided bool
-	gone              bool // the call at the cursor was decided elsewhere, and another one is there
+	// The calls with a decision from here that the list may not know yet; true once it is made. Keys decide nothing about them: another call may stand there in a moment.
+	ours map[string]bool
+	gone bool // the call at the cursor was decided elsewhere, and another one is there
 	// The person's input about the call at the cursor, before the decision.
 	reason string
 	last   *waiting                   // the last approved call, to which g refers
@@ -41,17 +41,17 @@ type waiting struct {
 }
 
 type callsMsg struct {
-	of      *queue
-	calls   []*waiting
-	err     error
-	decided bool // the last decision is included
+	of    *queue
+	calls []*waiting
+	err   error
+	knows []string // the calls whose decisions from here are included
 }
 
 // mostCalls bounds how many calls are read at once.
 const mostCalls = 200
 
 func (m *model) openCalls() tea.Cmd {
-	q := &queue{edited: map[string]json.RawMessage{}}
+	q := &queue{edited: map[string]json.RawMessage{}, ours: map[string]bool{}}
 	m.over = q
 	return q.read(m)
 }
@@ -62,9 +62,13 @@ func (q *queue) read(m *model) tea.Cmd {
 		return nil
 	}
 	q.busy, q.stale = true, false
-	st, ctx, decided := m.st, m.ctx, q.decided
+	st, ctx, msg := m.st, m.ctx, callsMsg{of: q}
+	for ref, made := range q.ours {
+		if made {
+			msg.knows = append(msg.knows, ref)
+		}
+	}
 	return func() tea.Msg {
-		msg := callsMsg{of: q, decided: decided}
 		titles := map[chatctx.ID]string{}
 		for c, err := range st.Calls(ctx, chatctx.CallFilter{State: chatctx.CallState(pool.Pending, pool.NotRun)}) {
 			if err != nil || len(msg.calls) == mostCalls {
@@ -107,8 +111,8 @@ func (q *queue) update(m *model, msg tea.Msg) tea.Cmd {
 		if m.complain(msg.err); msg.err == nil {
 			q.take(msg.calls)
 		}
-		if msg.decided {
-			q.deciding, q.decided = false, false
+		for _, ref := range msg.knows {
+			delete(q.ours, ref)
 		}
 	case changesMsg:
 		return q.read(m)
@@ -127,21 +131,20 @@ func (q *queue) take(calls []*waiting) {
 		}
 	}
 	if q.ref() != here {
-		q.reason, q.top, q.gone = "", 0, here != "" && !q.deciding
+		_, ours := q.ours[here]
+		q.reason, q.top, q.gone = "", 0, here != "" && !ours
 	}
 }
 
 // asks reports whether the person has seen the call at the cursor before pressing a key that decides.
 func (q *queue) asks(m *model) bool {
-	switch {
-	case q.deciding:
-		return false
-	case q.gone:
+	if q.gone {
 		q.gone = false
 		m.say(true, "the call that stood here was decided elsewhere; this is another one")
 		return false
 	}
-	return true
+	_, ours := q.ours[q.ref()]
+	return !ours
 }
 
 // here returns the call at the cursor, nil if there is none.
@@ -247,7 +250,7 @@ func (q *queue) askArguments(m *model, c *waiting) *question {
 
 // decide makes a decision, together with new rules; it reports if another person was faster.
 func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx.Rule) tea.Cmd {
-	v.Name, q.deciding = m.o.By, true
+	v.Name, q.ours[string(c.Ref())] = m.o.By, false
 	if v.Status == pool.Approved {
 		q.last = c
 	}
@@ -260,15 +263,16 @@ func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx
 		b.Decide(c.Ref(), v)
 		done, err := b.Commit(ctx)
 		if err != nil {
-			return decidedMsg{q, doneMsg{err: err}}
+			return decidedMsg{q, string(c.Ref()), doneMsg{err: err}}
 		}
-		return decidedMsg{q, doneMsg{note: fmt.Sprintf("%s is %s; g runs what was approved", c.Tool, done.Last().Call.Status)}}
+		return decidedMsg{q, string(c.Ref()), doneMsg{note: fmt.Sprintf("%s is %s; g runs what was approved", c.Tool, done.Last().Call.Status)}}
 	}
 }
 
-// decidedMsg is the result of a decision.
+// decidedMsg is the result of a decision about a call.
 type decidedMsg struct {
-	of *queue
+	of   *queue
+	call string
 	doneMsg
 }
 
@@ -297,8 +301,8 @@ func (q *queue) always(m *model, c *waiting) tea.Cmd {
 // goOn runs the approved calls on the branch of the last approved call, or else of the one at the cursor, and asks the model when all results are there.
 func (q *queue) goOn(m *model) tea.Cmd {
 	c := q.last
-	if q.deciding { // it was typed ahead
-		return m.await(func() bool { return !q.deciding || m.over != overlay(q) })
+	if len(q.ours) > 0 { // it was typed ahead
+		return m.await(func() bool { return len(q.ours) == 0 || m.over != overlay(q) })
 	}
 	if c == nil {
 		c = q.here()

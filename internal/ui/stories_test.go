@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -161,5 +163,48 @@ func TestQueue(t *testing.T) {
 				t.Errorf("the calls are %s", got)
 			}
 		})
+	}
+}
+
+// TestQueueTellsSooner: the change that a decision makes may be told before the decision's own end. The next call is on the screen then, and a key decides it.
+func TestQueueTellsSooner(t *testing.T) {
+	st := waitingCalls(t)
+	m := newModel(t.Context(), Options{Store: st, By: "test"})
+	m.openCalls()
+	q := m.over.(*queue)
+	q.busy = false
+	reads := func() callsMsg {
+		q.busy = false
+		return q.read(m)().(callsMsg)
+	}
+	q.update(m, reads())
+	press := func(k string) tea.Cmd { return q.key(m, tea.KeyPressMsg{Code: rune(k[0]), Text: k}) }
+	before := reads()
+	denied := press("n")
+	if press("n") != nil {
+		t.Error("a second key decides the call that is being decided")
+	}
+	q.update(m, before)
+	if press("y") != nil {
+		t.Error("a list from before the decision makes a key decide the same call again")
+	}
+	end := denied()
+	q.update(m, reads())
+	if got := string(q.here().RunArguments()); !strings.Contains(got, "two.txt") || q.gone {
+		t.Fatalf("at the cursor is %s; gone: %v", got, q.gone)
+	}
+	approved := press("y")
+	if approved == nil {
+		t.Fatal("y does not decide the call that is on the screen")
+	}
+	m.Update(end)
+	q.update(m, reads())
+	if len(q.calls) != 1 || len(q.ours) != 1 {
+		t.Errorf("%d calls and %d decisions under way, not 1 and 1", len(q.calls), len(q.ours))
+	}
+	m.Update(approved())
+	q.update(m, reads())
+	if len(q.calls) != 0 || len(q.ours) != 0 {
+		t.Errorf("%d calls and %d decisions are left", len(q.calls), len(q.ours))
 	}
 }

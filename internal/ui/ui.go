@@ -155,7 +155,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case doneMsg:
 		return m.done(msg)
 	case decidedMsg:
-		msg.of.decided = true
+		msg.of.ours[msg.call] = true
 		return tea.Batch(m.done(msg.doneMsg), msg.of.read(m))
 	case streamMsg:
 		return m.streamed(msg)
