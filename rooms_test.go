@@ -57,6 +57,9 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv":                   "reads and writes",
 		"github.com/fxamacker/cbor/v2": "encodes records",
 	},
+	"chatctx/kv/internal/door": {
+		"chatctx/kv": "its errors",
+	},
 	"chatctx/kv/internal/watch": {
 		"chatctx/kv": "reads and writes",
 	},
@@ -82,6 +85,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/kv/boltkv": {
 		"chatctx/kv":                "reads and writes",
+		"chatctx/kv/internal/door":  "ends with Close",
 		"chatctx/kv/internal/watch": "tells of changes",
 		"go.etcd.io/bbolt":          "keeps the file",
 		"go.etcd.io/bbolt/errors":   "tells its errors",
@@ -92,11 +96,13 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/kv/memkv": {
 		"chatctx/kv":                "reads and writes",
+		"chatctx/kv/internal/door":  "ends with Close",
 		"chatctx/kv/internal/watch": "tells of changes",
 		"github.com/tidwall/btree":  "keeps order",
 	},
 	"chatctx/kv/pgkv": {
 		"chatctx/kv":                      "reads and writes",
+		"chatctx/kv/internal/door":        "ends with Close",
 		"chatctx/kv/internal/watch":       "tells of changes",
 		"github.com/jackc/pgx/v5":         "speaks to PostgreSQL",
 		"github.com/jackc/pgx/v5/pgconn":  "knows server errors",

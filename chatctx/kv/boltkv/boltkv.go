@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/internal/door"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
@@ -140,23 +141,10 @@ type handle struct {
 	looks    func(kv.Tx) error
 	hub      watch.Hub
 
-	mu      sync.Mutex
-	closed  bool
-	active  sync.WaitGroup
-	checked os.FileInfo // the file that was checked last
-}
+	door door.Door
 
-func (h *handle) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return kv.ErrClosed
-	}
-	h.active.Add(1)
-	return nil
+	mu      sync.Mutex
+	checked os.FileInfo // the file that was checked last
 }
 
 // View implements kv.DB.
@@ -171,10 +159,10 @@ func (h *handle) View(ctx context.Context, fn func(kv.Tx) error) error {
 
 // look runs fn in a reading transaction.
 func (h *handle) look(ctx context.Context, wait time.Duration, n need, fn func(*opened, *tx) error) error {
-	if err := h.begin(ctx); err != nil {
+	if err := h.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer h.active.Done()
+	defer h.door.Leave()
 	o, err := h.file.lease.enter(newPatience(ctx, wait), n)
 	if err != nil {
 		return err
@@ -227,10 +215,10 @@ func (h *handle) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	if h.readOnly {
 		return kv.ErrReadOnly
 	}
-	if err := h.begin(ctx); err != nil {
+	if err := h.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer h.active.Done()
+	defer h.door.Leave()
 	return h.file.updates.update(ctx, &member{
 		handle: h, fn: fn, joined: time.Now(), turn: make(chan turn, 1), ran: make(chan struct{}, 1),
 	})
@@ -253,13 +241,9 @@ func (h *handle) Close() error {
 
 // close ends the handle. With unwanted it also removes a lock file that the handle made for nothing.
 func (h *handle) close(unwanted bool) {
-	h.mu.Lock()
-	closed := h.closed
-	h.closed = true
-	h.mu.Unlock()
-	h.active.Wait()
+	first := h.door.Close()
 	h.hub.Close()
-	if !closed {
+	if first {
 		unshare(h, unwanted)
 	}
 }

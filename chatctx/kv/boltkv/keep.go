@@ -135,10 +135,10 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	if h.readOnly {
 		return kv.ErrReadOnly
 	}
-	if err := h.begin(ctx); err != nil {
+	if err := h.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer h.active.Done()
+	defer h.door.Leave()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	ctx = longPurpose(ctx, "vacuum")
 	o, err := h.file.lease.enter(newPatience(ctx, h.wait), toReplace)

@@ -9,12 +9,12 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/internal/door"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
@@ -36,40 +36,24 @@ type db struct {
 	state  atomic.Pointer[state]
 	writer chan struct{} // holds one value while an Update runs
 	hub    watch.Hub
-
-	mu     sync.Mutex // guards closed, and begins before it is set
-	closed bool
-	active sync.WaitGroup
-}
-
-func (d *db) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return kv.ErrClosed
-	}
-	d.active.Add(1)
-	return nil
+	door   door.Door
 }
 
 func (d *db) View(ctx context.Context, fn func(kv.Tx) error) error {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	tx := &tx{state: *d.state.Load()}
 	defer tx.end()
 	return fn(tx)
 }
 
 func (d *db) Update(ctx context.Context, fn func(kv.RwTx) error) error {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	select {
 	case d.writer <- struct{}{}:
 	case <-ctx.Done():
@@ -94,10 +78,7 @@ func (d *db) Watch(ctx context.Context, bucket string, prefix []byte) (<-chan st
 }
 
 func (d *db) Close() error {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
-	d.active.Wait()
+	d.door.Close()
 	d.hub.Close()
 	return nil
 }

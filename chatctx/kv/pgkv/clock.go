@@ -54,10 +54,10 @@ func (c *clock) heard(sent time.Time, calls []call, results []result) {
 
 // Now implements kv.Clock.
 func (d *database) Now(ctx context.Context) (time.Time, error) {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	if now, good := d.clock.read(); good {
 		return now, nil
 	}

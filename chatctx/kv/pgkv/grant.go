@@ -37,10 +37,10 @@ func (d *database) roleName(role kv.Role) string {
 
 // Grant implements kv.Granter.
 func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	if role != kv.RoleNone && role != kv.RoleOwner && role != kv.RoleWriter && role != kv.RoleReader {
 		return fmt.Errorf("pgkv: no role %q", role)
 	}

@@ -55,10 +55,10 @@ func (d *database) pattern() string { return pgx.Identifier{d.schema}.Sanitize()
 
 // Space implements kv.Sized. Free is estimated from the share of dead rows in PostgreSQL's statistics.
 func (d *database) Space(ctx context.Context) (kv.Space, error) {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return kv.Space{}, err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	conn, err := d.acquire(ctx)
 	if err != nil {
 		return kv.Space{}, d.told(ctx, err)

@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/internal/door"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
@@ -83,9 +83,7 @@ type database struct {
 	opened atomic.Bool // Open has succeeded
 	guard  func(bucket string, r kv.Range) *kv.Key
 
-	mu     sync.Mutex
-	closed bool
-	active sync.WaitGroup
+	door door.Door
 }
 
 // Open connects to the database at url. The database is a kv.Clock. For its errors see kv.Driver.
@@ -142,30 +140,17 @@ func connect(ctx context.Context, url string, o Options) (*database, error) {
 	return d, nil
 }
 
-func (d *database) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return kv.ErrClosed
-	}
-	d.active.Add(1)
-	return nil
-}
-
 // View implements kv.DB.
 func (d *database) View(ctx context.Context, fn func(kv.Tx) error) error {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	s := d.newSession(ctx, d.sql.beginView)
 	tx := &reader{session: s, page: viewPage}
 	defer func() {
 		tx.ended = true
-		d.active.Go(s.end) // the caller does not wait for the server to learn of the end
+		d.door.Go(s.end) // the caller does not wait for the server to learn of the end
 	}()
 	if err := fn(tx); err != nil {
 		if s.failed != nil && errors.Is(err, s.failed) {
@@ -221,12 +206,7 @@ func (d *database) acquireError(ctx, limited context.Context, err error) error {
 
 // Close implements kv.DB.
 func (d *database) Close() error {
-	d.mu.Lock()
-	closed := d.closed
-	d.closed = true
-	d.mu.Unlock()
-	d.active.Wait()
-	if closed {
+	if !d.door.Close() {
 		return nil
 	}
 	d.news.close()

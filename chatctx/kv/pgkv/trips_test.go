@@ -73,7 +73,7 @@ func scanOwn(db kv.DB) error {
 
 // settled waits until nothing is under way in the background: the ends of Views, notices to others.
 func (d *database) settled() {
-	d.active.Wait()
+	d.door.Wait()
 	d.news.sends.Wait()
 }
 

@@ -26,10 +26,10 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	if d.ReadOnly {
 		return kv.ErrReadOnly
 	}
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	lane := kv.Lane(ctx)
 	leave, err := d.lanes.enter(ctx, lane)
 	if err != nil {

@@ -183,10 +183,10 @@ func (d *database) WatchNames(ctx context.Context, bucket string, prefix []byte)
 }
 
 func (d *database) watch(ctx context.Context, add func(context.Context) error) error {
-	if err := d.begin(ctx); err != nil {
+	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer d.active.Done()
+	defer d.door.Leave()
 	watched, cancel := context.WithCancel(ctx)
 	err := add(watched)
 	if err != nil {
