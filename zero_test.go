@@ -28,7 +28,7 @@ import (
 func TestZeroArguments(t *testing.T) {
 	ctx := context.Background()
 	functions := map[string]any{
-		"adapter.ReadSettings": adapter.ReadSettings, "adapter.Normalise": adapter.Normalise, "adapter.NewReader": adapter.NewReader,
+		"adapter.Normalise":       adapter.Normalise,
 		"approval.CheckArguments": approval.CheckArguments, "approval.CheckSchema": approval.CheckSchema, "approval.Expand": approval.Expand,
 		"approval.Offers": approval.Offers, "approval.Watch": approval.Watch, "approval.Discover": approval.Discover,
 		"compare.Of": compare.Of, "compare.FiguresOf": compare.FiguresOf, "compare.Text": compare.Text, "compare.Words": compare.Words,

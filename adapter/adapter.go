@@ -23,13 +23,9 @@ import (
 // Its errors are chatctx.ErrEmpty for a branch without messages, ErrNoModel, and a *SettingError.
 type Adapter[Body any] interface {
 	Adapt(*chatctx.Draft) (Body, error)
+	// Reader returns a Reader that says what the model gets of each message, by the settings of a draft. Its errors are those of Adapt, without ErrEmpty.
+	Reader(*chatctx.Draft) (*Reader, error)
 }
-
-// Func is a function as an Adapter.
-type Func[Body any] func(*chatctx.Draft) (Body, error)
-
-// Adapt calls f.
-func (f Func[Body]) Adapt(d *chatctx.Draft) (Body, error) { return f(d) }
 
 // Body has the methods of all bodies.
 type Body interface {

@@ -119,11 +119,6 @@ func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	return c, nil
 }
 
-// ReadSettings returns the draft's settings for a provider. Errors are ErrNoModel and *SettingError.
-func ReadSettings(d *chatctx.Draft, rules *Rules) (*Settings, error) {
-	return readSettings(d.Settings, rules)
-}
-
 // Note adds a note to the draft about a repair; a zero id means the draft as a whole.
 func (c *Conversation) Note(id chatctx.ID, format string, args ...any) {
 	note(c.draft, id, format, args...)

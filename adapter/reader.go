@@ -18,11 +18,6 @@ type Reader struct {
 	inForce  map[string]json.RawMessage
 }
 
-// NewReader returns a Reader for a provider's rules and the settings of a draft.
-func NewReader(d *chatctx.Draft, rules *Rules, s *Settings) *Reader {
-	return &Reader{rules, s, d.Settings}
-}
-
 // Read returns a message as it is sent: with the words and the image sizes that are sent, and with the texts that stand for anything else. It returns nil if
 // nothing is sent. artifact reads artifacts from the store.
 func (r *Reader) Read(m *pool.Message, artifact func(pool.Hash) ([]byte, error)) *pool.Message {

@@ -14,21 +14,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// provider has the functions of a provider's package.
-type provider struct {
-	adapt  func(*chatctx.Draft) (adapter.Body, error)
-	reader func(*chatctx.Draft) (*adapter.Reader, error)
+var providers = map[string]adapter.Adapter[adapter.Body]{
+	adapter.OpenAI:    plain[*openai.Body]{openai.Adapter},
+	adapter.Responses: plain[*responses.Body]{responses.Adapter},
+	adapter.Anthropic: plain[*anthropic.Body]{anthropic.Adapter},
+	adapter.Gemini:    plain[*gemini.Body]{gemini.Adapter},
+	adapter.Ollama:    plain[*ollama.Body]{ollama.Adapter},
 }
 
-var providers = map[string]provider{
-	adapter.OpenAI:    {body(openai.Adapter), openai.Reader},
-	adapter.Responses: {body(responses.Adapter), responses.Reader},
-	adapter.Anthropic: {body(anthropic.Adapter), anthropic.Reader},
-	adapter.Gemini:    {body(gemini.Adapter), gemini.Reader},
-	adapter.Ollama:    {body(ollama.Adapter), ollama.Reader},
-}
-
-func of(name string) (provider, error) {
+func of(name string) (adapter.Adapter[adapter.Body], error) {
 	p, ok := providers[name]
 	if !ok {
 		return p, fmt.Errorf("%w %q: it is one of %s", adapter.ErrProvider, name, strings.Join(adapter.Providers, ", "))
@@ -42,7 +36,7 @@ func Adapt(provider string, d *chatctx.Draft) (adapter.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.adapt(d)
+	return p.Adapt(d)
 }
 
 // Reader returns a Reader that says what a provider's model gets of each message, by the settings of a draft. Its errors are those of Adapt.
@@ -51,18 +45,19 @@ func Reader(provider string, d *chatctx.Draft) (*adapter.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reader(d)
+	return p.Reader(d)
 }
 
-// body keeps a nil pointer from becoming a non-nil body.
-func body[B adapter.Body](a adapter.Adapter[B]) func(*chatctx.Draft) (adapter.Body, error) {
-	return func(d *chatctx.Draft) (adapter.Body, error) {
-		b, err := a.Adapt(d)
-		if err != nil {
-			return nil, err
-		}
-		return b, nil
+// plain is an Adapter whose bodies have no type of their own.
+type plain[B adapter.Body] struct{ adapter.Adapter[B] }
+
+// Adapt implements adapter.Adapter. With an error the body is nil, and not a nil pointer.
+func (p plain[B]) Adapt(d *chatctx.Draft) (adapter.Body, error) {
+	b, err := p.Adapter.Adapt(d)
+	if err != nil {
+		return nil, err
 	}
+	return b, nil
 }
 
 // Body returns the bytes of Adapt's body.

@@ -11,7 +11,7 @@ import (
 //
 // Consecutive messages of one role stay separate: the API joins them itself, so what was sent keeps its bytes. With the setting cache (true by default) there
 // are at most four breakpoints: after the system prompt, after the summary, at the prune boundary, and the API's own at the end.
-var Adapter adapter.Func[*Body] = adapt
+var Adapter adapter.Adapter[*Body] = adapter.Provider[*request, *Body]{Rules: &rules, Open: open, Render: render}
 
 var rules = adapter.Rules{
 	Provider: Provider,
@@ -29,12 +29,8 @@ var rules = adapter.Rules{
 	},
 }
 
-// open reads the settings and returns the rules for them.
-func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
-	s, err := adapter.ReadSettings(d, &rules)
-	if err != nil {
-		return nil, nil, err
-	}
+// open begins a request with the rules for its settings.
+func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 	r := &request{settings: s, model: adapter.BareModel(s, Provider)}
 	r.claude = parseModel(r.model)
 	own := rules
@@ -42,23 +38,8 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader returns a Reader that says what the model gets of each message.
-func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	return adapter.NewReader(d, own, r.settings), nil
-}
-
-func adapt(d *chatctx.Draft) (*Body, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
-		return nil, err
-	}
+func render(r *request, c *adapter.Conversation) *Body {
+	r.Conversation = c
 	r.body = &Body{size: r.Size()}
 	r.tools()
 	r.system()
@@ -70,7 +51,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	}
 	r.parameters()
 	r.body.names = r.ToolNames()
-	return r.body, nil
+	return r.body
 }
 
 // request is a body in the making.

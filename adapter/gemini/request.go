@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Adapter makes bodies of generateContent and streamGenerateContent. These have the model in their address, so the body has it in Model.
 //
 // From Gemini 3 on the first call of each turn needs a thought signature. Calls without one of this model get the one that Google provides for that.
-var Adapter adapter.Func[*Body] = adapt
+var Adapter adapter.Adapter[*Body] = adapter.Provider[*request, *Body]{Rules: &rules, Open: open, Render: render}
 
 // skipSignature stands for a missing signature of a call.
 var skipSignature = base64.StdEncoding.EncodeToString([]byte("skip_thought_signature_validator"))
@@ -35,12 +34,8 @@ var rules = adapter.Rules{
 	},
 }
 
-// open reads the settings and returns the rules for them.
-func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
-	s, err := adapter.ReadSettings(d, &rules)
-	if err != nil {
-		return nil, nil, err
-	}
+// open begins a request with the rules for its settings.
+func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 	r := &request{settings: s, model: strings.TrimPrefix(adapter.BareModel(s, Provider), "models/")}
 	r.version = version(r.model)
 	own := rules
@@ -52,30 +47,15 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader returns a Reader that says what the model gets of each message.
-func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	return adapter.NewReader(d, own, r.settings), nil
-}
-
-func adapt(d *chatctx.Draft) (*Body, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
-		return nil, err
-	}
+func render(r *request, c *adapter.Conversation) *Body {
+	r.Conversation = c
 	r.body = &Body{Model: r.model, Functions: r.Tools, Tools: r.settings.ExtraTools(), System: r.System, size: r.Size()}
 	for _, t := range r.Turns {
 		r.turn(t)
 	}
 	r.parameters()
 	r.body.names = r.ToolNames()
-	return r.body, nil
+	return r.body
 }
 
 var versions = regexp.MustCompile(`gemini-(\d+(?:\.\d+)?)`)

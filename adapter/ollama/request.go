@@ -10,7 +10,7 @@ import (
 )
 
 // Adapter makes bodies of Ollama's chat. The content of a message is one text there, with images beside it.
-var Adapter adapter.Func[*Body] = adapt
+var Adapter adapter.Adapter[*Body] = adapter.Provider[*adapter.Settings, *Body]{Rules: &rules, Open: open, Render: render}
 
 var rules = adapter.Rules{
 	Provider:   Provider,
@@ -30,24 +30,9 @@ var rules = adapter.Rules{
 	},
 }
 
-// Reader returns a Reader that says what the model gets of each message.
-func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
-	s, err := adapter.ReadSettings(d, &rules)
-	if err != nil {
-		return nil, err
-	}
-	return adapter.NewReader(d, &rules, s), nil
-}
+func open(s *adapter.Settings) (*adapter.Settings, *adapter.Rules, error) { return s, &rules, nil }
 
-func adapt(d *chatctx.Draft) (*Body, error) {
-	s, err := adapter.ReadSettings(d, &rules)
-	if err != nil {
-		return nil, err
-	}
-	c, err := adapter.Normalise(d, &rules)
-	if err != nil {
-		return nil, err
-	}
+func render(s *adapter.Settings, c *adapter.Conversation) *Body {
 	b := &Body{Tools: c.Functions(s), size: c.Size()}
 	if len(c.System) > 0 {
 		b.Messages = append(b.Messages, Message{Role: "system", Content: strings.Join(c.System, "\n\n")})
@@ -57,7 +42,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	}
 	b.parameters(c, s)
 	b.names = c.ToolNames()
-	return b, nil
+	return b
 }
 
 func (b *Body) turn(t *adapter.Turn) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Adapter makes bodies of the Chat Completions API. The setting profile names the deviations of another server; see Profiles.
-var Adapter adapter.Func[*Body] = adapt
+var Adapter adapter.Adapter[*Body] = adapter.Provider[*request, *Body]{Rules: &rules, Open: open, Render: render}
 
 // Profile says how a server deviates from OpenAI's own.
 type Profile struct {
@@ -51,12 +51,8 @@ var Media = adapter.MediaRules{
 	URLs: true,
 }
 
-// open reads the settings and returns the rules for them.
-func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
-	s, err := adapter.ReadSettings(d, &rules)
-	if err != nil {
-		return nil, nil, err
-	}
+// open begins a request with the rules for its settings.
+func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 	profile, ok := Profiles[s.Profile]
 	if !ok && s.Profile != "" {
 		return nil, nil, &adapter.SettingError{Key: "profile", Provider: Provider, Why: "knows only " + strings.Join(profileNames(), ", ")}
@@ -75,23 +71,8 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader returns a Reader that says what the model gets of each message.
-func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	return adapter.NewReader(d, own, r.settings), nil
-}
-
-func adapt(d *chatctx.Draft) (*Body, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
-		return nil, err
-	}
+func render(r *request, c *adapter.Conversation) *Body {
+	r.Conversation = c
 	r.body = &Body{Tools: r.Functions(r.settings), size: r.Size()}
 	r.system()
 	for _, t := range r.Turns {
@@ -102,7 +83,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	}
 	r.parameters()
 	r.body.names = r.ToolNames()
-	return r.body, nil
+	return r.body
 }
 
 // request is a body in the making.

@@ -16,7 +16,7 @@ import (
 //
 // By default they store nothing at the provider (store is false), so the whole history is sent, without the ids of items. Reasoning items are sent back with
 // their encrypted content, if the item that they led to follows them.
-var Adapter adapter.Func[*Body] = adapt
+var Adapter adapter.Adapter[*Body] = adapter.Provider[*request, *Body]{Rules: &rules, Open: open, Render: render}
 
 // maxArguments is the largest size, in bytes, of a call's arguments that are sent back.
 const maxArguments = 1 << 20
@@ -37,12 +37,8 @@ func media() adapter.MediaRules {
 	return m
 }
 
-// open reads the settings and returns the rules for them.
-func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
-	s, err := adapter.ReadSettings(d, &rules)
-	if err != nil {
-		return nil, nil, err
-	}
+// open begins a request with the rules for its settings.
+func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 	r := &request{settings: s, model: openai.ParseModel(adapter.BareModel(s, Provider))}
 	r.model.Name = strings.TrimPrefix(r.model.Name, adapter.OpenAI+"/")
 	r.stored = string(s.Extra.Get("store")) == "true"
@@ -51,23 +47,8 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader returns a Reader that says what the model gets of each message.
-func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	return adapter.NewReader(d, own, r.settings), nil
-}
-
-func adapt(d *chatctx.Draft) (*Body, error) {
-	r, own, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
-		return nil, err
-	}
+func render(r *request, c *adapter.Conversation) *Body {
+	r.Conversation = c
 	r.body = &Body{Tools: r.Functions(r.settings), size: r.Size()}
 	r.system()
 	for _, t := range r.Turns {
@@ -75,7 +56,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	}
 	r.parameters()
 	r.body.names = r.ToolNames()
-	return r.body, nil
+	return r.body
 }
 
 // request is a body in the making.
