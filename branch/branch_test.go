@@ -1,8 +1,10 @@
 package branch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand"
 	"slices"
 	"strings"
@@ -209,6 +211,42 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestEntryKeysKeepTheOrder compares the keys of numbers of every length, and reads them back. No other bytes are a key.
+func TestEntryKeysKeepTheOrder(t *testing.T) {
+	ctx := pool.NewID()
+	numbers := []uint64{0, 1, 2, 246, 247, 248, 249, 255, 256}
+	for shift := 16; shift < 64; shift += 8 {
+		numbers = append(numbers, 1<<shift-1, 1<<shift, 1<<shift+1)
+	}
+	numbers = append(numbers, math.MaxUint64-1, math.MaxUint64)
+	var last []byte
+	for _, segment := range numbers[1:] {
+		for _, position := range numbers {
+			key := EntryKey(ctx, segment, position)
+			if bytes.Compare(last, key) >= 0 {
+				t.Errorf("the key of %d, %d does not come after the one before", segment, position)
+			}
+			last = key
+			if s, p, ok := EntryAt(key); !ok || s != segment || p != position {
+				t.Errorf("%d, %d was read as %d, %d, %t", segment, position, s, p, ok)
+			}
+			for n := range key {
+				if s, p, ok := EntryAt(key[:n]); ok {
+					t.Fatalf("%d bytes of the key of %d, %d are that of %d, %d", n, segment, position, s, p)
+				}
+			}
+			if _, _, ok := EntryAt(append(key, 0)); ok {
+				t.Errorf("a key with a byte more was read")
+			}
+		}
+	}
+	for _, wrong := range [][]byte{{0, 5}, {248, 3, 5}, {249, 0, 248, 5}, {1, 250, 0, 255, 255}, {1}} {
+		if s, p, ok := EntryAt(append(ctx[:], wrong...)); ok {
+			t.Errorf("%v was read as %d, %d", wrong, s, p)
+		}
+	}
+}
+
 // TestDamagedEntriesAreErrors cuts and drops entries: reading them says so.
 func TestDamagedEntriesAreErrors(t *testing.T) {
 	db := memkv.New()
@@ -220,13 +258,13 @@ func TestDamagedEntriesAreErrors(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := tx.Delete(EntryBucket, entryKey(ctx, 1, 1)); err != nil {
+		if err := tx.Delete(EntryBucket, EntryKey(ctx, 1, 1)); err != nil {
 			return err
 		}
 		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("a missing entry: %v", err)
 		}
-		if err := tx.Put(EntryBucket, entryKey(ctx, 1, 1), []byte("short")); err != nil {
+		if err := tx.Put(EntryBucket, EntryKey(ctx, 1, 1), []byte("short")); err != nil {
 			return err
 		}
 		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -276,12 +277,55 @@ func ItemOf(m *pool.Message) Item {
 	return Item{ID: m.ID, Turn: m.Role == pool.User && m.Kind == "" && !m.Hidden}
 }
 
-func entryKey(ctx pool.ID, segment, position uint64) []byte {
-	key := make([]byte, 32)
-	copy(key, ctx[:])
-	binary.BigEndian.PutUint64(key[16:], segment)
-	binary.BigEndian.PutUint64(key[24:], position)
-	return key
+// EntryKey returns the key of a history entry. The two numbers are as short as they can be and keep their order, since each message has such a key.
+func EntryKey(ctx pool.ID, segment, position uint64) []byte {
+	return appendNumber(appendNumber(append(make([]byte, 0, 34), ctx[:]...), segment), position)
+}
+
+// EntryAt reads the two numbers of a history entry's key. It reports false if no entry has such a key.
+func EntryAt(key []byte) (segment, position uint64, ok bool) {
+	if len(key) < 16 {
+		return 0, 0, false
+	}
+	segment, rest := readNumber(key[16:])
+	position, after := readNumber(rest)
+	return segment, position, len(rest) > 0 && after != nil && len(after) == 0 && segment != 0
+}
+
+// shortNumbers is the least number that needs more than one byte: 247 and how many follow, then these.
+const shortNumbers = 248
+
+func appendNumber(b []byte, n uint64) []byte {
+	if n < shortNumbers {
+		return append(b, byte(n))
+	}
+	size := (bits.Len64(n) + 7) / 8
+	b = append(b, byte(shortNumbers-1+size))
+	for shift := 8 * (size - 1); shift >= 0; shift -= 8 {
+		b = append(b, byte(n>>shift))
+	}
+	return b
+}
+
+// readNumber reads what appendNumber wrote, and returns the bytes after it: nil if there is no such number.
+func readNumber(b []byte) (n uint64, rest []byte) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if b[0] < shortNumbers {
+		return uint64(b[0]), b[1:]
+	}
+	size := int(b[0]) - shortNumbers + 1
+	if len(b) <= size {
+		return 0, nil
+	}
+	for _, digit := range b[1 : 1+size] {
+		n = n<<8 | uint64(digit)
+	}
+	if n < shortNumbers || (bits.Len64(n)+7)/8 != size {
+		return 0, nil
+	}
+	return n, b[1+size:]
 }
 
 // entry is a decoded entry: the message, and how many turns the segment has begun up to and including it.
@@ -310,7 +354,7 @@ func (e entry) there() error {
 }
 
 func getEntry(tx kv.Tx, ctx pool.ID, segment, position uint64) (entry, error) {
-	value, err := tx.Get(EntryBucket, entryKey(ctx, segment, position))
+	value, err := tx.Get(EntryBucket, EntryKey(ctx, segment, position))
 	if err != nil {
 		return entry{}, err
 	}
@@ -337,7 +381,7 @@ func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 			turns++
 		}
 		value := binary.AppendUvarint(append(make([]byte, 0, 26), item.ID[:]...), turns)
-		if err := tx.Put(EntryBucket, entryKey(ctx, p.Segment, p.From+uint64(i)), value); err != nil {
+		if err := tx.Put(EntryBucket, EntryKey(ctx, p.Segment, p.From+uint64(i)), value); err != nil {
 			return p, err
 		}
 	}
@@ -350,7 +394,7 @@ func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
 	for _, i := range places {
 		if segment, position, ok := At(pieces, i); ok {
-			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, segment, position)})
+			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, segment, position)})
 		}
 	}
 	return keys
@@ -360,7 +404,7 @@ func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
 func WriteKeys(ctx pool.ID, b *Branch, last bool) []kv.Key {
 	keys := []kv.Key{{Bucket: Bucket, Key: Key(ctx, b.ID)}}
 	if last && b.High > 0 {
-		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, b.Segment, b.High-1)})
+		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, b.Segment, b.High-1)})
 	}
 	return keys
 }
@@ -368,9 +412,9 @@ func WriteKeys(ctx pool.ID, b *Branch, last bool) []kv.Key {
 // TurnKeys names what Turns reads, for kv.Fetch.
 func TurnKeys(ctx pool.ID, pieces []Piece, n int) (keys []kv.Key) {
 	for _, p := range Slice(pieces, 0, n) {
-		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, p.Segment, p.To-1)})
+		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, p.Segment, p.To-1)})
 		if p.From > 0 {
-			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, p.Segment, p.From-1)})
+			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, p.Segment, p.From-1)})
 		}
 	}
 	return keys
@@ -407,7 +451,7 @@ const piecesAtOnce = 64
 
 // rows returns the range of keys of a piece's entries.
 func (p Piece) rows(ctx pool.ID) kv.Range {
-	return kv.Range{From: entryKey(ctx, p.Segment, p.From), To: entryKey(ctx, p.Segment, p.To)}
+	return kv.Range{From: EntryKey(ctx, p.Segment, p.From), To: EntryKey(ctx, p.Segment, p.To)}
 }
 
 // Read calls fn for each entry of pieces, in order, with its place counted from 0. If fn returns kv.ErrStop, Read ends without an error.
@@ -585,7 +629,7 @@ func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 	keys := ReadKeys(ctx, pieces)
 	for _, p := range pieces {
 		if p.From > 0 {
-			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, p.Segment, p.From-1)})
+			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, p.Segment, p.From-1)})
 		}
 	}
 	if err := kv.Fetch(tx, keys...); err != nil {

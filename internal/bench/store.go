@@ -36,7 +36,7 @@ var bareBuckets = []struct {
 	name       string
 	key, value int
 	sequential bool
-}{{"pool", 32, 1080, true}, {"entry", 32, 18, true}, {"branch", 20, 97, false}, {"context", 16, 77, false}, {"recent", 24, 0, false}, {"operation", 24, 87, true}, {"waiting", 41, 8, true}}
+}{{"pool", 32, 1080, true}, {"entry", 20, 18, true}, {"branch", 20, 97, false}, {"context", 16, 77, false}, {"recent", 24, 0, false}, {"operation", 24, 87, true}, {"waiting", 41, 8, true}}
 
 func (b *bareAppend) put() {
 	b.n++

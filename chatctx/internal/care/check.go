@@ -228,11 +228,11 @@ func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends 
 	ends, there = map[uint64]uint64{}, map[uint64][]uint64{}
 	var count turnCount
 	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		if len(key) != 32 {
-			c.problem(2, "context "+id.String(), "has an entry with a key of %d bytes", len(key))
+		segment, position, ok := branch.EntryAt(key)
+		if !ok {
+			c.problem(2, "context "+id.String(), "has an entry with a wrong key of %d bytes", len(key))
 			return nil
 		}
-		segment, position := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
 		where := fmt.Sprintf("context %s, segment %d, entry %d", id, segment, position)
 		if len(value) < 17 {
 			c.problem(1, where, "is cut short")

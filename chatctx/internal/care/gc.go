@@ -544,9 +544,12 @@ func (c *collector) entries(l *live) error {
 	}
 	var all []dead
 	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		segment, at := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
+		segment, at, ok := branch.EntryAt(key)
+		if !ok || len(value) < 17 {
+			return nil
+		}
 		in, before := inPieces(covered[segment], at)
-		if in || len(value) < 17 {
+		if in {
 			return nil
 		}
 		all = append(all, dead{bytes.Clone(key), bytes.Clone(value), before || l.ends[segment] == at+1})
@@ -576,11 +579,11 @@ func (c *collector) covered(l *live) (map[uint64][]branch.Piece, error) {
 		}
 	}
 	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		if len(value) < 17 {
+		segment, at, ok := branch.EntryAt(key)
+		if !ok || len(value) < 17 {
 			return nil
 		}
 		if _, stays := l.messages[pool.ID(value[:16])]; stays {
-			segment, at := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
 			covered[segment] = append(covered[segment], branch.Piece{Segment: segment, From: at, To: at + 1})
 		}
 		return nil

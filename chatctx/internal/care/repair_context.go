@@ -129,8 +129,7 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 		}
 	}
 	for _, id := range real {
-		at := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(record.Under(id), msg.Home.Segment), msg.Home.Position)
-		entry, err := m.tx.Get(branch.EntryBucket, at)
+		entry, err := m.tx.Get(branch.EntryBucket, branch.EntryKey(id, msg.Home.Segment, msg.Home.Position))
 		if err != nil {
 			return err
 		}
@@ -306,22 +305,22 @@ func (c *mended) needs(home pool.Home) bool {
 func (m *mender) history(c *mended) error {
 	var bad [][]byte
 	err := m.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		if len(key) != 32 {
+		segment, position, ok := branch.EntryAt(key)
+		if !ok {
 			bad = append(bad, bytes.Clone(key))
 			return nil
 		}
 		var mid pool.ID
 		copy(mid[:], value)
-		segment := binary.BigEndian.Uint64(key[16:])
 		if c.entries[segment] == nil {
 			c.entries[segment] = map[uint64]pool.ID{}
 		}
-		c.entries[segment][binary.BigEndian.Uint64(key[24:])] = mid
+		c.entries[segment][position] = mid
 		return nil
 	})
 	for _, key := range bad {
 		if err == nil {
-			m.say(2, m.where, "an entry with a key of %d bytes is taken away", len(key))
+			m.say(2, m.where, "an entry with a wrong key of %d bytes is taken away", len(key))
 			err = m.tx.Delete(branch.EntryBucket, key)
 		}
 	}
@@ -363,7 +362,7 @@ func (m *mender) counts(c *mended) error {
 		turns, changed, gap := uint64(0), 0, false
 		last := ^uint64(0)
 		for _, position := range slices.Sorted(maps.Keys(entries)) {
-			key := record.Under(c.id, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, segment), position)...)
+			key := branch.EntryKey(c.id, segment, position)
 			old, err := m.tx.Get(branch.EntryBucket, key)
 			if err != nil {
 				return err

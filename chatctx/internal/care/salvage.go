@@ -151,12 +151,25 @@ func bucketOf(key, value []byte) string {
 			return pool.ArtifactBucket
 		}
 	}
+	if isEntry(key, value) {
+		return branch.EntryBucket
+	}
 	if len(key) == 34 && pool.CheckRecord(value, nil) == nil {
 		if rec, err := record.DecodeCall(key, value); err == nil && rec.Status != "" && rec.Execution != "" {
 			return record.CallBucket
 		}
 	}
 	return ""
+}
+
+// isEntry recognises a history entry, which has no checksum.
+func isEntry(key, value []byte) bool {
+	segment, position, ok := branch.EntryAt(key)
+	if !ok || len(value) < 17 || segment >= 1<<40 || position >= 1<<40 {
+		return false
+	}
+	_, n := binary.Uvarint(value[16:])
+	return n > 0 && 16+n == len(value)
 }
 
 func bucketOf32(key, value []byte) string {
@@ -169,12 +182,6 @@ func bucketOf32(key, value []byte) string {
 	}
 	if branch.PromptID(string(value)) == string(key[16:]) {
 		return branch.PromptBucket
-	}
-	if len(value) >= 17 {
-		_, n := binary.Uvarint(value[16:])
-		if n > 0 && 16+n == len(value) && binary.BigEndian.Uint64(key[16:]) < 1<<40 && binary.BigEndian.Uint64(key[24:]) < 1<<40 {
-			return branch.EntryBucket
-		}
 	}
 	if b, err := branch.Decode(pool.ID(key[16:]), value); err == nil && branch.CheckName(b.Name) == nil {
 		return branch.Bucket

@@ -104,8 +104,9 @@ func (w *writer) put(e *entry) error {
 		w.buf = binary.AppendUvarint(w.buf, v)
 	}
 	w.buf = append(w.buf, e.term[shared:]...)
-	for _, v := range []uint64{uint64(e.first), uint64(e.last - e.first), uint64(e.n), uint64(len(e.list))} {
-		w.buf = binary.AppendUvarint(w.buf, v)
+	w.buf = binary.AppendUvarint(binary.AppendUvarint(w.buf, uint64(e.first)), uint64(e.n))
+	if e.n > 1 { // most terms are in one document, whose list says itself where it ends
+		w.buf = binary.AppendUvarint(binary.AppendUvarint(w.buf, uint64(e.last-e.first)), uint64(len(e.list)))
 	}
 	w.buf = append(w.buf, e.list...)
 	w.last = append(w.last[:0], e.term...)
@@ -150,7 +151,11 @@ func decode(value []byte, fn func(*entry) bool) error {
 		}
 		e.term = append(e.term[:shared], b[:more]...)
 		b = b[more:]
-		first, span, n, size := next(), next(), next(), next()
+		first, n := next(), next()
+		span, size := 0, listOfOne(b)
+		if n > 1 {
+			span, size = next(), next()
+		}
 		if err != nil || size > len(b) || n == 0 || size == 0 {
 			return damaged("a record that does not fit")
 		}
@@ -161,6 +166,15 @@ func decode(value []byte, fn func(*entry) bool) error {
 		}
 	}
 	return err
+}
+
+// listOfOne returns the length of the list of one document at the beginning of b.
+func listOfOne(b []byte) int {
+	if len(b) == 0 || b[0]&1 == 0 {
+		return 1
+	}
+	_, k := binary.Uvarint(b[1:])
+	return 1 + max(k, 0)
 }
 
 // entries calls fn for a block's entries of the terms from lo to hi inclusive, in order, until it returns false. A nil hi means the end of the block.
