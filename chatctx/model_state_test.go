@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -464,7 +465,38 @@ func (t *change) commit() *operation {
 		c.branches[b] = t.branches[b]
 	}
 	c.ctx, c.active = t.ctx, t.active
+	c.passOver(op)
 	return op
+}
+
+// passOver lets undo pass over a command that made branches and nothing else, once the last of them is removed.
+func (c *convo) passOver(last *operation) {
+	removes := func(k id) bool { return k != theContext && last.before[k] != nil && last.after[k] == nil }
+	if !slices.ContainsFunc(last.on, removes) || last.undoes != 0 {
+		return
+	}
+	all, made := []uint64{}, map[id]bool{}
+	for n := last.group; n <= uint64(len(c.ops)); n++ {
+		op := c.op(n)
+		if op == nil || op.group != last.group || op.undone != 0 || op.undoes != 0 {
+			continue
+		}
+		all = append(all, n)
+		for _, k := range op.on {
+			if made[k] = made[k] || op.before[k] == nil; !made[k] || c.branches[k] != nil {
+				return
+			}
+		}
+		if op.lost != stays || len(op.calls) > 0 || op.activeMoved || op.is(theContext) && !reflect.DeepEqual(op.ctxBefore, c.ctx) {
+			return
+		}
+	}
+	for _, n := range slices.Backward(all) {
+		if c.last[theContext] == n {
+			c.last[theContext] = c.op(n).prev[theContext]
+		}
+		c.op(n).undone = n
+	}
 }
 
 // do is commit of what a program did, which forgets what cannot be redone after it.

@@ -176,7 +176,7 @@ func (a *Answer) Kept() bool {
 func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 	a.Outcome, a.Err = out, err
 	if err == nil && isEmpty(out.Reply()) {
-		a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
+		a.Err = ErrNothing
 	}
 	if a.Stopped = ctx.Err() != nil && a.Err != nil && out != nil && !isEmpty(out.Reply()); !a.Kept() {
 		a.Err = errors.Join(a.Err, a.unmake(ctx))
@@ -255,9 +255,26 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 	return answers, nil
 }
 
+// ErrNothing is the error of an answer with neither words nor calls. It is a wire.ErrRefused.
+var ErrNothing = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
+
+// Refusal returns an error for a complete reply that is no answer, for programs that report it as one: a wire.ErrRefused if it was refused, ErrNothing if it is
+// empty. It is nil for other replies and for none.
+func Refusal(m *chatctx.Message) error {
+	switch {
+	case m == nil:
+		return nil
+	case wire.OutcomeOf(m).Refused():
+		return wire.ErrRefused
+	case isEmpty(m):
+		return ErrNothing
+	}
+	return nil
+}
+
 // isEmpty reports whether a reply has neither words nor calls. A refused reply is not empty.
 func isEmpty(m *chatctx.Message) bool {
 	return m == nil || !wire.OutcomeOf(m).Refused() && len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
-		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || p.Text != "")
+		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || strings.TrimSpace(p.Text) != "")
 	})
 }

@@ -86,6 +86,7 @@ func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 		w.begin()
 		w.words("Once upon")
 	}
+	refuses := func(w *writer, _ *http.Request) { http.Error(w, "{}", http.StatusBadRequest) }
 	for _, test := range []struct {
 		what   string
 		answer func(*writer, *http.Request)
@@ -94,6 +95,7 @@ func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 		list   string
 	}{
 		{"cut", cut, false, false, "main*"},
+		{"refused", refuses, false, false, "main*"},
 		{"cut after calls", calls, false, false, "main main.2*"},
 		{"stopped", begins("Once upon", nil), true, false, "main main.2*"},
 		{"whole", says("A name."), false, false, "main main.2*"},
@@ -140,17 +142,18 @@ func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 			if err := turn.Beside(ctx, "", question); err != nil {
 				t.Fatal(err)
 			}
-			if a := turn.Apart(ctx, test.stay); (a.Err == nil) != (!test.stops && !strings.HasPrefix(test.what, "cut")) || a.Kept() != (test.what != "cut") {
+			if a := turn.Apart(ctx, test.stay); (a.Err == nil) != (!test.stops && !strings.HasPrefix(test.what, "cut") && test.what != "refused") || a.Kept() != (test.list != "main*") {
 				t.Errorf("kept %t, stopped %t, %v", a.Kept(), a.Stopped, a.Err)
 			}
 			if got := list(); got != test.list {
 				t.Errorf("the branches are %s, want %s", got, test.list)
 			}
-			if test.what == "cut" {
-				return
-			}
-			if _, err := turn.Context.Store().Undo(t.Context(), turn.Context.ID.String(), "", ""); err != nil {
+			undone, err := turn.Context.Store().Undo(t.Context(), turn.Context.ID.String(), "", "")
+			if err != nil {
 				t.Fatal(err)
+			}
+			if want := map[bool]string{true: "append", false: "retry"}[test.list == "main*"]; undone.Undid.What != want {
+				t.Errorf("undo took back %q, want %q: what nobody saw leaves nothing to undo", undone.Undid.What, want)
 			}
 			if got := list(); got != "main*" {
 				t.Errorf("after undo the branches are %s", got)

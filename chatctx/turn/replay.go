@@ -107,7 +107,10 @@ func (p *Replay) ask(ctx context.Context, t, own *Turn) (all []*Outcome, err err
 		if out != nil {
 			all = append(all, out)
 		}
-		if err != nil || out.Waiting > 0 || isEmpty(out.Reply()) {
+		if err == nil && out.Waiting == 0 && isEmpty(out.Reply()) {
+			err = ErrNothing
+		}
+		if err != nil || out.Waiting > 0 {
 			return all, err
 		}
 	}

@@ -85,7 +85,11 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 				return
 			}
 			a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
-			r.note("%s%s", clean(a.Err.Error()), r.leftOf(a))
+			if left := r.leftOf(a); left != "" {
+				r.note("%s; %s", clean(a.Err.Error()), left)
+			} else {
+				r.note("%s", clean(a.Err.Error()))
+			}
 		})
 	})
 	if err != nil {
@@ -100,9 +104,9 @@ func (r *run) leftOf(a *turn.Answer) string {
 	case a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || wire.OutcomeOf(a.Outcome.Reply()) != "":
 		return ""
 	case a.Kept():
-		return "; what came is on " + quote(a.Branch) + ": " + r.goesOn(a.Turn)
+		return "what came is on " + quote(a.Branch) + ": " + r.goesOn(a.Turn)
 	}
-	return "; what came is on no branch, until gc: " + r.again("show "+short(a.Outcome.Reply().ID))
+	return "what came is on no branch, until gc: " + r.again("show "+short(a.Outcome.Reply().ID))
 }
 
 // models returns the models that the command line names, or one empty name, for the branch's own, if it names none.

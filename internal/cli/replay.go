@@ -169,7 +169,7 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		outcomes, err := p.Run(r.ctx, a.Turn, system)
 		v := replayJSON{Model: plainValue(a.Settings["model"]), Questions: p.Questions()}
 		for _, out := range outcomes {
-			if out.Reply() != nil && out.Waiting == 0 {
+			if m := out.Reply(); m != nil && out.Waiting == 0 && !errors.Is(turn.Refusal(m), turn.ErrNothing) {
 				v.Answered++
 			}
 			v.Waiting, v.Operation = out.Waiting, out.Operation

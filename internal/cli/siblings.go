@@ -49,10 +49,13 @@ func doRetry(r *run) error {
 	}
 	_, err = r.hear(t, nil, func() (*turn.Outcome, error) {
 		a := t.Apart(r.ctx, false)
-		if !a.Kept() {
-			return nil, a.Err
+		if a.Kept() {
+			return a.Outcome, a.Err
 		}
-		return a.Outcome, a.Err
+		if left := r.leftOf(a); left != "" {
+			return nil, withHint(talkHint(a.Err), left)
+		}
+		return nil, a.Err
 	})
 	return err
 }

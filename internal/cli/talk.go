@@ -26,7 +26,7 @@ func talkCommands() []*command {
 	return []*command{
 		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops the answer and keeps the part that came. If another program waits for an answer on this branch, the message is queued and answered there. " +
-				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Exit code 6: a tool call waits for a decision; 7: the provider or the model refuses. A refused answer stays on the branch.",
+				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Exit code 6: a tool call waits for a decision; 7: the provider or the model refuses, or the answer is empty. A refused or empty answer stays on the branch.",
 			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"},
 				&urfave.BoolFlag{Name: "dry-run", Usage: "say what it would cost, with the cache and without, and send nothing"})...),
 			json: sent + "; a line each answer; " + billFields, example: `chatctx send "Where should we go in May?"
@@ -299,7 +299,10 @@ func (r *run) hear(t *turn.Turn, msgs []*chatctx.Message, ask func() (*turn.Outc
 	}
 	if err == nil {
 		r.tellUnrun(t.Context, out.Branch)
-		return out, refusal(out.Reply())
+		if err := refusal(out.Reply()); !errors.Is(err, turn.ErrNothing) {
+			return out, err
+		}
+		return out, &hinted{turn.ErrNothing, "to ask again: " + r.toAsk("retry", t.Context, out.Branch)}
 	}
 	return out, r.asksAgain(t, out, talkHint(err))
 }
@@ -462,12 +465,13 @@ func (r *run) entryOf(t *turn.Turn, out *turn.Outcome, i int) (*chatctx.Entry, e
 	return page[0], nil
 }
 
-// refusal returns the error for a refused reply, nil for any other.
+// refusal returns the error for a reply that was refused or is empty, nil for any other.
 func refusal(m *chatctx.Message) error {
-	if m == nil || !wire.OutcomeOf(m).Refused() {
-		return nil
+	err := turn.Refusal(m)
+	if err == nil || errors.Is(err, turn.ErrNothing) {
+		return err
 	}
-	return fmt.Errorf("%w: %s; what it said is on the branch", wire.ErrRefused, screen.OutcomeText(m))
+	return fmt.Errorf("%w: %s; what it said is on the branch", err, screen.OutcomeText(m))
 }
 
 // closing prints the line after an answer.

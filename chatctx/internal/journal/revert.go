@@ -336,7 +336,7 @@ func (t *Txn) undo(n uint64) (*record.Operation, error) {
 			return nil, err
 		}
 		if top != n {
-			return nil, record.Conflict("operation %d (%s) stands on %d (%s): undo that first, or chatctx op log shows what to do", top, t.whatOf(top), n, op.What)
+			return nil, t.standsOn(top, n, op)
 		}
 	}
 	if err := t.revert(op); err != nil {
@@ -393,12 +393,20 @@ func (t *Txn) holding(n uint64) (*record.Operation, error) {
 		return nil, record.NotFound("operation", fmt.Sprint(n))
 	}
 	if op.Undone != 0 {
-		return nil, record.Conflict("operation %d (%s) was undone already, by %d", n, op.What, op.Undone)
+		return nil, undoneAlready("", n, op)
 	}
 	if op.Expired {
 		return nil, record.Conflict("operation %d (%s) is too old: gc has let go of what it would bring back", n, op.What)
 	}
 	return op, nil
+}
+
+// undoneAlready is the error for an operation that is not in force. The mark is that of its journal.
+func undoneAlready(mark string, n uint64, op *record.Operation) error {
+	if op.Undone == n {
+		return record.Conflict("operation %s%d (%s) cannot be taken back", mark, n, op.What)
+	}
+	return record.Conflict("operation %s%d (%s) was undone already, by %[1]s%[4]d", mark, n, op.What, op.Undone)
 }
 
 // top returns the newest operation in force on a chain's subject, removed or not; 0 if it has no record.
@@ -411,6 +419,51 @@ func (t *Txn) top(c record.Chain) (uint64, error) {
 		return 0, err
 	}
 	return l.Last, nil
+}
+
+// standsOn is the error for undoing operation n, on which top stands. It names the one that can be taken back first, which may stand on top in its turn.
+func (t *Txn) standsOn(top, n uint64, op *record.Operation) error {
+	first := top
+	for {
+		above, err := t.above(first)
+		if err != nil {
+			return err
+		}
+		if above <= first {
+			break
+		}
+		first = above
+	}
+	what := "it"
+	if first != top {
+		what = fmt.Sprint(first)
+	}
+	return record.Conflict("operation %d (%s) stands on %d (%s): take %s back first, chatctx undo %d", top, t.whatOf(top), n, op.What, what, first)
+}
+
+// above returns an operation in force that stands on operation n or on another one of its group; 0 for none.
+func (t *Txn) above(n uint64) (uint64, error) {
+	op, err := record.GetOperation(t.Tx, t.ID, n)
+	if err != nil || op == nil {
+		return 0, err
+	}
+	group := []uint64{n}
+	if op.Group != 0 {
+		if group, err = groupOf(t.Tx, t.ID, op.Group, false); err != nil {
+			return 0, err
+		}
+	}
+	for _, m := range group {
+		if op, err = record.GetOperation(t.Tx, t.ID, m); err != nil {
+			return 0, err
+		}
+		for _, c := range op.Chains {
+			if top, err := t.top(c); err != nil || !slices.Contains(group, top) {
+				return top, err
+			}
+		}
+	}
+	return 0, nil
 }
 
 func (t *Txn) whatOf(n uint64) string {

@@ -276,7 +276,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 	for _, c := range op.Chains {
 		if c.Branch == (pool.ID{}) {
 			if op.Undoes == 0 && t.Rec.Last != n {
-				return record.Conflict("operation s%d stands on s%d (%s): undo that first", t.Rec.Last, n, op.What)
+				return record.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", t.Rec.Last, n, op.What)
 			}
 			t.Rec.Last = c.Prev
 			continue
@@ -286,7 +286,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 			return err
 		}
 		if op.Undoes == 0 && sub.Rec.StoreLast != n {
-			return record.Conflict("operation s%d stands on s%d (%s): undo that first", sub.Rec.StoreLast, n, op.What)
+			return record.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", sub.Rec.StoreLast, n, op.What)
 		}
 		t.Subjects = append(t.Subjects, sub)
 	}
@@ -327,7 +327,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 			return err
 		}
 		if later != 0 {
-			return record.Conflict("operation %d of %q stands on s%d (%s): undo that first, or chatctx rm %s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
+			return record.Conflict("operation %d of %q stands on s%d (%s): take it back first, chatctx undo %[1]d --context %[5]s, or chatctx rm %[5]s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
 		}
 	}
 	return t.relink(op)

@@ -644,7 +644,10 @@ func (t *Txn) write() (*Committed, error) {
 	if t.Target != nil {
 		done.Revision = t.Target.Revision
 	}
-	return done, t.writeAll(n, op)
+	if err := t.writeAll(n, op); err != nil || t.group == 0 || !t.removesOne() {
+		return done, err
+	}
+	return done, t.passOver()
 }
 
 // number returns the number of this operation.

@@ -335,7 +335,7 @@ func (t *Txn) groupEnd(at, step int, group uint64) (int, error) {
 
 // standsFree returns ErrConflict if the undos at the places from first to last cannot be redone yet, because a later one concerns the same subjects.
 func (t *Txn) standsFree(first, last int) error {
-	for _, later := range t.Rec.Redo[last+1:] {
+	for _, later := range slices.Backward(t.Rec.Redo[last+1:]) {
 		op, err := t.holding(later)
 		if err != nil {
 			return err
@@ -346,7 +346,7 @@ func (t *Txn) standsFree(first, last int) error {
 				return err
 			}
 			if Touches(op, undo.Chains) {
-				return record.Conflict("operation %d (undo) stands on %d (undo): redo that first", later, u)
+				return record.Conflict("operation %d (undo) stands on %d (undo): take it back first, chatctx undo %[1]d", later, u)
 			}
 		}
 	}
@@ -572,7 +572,7 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 		return nil, err
 	}
 	if first.Undone != 0 {
-		return nil, record.Conflict("operation s%d (%s) was undone already, by s%d", n, first.What, first.Undone)
+		return nil, undoneAlready("s", n, first)
 	}
 	all := []uint64{n}
 	if first.Group != 0 {
