@@ -188,6 +188,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/internal/care": {
 		"internal/plural":          "counts in words",
+		"internal/leftover":        "files of killed programs",
 		"branch":                   "histories",
 		"chatctx/internal/find":    "searchable texts",
 		"chatctx/internal/index":   "blocks of words",

@@ -42,11 +42,6 @@ func (s *Store) ImportRun() *ImportRun {
 	return intake.NewImportRun(s.at, care.RemoveContext)
 }
 
-// Known counts the messages of a conversation that the store has already, and reports whether it has the conversation. It writes nothing.
-func (s *Store) Known(ctx context.Context, in *Incoming) (messages int, has bool, err error) {
-	return intake.Known(ctx, s.at, in)
-}
-
 // Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
 // result is 0, since only the file tells how many messages it has.
 func (s *Store) Unchanged(ctx context.Context, from SourceLink, digest pool.Hash) (Imported, bool, error) {

@@ -32,6 +32,16 @@ func frontOf(at *record.Store, err error) (*Store, error) {
 	return &Store{at: at}, nil
 }
 
+// Trial calls do with a store that shows this one and keeps what do changes to itself, in a temporary file, so that it shows what a change would do. When do
+// returns, that store is gone. It searches what it adds without an index. Others may change this store meanwhile, except that the trial does not see changes
+// of records that it has changed itself.
+func (s *Store) Trial(do func(*Store) error) error {
+	if do == nil {
+		return nil
+	}
+	return care.Trial(s.at, func(at *record.Store) error { return do(&Store{at}) })
+}
+
 // at returns the context as the rooms below know it.
 func (c *ChatContext) at() *record.Conversation {
 	return &record.Conversation{ID: c.ID, Store: c.store.at}

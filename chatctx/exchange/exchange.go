@@ -101,7 +101,8 @@ type Report struct {
 	MoreWarnings    int        `json:"more_warnings,omitempty"` // that are only counted
 	Imported        []Imported `json:"imported"`
 
-	limit int
+	limit  int
+	hidden map[chatctx.ID]bool // contexts that a dry run made; nil if it is none
 }
 
 // Imported is a conversation of the report.

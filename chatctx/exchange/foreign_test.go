@@ -45,7 +45,6 @@ func nameless(export []byte) []byte {
 
 // TestForeignIDsComeAsCopies: a context with another id, but with messages of one that is here, gets messages of its own, and all references to them follow.
 func TestForeignIDsComeAsCopies(t *testing.T) {
-	ctx := context.Background()
 	s := richStore(t)
 	first := exported(t, s, ExportOptions{All: true})
 	edited := first
@@ -53,7 +52,7 @@ func TestForeignIDsComeAsCopies(t *testing.T) {
 		edited = bytes.ReplaceAll(edited, []byte(id), fmt.Appendf(nil, "01a22200-0000-7000-8000-%012d", i))
 	}
 	for range 2 {
-		rep, err := Import(ctx, s, []string{"-"}, Options{Stdin: bytes.NewReader(edited)})
+		rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(edited)})
 		if err != nil || rep.Outcome() != Complete {
 			t.Fatalf("%v %+v", err, rep)
 		}
@@ -86,7 +85,7 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	if _, err := s.Maintenance().Redact(ctx, chatctx.RedactOptions{Find: find}); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Import(ctx, s, []string{"-"}, Options{Stdin: bytes.NewReader(before)})
+	rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(before)})
 	if err != nil || rep.Outcome() != Complete || rep.Messages != 0 {
 		t.Fatalf("%v %+v", err, rep)
 	}
@@ -147,7 +146,7 @@ func TestMixedNativeFiles(t *testing.T) {
 // importMixed imports files and looks for their contents.
 func importMixed(t *testing.T, s *chatctx.Store, turn int, files ...string) {
 	t.Helper()
-	rep, err := Import(context.Background(), s, files, Options{})
+	rep, err := imports(t, s, files, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

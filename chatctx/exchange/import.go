@@ -17,15 +17,24 @@ import (
 // Import reads files, folders and archives ("-" is Options.Stdin) into the store. Conversations are stored in batches, each conversation whole or not at all,
 // while the next ones are read; what is known already, by format, conversation and node, is not stored again. Import returns an error only if ctx ends or the
 // store fails; then what was stored before stays and is in the report. Problems of the files are only in the report.
+//
+// A dry run does the same in a trial of the store, so that its report is that of the import, without the ids of contexts that would be new.
 func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
-	if o.DryRun {
-		return dryRun(ctx, s, paths, o)
+	rep := &Report{}
+	if !o.DryRun {
+		return rep, importTo(ctx, s, paths, o, rep)
 	}
+	return rep, s.Trial(func(trial *chatctx.Store) error { return importTo(ctx, trial, paths, o, rep) })
+}
+
+func importTo(ctx context.Context, s *chatctx.Store, paths []string, o Options, rep *Report) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	st := &storing{ctx: ctx, store: s, run: s.ImportRun(), work: make(chan func() error), done: make(chan struct{})}
+	if o.DryRun {
+		st.result.hidden = map[chatctx.ID]bool{}
+	}
 	go st.storeAll(cancel)
-	rep := &Report{}
 	im := newImporter(ctx, o, rep, st.add)
 	im.release = st.release
 	im.native, im.below, im.artifact, im.settings, im.known = st.native, st.below, st.artifact, st.settings, st.unchanged
@@ -40,28 +49,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return rep, err
-}
-
-// dryRun reports what an import would do. A message that is in two of the files counts as new in both.
-func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
-	rep := &Report{}
-	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
-		known, has, err := s.Known(ctx, in)
-		if err != nil {
-			return err
-		}
-		all := fileMessages(in)
-		known = min(known, all)
-		done := &chatctx.Imported{Title: in.Title, Created: !has, Messages: all - known, Known: known, Branches: len(in.Branches)}
-		if !has {
-			done.NewBranches = len(in.Branches)
-		}
-		rep.count(in.File, in.Format, in.Conversation, done)
-		return nil
-	})
-	im.release = closeShelf
-	return rep, im.paths(paths)
+	return err
 }
 
 // batchBytes is the approximate size of a batch.
@@ -336,7 +324,10 @@ func (r *Report) count(file, format, source string, done *chatctx.Imported) {
 		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was in the trash and is back", show.Clip(done.Title, 60))})
 	}
 	context := ""
-	if done.Context != (chatctx.ID{}) {
+	if done.Created && r.hidden != nil {
+		r.hidden[done.Context] = true
+	}
+	if done.Context != (chatctx.ID{}) && !r.hidden[done.Context] {
 		context = done.Context.String()
 	}
 	r.Imported = append(r.Imported, Imported{

@@ -1,11 +1,14 @@
 package exchange
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,12 +20,51 @@ import (
 // importInto imports files and checks the store.
 func importInto(t testing.TB, s *chatctx.Store, paths ...string) *Report {
 	t.Helper()
-	rep, err := Import(context.Background(), s, paths, Options{})
+	rep, err := imports(t, s, paths, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkClean(t, s)
 	return rep
+}
+
+// imports imports after a dry run, whose report is the same, except that it names no context that is new.
+func imports(t testing.TB, s *chatctx.Store, paths []string, o Options) (*Report, error) {
+	t.Helper()
+	ctx := context.Background()
+	var text []byte
+	if o.Stdin != nil {
+		var err error
+		if text, err = io.ReadAll(o.Stdin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := map[string]bool{"": true}
+	for _, trash := range []bool{false, true} {
+		for info := range s.Contexts(ctx, chatctx.ListOptions{Trash: trash}) {
+			there[info.ID.String()] = true
+		}
+	}
+	o.DryRun, o.Stdin = true, bytes.NewReader(text)
+	dry, err := Import(ctx, s, paths, o)
+	if err != nil {
+		t.Error("the dry run:", err)
+	}
+	o.DryRun, o.Stdin = false, bytes.NewReader(text)
+	rep, err := Import(ctx, s, paths, o)
+	said := *rep
+	said.Imported = slices.Clone(rep.Imported)
+	for i := range said.Imported {
+		if !there[said.Imported[i].Context] {
+			said.Imported[i].Context = ""
+		}
+	}
+	want, err1 := json.Marshal(said)
+	got, err2 := json.Marshal(dry)
+	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the dry run says\n%s\nand the import\n%s, %v", got, want, err)
+	}
+	return rep, err
 }
 
 // TestImportAddsUp imports everything in testdata: the contents of the files are in the store, and in the report.
@@ -101,6 +143,8 @@ func TestImportIsUndoneAtOnce(t *testing.T) {
 }
 
 func TestDryRunStoresNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	s := memoryStore(t)
 	rep, err := Import(context.Background(), s, []string{"testdata/chatgpt"}, Options{DryRun: true})
 	if err != nil || rep.Messages == 0 || rep.Contexts == 0 {
@@ -113,6 +157,9 @@ func TestDryRunStoresNothing(t *testing.T) {
 	again, err := Import(context.Background(), s, []string{"testdata/chatgpt"}, Options{DryRun: true})
 	if err != nil || again.Messages != 0 || again.Contexts != 0 || again.Duplicated != rep.Messages {
 		t.Errorf("of what is there already: %v %+v", err, again)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -144,7 +143,7 @@ func lawLines(ext string, text []byte, f func(s string)) {
 func holdExportLaw(t *testing.T, path string) {
 	t.Helper()
 	s := memoryStore(t)
-	rep, err := Import(context.Background(), s, []string{path}, Options{})
+	rep, err := imports(t, s, []string{path}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +235,7 @@ func TestLawOfOddRecords(t *testing.T) {
 func exportMutant(t *testing.T, text []byte) bool {
 	t.Helper()
 	s := memoryStore(t)
-	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(text), Limits: fuzzLimits})
+	rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(text), Limits: fuzzLimits})
 	if err != nil {
 		t.Error(err)
 		return false

@@ -84,7 +84,7 @@ func TestLawOfChangedFiles(t *testing.T) {
 					continue
 				}
 				s := memoryStore(t)
-				rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(out), Limits: fuzzLimits})
+				rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(out), Limits: fuzzLimits})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -196,7 +196,7 @@ func TestLawOfLaterDatabases(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := memoryStore(t)
-			rep, err := Import(context.Background(), s, []string{path}, Options{})
+			rep, err := imports(t, s, []string{path}, Options{})
 			if err != nil || len(rep.Imported) == 0 {
 				t.Fatalf("%v %+v", err, rep)
 			}
@@ -238,7 +238,7 @@ func TestMembersOfOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := memoryStore(t)
-	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(b.Bytes())})
+	rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(b.Bytes())})
 	if err != nil || rep.Contexts != 3 || rep.Outcome() != Complete || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "members of one name") {
 		t.Errorf("%v %+v", err, rep)
 	}

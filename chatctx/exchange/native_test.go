@@ -94,7 +94,7 @@ func fillRich(t testing.TB, s *chatctx.Store) {
 func imported(t testing.TB, export []byte) (*chatctx.Store, *Report) {
 	t.Helper()
 	s := memoryStore(t)
-	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(export)})
+	rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(export)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestNativeExportLosesNothing(t *testing.T) {
 	checkClean(t, other)
 	compareLines(t, exported(t, other, ExportOptions{All: true}), first)
 
-	rep, err := Import(context.Background(), other, []string{"-"}, Options{Stdin: bytes.NewReader(first)})
+	rep, err := imports(t, other, []string{"-"}, Options{Stdin: bytes.NewReader(first)})
 	if err != nil || rep.Messages != 0 || rep.Branches != 0 || rep.Contexts != 0 {
 		t.Errorf("a second time: %v %+v", err, rep)
 	}
@@ -237,7 +237,7 @@ func TestNativeImportAddsWhatIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, c, "main", func(b *chatctx.Batch) { b.Edit("@1", "uno", chatctx.EditOptions{Name: "edited", KeepRest: true}) })
-	rep, err := Import(ctx, other, []string{"-"}, Options{Stdin: bytes.NewReader(exported(t, s, ExportOptions{All: true}))})
+	rep, err := imports(t, other, []string{"-"}, Options{Stdin: bytes.NewReader(exported(t, s, ExportOptions{All: true}))})
 	if err != nil || rep.Branches != 1 || rep.Contexts != 1 || rep.Outcome() != Complete {
 		t.Fatalf("%v %+v", err, rep)
 	}
@@ -274,7 +274,7 @@ func TestAParentComesWithItsFile(t *testing.T) {
 
 	check := func(to *chatctx.Store, file []byte, warned bool, parents map[*chatctx.ChatContext]chatctx.ID) {
 		t.Helper()
-		rep, err := Import(ctx, to, []string{"-"}, Options{Stdin: bytes.NewReader(file)})
+		rep, err := imports(t, to, []string{"-"}, Options{Stdin: bytes.NewReader(file)})
 		if err != nil || (len(rep.Warnings) > 0) != warned || warned && !strings.Contains(rep.Warnings[0].Text, "stands alone") {
 			t.Fatalf("%v %+v", err, rep)
 		}
@@ -338,14 +338,13 @@ func textsOf(t *testing.T, s *chatctx.Store, branchName string) string {
 
 // TestNativeImportKnowsItsSources: conversations of another format in an export are known when that format is imported.
 func TestNativeImportKnowsItsSources(t *testing.T) {
-	ctx := context.Background()
 	path := filepath.Join("..", "..", "testdata", "chatgpt-export.json")
 	s := memoryStore(t)
-	if _, err := Import(ctx, s, []string{path}, Options{}); err != nil {
+	if _, err := imports(t, s, []string{path}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	other, _ := imported(t, exported(t, s, ExportOptions{All: true}))
-	rep, err := Import(ctx, other, []string{path}, Options{})
+	rep, err := imports(t, other, []string{path}, Options{})
 	if err != nil || rep.Messages != 0 || rep.Branches != 0 || rep.Duplicated != 15 {
 		t.Errorf("%v %+v", err, rep)
 	}
@@ -398,7 +397,7 @@ func TestDamagedNativeExports(t *testing.T) {
 		}
 	}
 	s := memoryStore(t)
-	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: strings.NewReader(`{"chatctx":99}` + "\n")})
+	rep, err := imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(`{"chatctx":99}` + "\n")})
 	if err != nil || rep.Failed != 1 || !strings.Contains(rep.Warnings[0].Text, "update chatctx") {
 		t.Errorf("a newer version: %v %+v", err, rep)
 	}
@@ -499,7 +498,7 @@ func TestNativeLineIsLeftOutAlone(t *testing.T) {
 			t.Errorf("%s: %+v", line, rep)
 		}
 		first := exported(t, s, ExportOptions{All: true})
-		rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: strings.NewReader(text)})
+		rep, err := imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(text)})
 		if err != nil || !named(rep) || rep.Messages+rep.Branches+rep.Contexts+rep.Skipped > 0 {
 			t.Errorf("%s, again: %v %+v", line, err, rep)
 		}
@@ -522,11 +521,11 @@ func TestNativeContextThatIsGivenUp(t *testing.T) {
 		}
 		checkClean(t, s)
 		var err error
-		if rep, err = Import(ctx, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
+		if rep, err = imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rep, err := Import(ctx, s, []string{"-"}, Options{Stdin: strings.NewReader(miniNative())})
+	rep, err := imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(miniNative())})
 	if err != nil || rep.Outcome() != Complete || rep.Messages != 2 || rep.Branches != 1 || len(rep.Warnings) > 0 {
 		t.Errorf("%v %+v", err, rep)
 	}
@@ -534,7 +533,7 @@ func TestNativeContextThatIsGivenUp(t *testing.T) {
 	compareLines(t, exported(t, s, ExportOptions{All: true}), exported(t, fresh, ExportOptions{All: true}))
 	checkClean(t, s)
 	// what the store has already stays as it is
-	if _, err := Import(ctx, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
+	if _, err := imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
 		t.Fatal(err)
 	}
 	compareLines(t, exported(t, s, ExportOptions{All: true}), exported(t, fresh, ExportOptions{All: true}))

@@ -164,7 +164,7 @@ func TestLawOfNativeExports(t *testing.T) {
 	hold("one more member everywhere", odd)
 	if s, rep := imported(t, odd); rep.SkippedContexts > 0 || rep.Contexts != 2 {
 		t.Errorf("one more member: %+v", rep)
-	} else if again, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(odd)}); err != nil || again.Messages+again.Branches > 0 {
+	} else if again, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(odd)}); err != nil || again.Messages+again.Branches > 0 {
 		t.Errorf("one more member, again: %v %+v", err, again)
 	}
 	twice := mutantLines(t, whole, func(v any) []byte { return doubled(v, &n) })
@@ -230,7 +230,7 @@ func TestAChildBeforeItsParent(t *testing.T) {
 		if len(rep.Warnings) > 0 || rep.Contexts != 3 {
 			t.Errorf("%v: %+v", order, rep)
 		}
-		again, err := Import(ctx, to, []string{"-"}, Options{Stdin: strings.NewReader(text)})
+		again, err := imports(t, to, []string{"-"}, Options{Stdin: strings.NewReader(text)})
 		if err != nil || again.Contexts != 0 || len(again.Warnings) > 0 {
 			t.Errorf("%v, again: %v %+v", order, err, again)
 		}

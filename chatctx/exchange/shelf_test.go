@@ -164,7 +164,7 @@ func TestLargeSessionIsStoredWhole(t *testing.T) {
 		if err := os.WriteFile(path, largeSession(n, "", line, ""), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Import(context.Background(), s, []string{path}, Options{Limits: Limits{Memory: 1 << 20}})
+		rep, err := imports(t, s, []string{path}, Options{Limits: Limits{Memory: 1 << 20}})
 		if err != nil || rep.Messages != n-at || rep.Outcome() != Complete {
 			t.Errorf("%d messages: %v %+v", n, err, rep)
 		}

@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 )
 
@@ -91,4 +93,20 @@ func TestOverlay(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLayered: a layered database passes what every engine must, and the one below stays as it was.
+func TestLayered(t *testing.T) {
+	kvtest.Run(t, func(t *testing.T) kv.DB {
+		base := memkv.New()
+		t.Cleanup(func() {
+			err := base.View(context.Background(), func(tx kv.Tx) error {
+				return tx.Scan("b", kv.Range{}, func(key, _ []byte) error { return fmt.Errorf("below there is now %q", key) })
+			})
+			if err := errors.Join(err, base.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+		return kv.Layered(base, memkv.New())
+	})
 }

@@ -277,7 +277,12 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	}
 	switch none := errors.Is(err, fs.ErrNotExist); {
 	case none && src.options.DryRun:
-		return exchange.Look(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
+		st, err := chatctx.OpenMemory(chatctx.Options{})
+		if err != nil {
+			return nil, err
+		}
+		defer st.Close()
+		return exchange.Import(r.ctx, st, src.paths, src.options)
 	case none && !slices.ContainsFunc(src.paths, isPipe): // a pipe can be read once
 		rep, found, err := r.anythingIn(src)
 		if !found || err != nil {

@@ -900,44 +900,6 @@ func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
 	res.untaken("", "", unlikeValues("app data", n.AppData, rec.AppData)...)
 }
 
-// Known counts the messages of a conversation that the store has already, and reports whether it has the conversation. It writes nothing.
-func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, has bool, err error) {
-	err = s.DB.View(ctx, func(tx kv.Tx) error {
-		id, err := knownContext(tx, in)
-		if messages, has = 0, id != (pool.ID{}); err != nil || !has {
-			return err
-		}
-		if _, err := in.fingerprint(); err != nil {
-			return err
-		}
-		for i, n := range in.Nodes {
-			there, err := in.standing(tx, id, i)
-			if err != nil {
-				return err
-			}
-			if there && !n.Further {
-				messages++
-			}
-		}
-		return nil
-	})
-	return messages, has, err
-}
-
-// standing reports whether a node's message is in a context as it is in the file.
-func (in *Incoming) standing(tx kv.Tx, context pool.ID, i int) (bool, error) {
-	if in.Format == NativeFormat {
-		id := in.Nodes[i].Message.ID
-		has, err := pool.Has(tx, context, id)
-		if err == nil && !has {
-			has, err = pool.Has(tx, context, ownID(context, in.Nodes[i].Message))
-		}
-		return has, err
-	}
-	found, err := in.matching(tx, context, i)
-	return found.message != nil && !found.goesOn, err
-}
-
 // knownContext returns the context that a conversation became, the zero id if there is none.
 func knownContext(tx kv.Tx, in *Incoming) (pool.ID, error) {
 	var src record.SourceRecord

@@ -16,6 +16,9 @@ type Beside struct {
 	closed bool
 }
 
+// Idle is a Beside that never does anything.
+func Idle() *Beside { return &Beside{closed: true} }
+
 // Ask starts the goroutine unless it runs. It runs step until no more is to be done. If the goroutine is too far behind, Ask returns a channel that is
 // closed when it ends, else nil.
 func (i *Beside) Ask(lots int, step func() (more bool, err error)) <-chan struct{} {

@@ -40,6 +40,8 @@ type Options struct {
 	MaxHold time.Duration
 	// Sequential names the buckets whose keys mostly come in order. Their pages are filled to the end.
 	Sequential []string
+	// Fleeting means that the file need not outlast the program: nothing waits for the disk.
+	Fleeting bool
 	// Check decides whether the file is what the caller expects. It runs in the first transaction on each file found at the path, often in Open, and its
 	// error refuses the transaction.
 	Check func(kv.Tx) error
@@ -59,8 +61,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the file at path. Several Opens of one file in a process share it, even by different paths; IdleHold, MaxHold and Sequential are then those of
-// the first.
+// Open opens the file at path. Several Opens of one file in a process share it, even by different paths; IdleHold, MaxHold, Sequential and Fleeting are then
+// those of the first.
 //
 // Its errors are kv.ErrNotExist, kv.ErrNotOurs, kv.ErrDamaged, those of Check or Init, and the system's. Open does not wait, except to make the file: while
 // another program writes, it looks at the first bytes only, and Check runs in the first transaction. The database is a kv.Keeper.

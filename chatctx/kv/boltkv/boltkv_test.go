@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -25,6 +26,13 @@ func open(t testing.TB, path string, o boltkv.Options) kv.DB {
 func TestConformance(t *testing.T) {
 	kvtest.Run(t, func(t *testing.T) kv.DB {
 		return open(t, filepath.Join(t.TempDir(), "s.db"), boltkv.Options{Create: true, Sequential: []string{"sequential"}})
+	})
+}
+
+// TestFleeting: a file that need not outlast the program is a database like others.
+func TestFleeting(t *testing.T) {
+	kvtest.Run(t, func(t *testing.T) kv.DB {
+		return kv.Layered(memkv.New(), open(t, filepath.Join(t.TempDir(), "s.db"), boltkv.Options{Create: true, Fleeting: true}))
 	})
 }
 

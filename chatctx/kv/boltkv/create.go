@@ -48,12 +48,13 @@ func build(path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	fresh.db.NoSync = o.Fleeting
 	err = fresh.fill(o.Sequential, o.Init)
 	fresh.close()
 	if err != nil {
 		return err
 	}
-	if err := intoPlace(temp, path); err != nil {
+	if err := intoPlace(temp, path); err != nil || o.Fleeting {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
@@ -78,13 +79,16 @@ func makeFile(path string) (*opened, error) {
 	return o, nil
 }
 
-// fill runs fn, if not nil, in a transaction on a file that no other program sees, and syncs the file.
+// fill runs fn, if not nil, in a transaction on a file that no other program sees, and syncs the file unless it is fleeting.
 func (o *opened) fill(sequential []string, fn func(kv.RwTx) error) error {
 	if fn != nil {
 		err := o.change(sequential, func(t *rwTx, _ *bolt.Tx) error { return fn(t) })
 		if err != nil {
 			return err
 		}
+	}
+	if o.db.NoSync {
+		return nil
 	}
 	return o.f.Sync()
 }

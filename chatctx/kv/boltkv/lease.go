@@ -27,6 +27,7 @@ type lease struct {
 	path     string
 	idleHold time.Duration // negative: none
 	maxHold  time.Duration
+	fleeting bool
 
 	mu      sync.Mutex
 	changed chan error // closed and replaced at each change for which enter may wait
@@ -49,7 +50,7 @@ type lease struct {
 }
 
 func newLease(path string, o Options) *lease {
-	l := &lease{path: path, idleHold: o.IdleHold, maxHold: o.MaxHold, changed: make(chan error)}
+	l := &lease{path: path, fleeting: o.Fleeting, idleHold: o.IdleHold, maxHold: o.MaxHold, changed: make(chan error)}
 	l.idle = time.AfterFunc(time.Hour, l.rest)
 	l.idle.Stop()
 	return l
@@ -326,6 +327,9 @@ func (l *lease) setLock(lock *lockFile) {
 func (l *lease) openBolt(p *patience, write bool) (*opened, error) {
 	for {
 		file, err := openFile(l.path, write)
+		if err == nil {
+			file.db.NoSync = l.fleeting
+		}
 		if !errors.Is(err, errBusy) {
 			return file, err
 		}

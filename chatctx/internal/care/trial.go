@@ -1,0 +1,34 @@
+package care
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/leftover"
+)
+
+// trialFolders begins the names of the folders that trials keep their changes in.
+const trialFolders = "chatctx-trial-"
+
+// Trial calls do with a store that shows s and keeps what do changes to itself, in a temporary file that is removed afterwards.
+func Trial(s *record.Store, do func(*record.Store) error) (err error) {
+	leftover.Remove(os.TempDir(), trialFolders)
+	dir, err := os.MkdirTemp("", leftover.Name(trialFolders))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	top, err := boltkv.Open(filepath.Join(dir, "changes"), boltkv.Options{Create: true, Fleeting: true, IdleHold: time.Minute, Sequential: sequential})
+	if err != nil {
+		return err
+	}
+	trial := *s
+	trial.DB, trial.Indexing, trial.Hints = kv.Layered(s.DB, top), record.Idle(), &record.Hints{}
+	defer func() { err = errors.Join(err, trial.Close()) }()
+	return do(&trial)
+}
