@@ -81,8 +81,8 @@ func (b *Batch) Name(what string) { b.what = what }
 // Expect makes Commit fail with ErrConflict unless the branch is at this revision.
 func (b *Batch) Expect(revision uint64) { b.expect = &revision }
 
-// Together makes this batch a part of one command with another, so that Undo undoes them together. Pass the batch itself if only replies follow
-// (Reply.Together); nil changes nothing. It returns the batch.
+// Together makes this batch a part of one command with another, so that Undo undoes them together. Where somebody else has done something between them on the
+// branch or the context, a new command begins. Pass the batch itself if only replies follow (Reply.Together); nil changes nothing. It returns the batch.
 func (b *Batch) Together(with *Batch) *Batch {
 	if with == nil {
 		return b

@@ -36,9 +36,13 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 		return nil, err
 	}
 	id := pool.NewID()
-	_, err := journal.StoreOperation(ctx, s.at, "new", func(st *journal.StoreTxn) error {
-		if current, err := view.CurrentContext(s.at, st.Tx); n.IfNone && (err != nil || current != ID{}) {
-			return cmp.Or(err, record.Conflict("the context %s is current already", record.Short(current)))
+	made := id
+	_, err := journal.StoreOperation(ctx, s.at, journal.NewWhat, func(st *journal.StoreTxn) error {
+		if n.IfNone {
+			current, err := st.GoToCurrent()
+			if id = cmp.Or(current, made); err != nil || current != (ID{}) {
+				return err
+			}
 		}
 		t, err := st.NewContext(id, n.Title, n.Parent, n.Settings)
 		if err != nil {

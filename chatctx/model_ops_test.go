@@ -87,6 +87,7 @@ func (r *run) anyBranch(c *convo) (id, string) {
 func (r *run) batch(c *convo) error {
 	target, name := r.anyBranch(c)
 	b := &batch{run: r, on: target, change: c.begin(r.now, target), b: r.store().Begin(c.id.String(), name)}
+	joined := r.join(c, b)
 	var want error
 	for n := 1 + max(0, r.rng.Intn(8)-3); len(b.words) < n && want == nil; {
 		words, checks := len(b.words), len(b.check)
@@ -115,9 +116,25 @@ func (r *run) batch(c *convo) error {
 	if err != nil {
 		return nil
 	}
-	r.commit(b.change, done.Operation, (*change).do)
+	if op := r.commit(b.change, done.Operation, (*change).do); op != nil && joined {
+		c.group = op.group
+	}
 	r.checks(b.check, done)
 	return nil
+}
+
+// join makes a batch now and then the first of a command, or a part of it.
+func (r *run) join(c *convo, b *batch) bool {
+	switch n := r.rng.Intn(8); {
+	case n == 0 || n < 4 && c.command == nil:
+		c.command, c.group = b.b, 0
+	case n > 3:
+		return false
+	}
+	b.b.Together(c.command)
+	b.change.group = c.group
+	r.say("together with the command of operation %d: ", c.group)
+	return true
 }
 
 func (r *run) checks(all []stepCheck, done *chatctx.Committed) {

@@ -149,7 +149,9 @@ type convo struct {
 	last     map[id]uint64
 	newest   map[id]uint64
 	redo     []uint64
-	storeAt  uint64 // the number that the next operation had at the store's newest about this context; 0: none
+	command  *chatctx.Batch // the first batch of a command, nil for none
+	group    uint64         // of that command
+	storeAt  uint64         // the number that the next operation had at the store's newest about this context; 0: none
 }
 
 type keyed struct {
@@ -450,8 +452,10 @@ func (t *change) commit() *operation {
 	}
 	c.ops = append(c.ops, op)
 	n := uint64(len(c.ops))
-	if newest := c.last[theContext]; t.onContext && newest > op.group && c.op(newest).group != op.group {
-		op.group = n // what somebody else did with the context stands on the group
+	for _, k := range append(slices.Clone(op.on), t.target) {
+		if newest := c.last[k]; newest > op.group && c.op(newest).group != op.group {
+			op.group = n // what somebody else did there stands on the group
+		}
 	}
 	if op.group == 0 {
 		op.group = n

@@ -187,3 +187,35 @@ func TestUndoIsOnesOwn(t *testing.T) {
 		t.Errorf("what was taken back by its name is %+v, %v", info, err)
 	}
 }
+
+// TestFirstOfOnePerson: a person's programs that are the first at one moment go on in one conversation; each other person's make their own.
+func TestFirstOfOnePerson(t *testing.T) {
+	ann, bob := guests(t)
+	first := func(g guest) ID {
+		t.Helper()
+		c, err := g.New(t.Context(), NewContext{IfNone: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := g.at.Place.Context(); err != nil || at != c.ID {
+			t.Fatalf("the person is in %s, %v, want %s", at, err, c.ID)
+		}
+		return c.ID
+	}
+	anns := first(ann)
+	bobs := first(bob)
+	for range 2 { // the second time the Place knows it
+		if again := first(ann); again != anns || bobs == anns {
+			t.Fatalf("made %s, then %s; bob made %s", anns, again, bobs)
+		}
+	}
+	ann.at.Place = &pocket{branches: map[ID]ID{}} // of another program, which looked before the first one came to note where ann is
+	if again := first(ann); again != anns {
+		t.Fatalf("the second program made %s beside %s", again, anns)
+	}
+	ann.trash(anns.String())
+	ann.at.Place = &pocket{branches: map[ID]ID{}}
+	if again := first(ann); again == anns {
+		t.Fatal("a conversation in the trash became the current one")
+	}
+}

@@ -784,6 +784,36 @@ func TestMixedCommandsAreUndone(t *testing.T) {
 	want(t, picture(t, c), "main*: begin; x1: begin x1; x2: begin x2; y1: begin y1; y2: begin y2; y3: begin y3")
 }
 
+// TestMixedAppendsAreUndone: two programs append to one branch in turns, each in several batches of one command. An undo takes back what one of them appended
+// in one go, and nothing of the other's.
+func TestMixedAppendsAreUndone(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "begin")
+		first := map[string]*Batch{}
+		for _, text := range []string{"x1", "x2", "y1", "x3", "x4", "y2", "y3"} {
+			b := c.Begin("main")
+			b.Append(says(text)...)
+			if first[text[:1]] == nil {
+				first[text[:1]] = b
+			}
+			commit(t, b.Together(first[text[:1]]))
+		}
+		title := c.Begin("main").Together(first["x"])
+		title.SetTitle("t") // on the context alone, but another's messages stand on the branch
+		commit(t, title)
+		all := []string{"begin x1 x2 y1 x3 x4 y2 y3", "begin x1 x2 y1 x3 x4 y2 y3", "begin x1 x2 y1 x3 x4", "begin x1 x2 y1", "begin x1 x2", "begin"}
+		for _, left := range all[1:] {
+			undoOp(t, c, "main", "")
+			want(t, picture(t, c), "main*: "+left)
+		}
+		for i := len(all) - 2; i >= 0; i-- {
+			redoOn(t, c, "main")
+			want(t, picture(t, c), "main*: "+all[i])
+		}
+		checkStore(t, s)
+	})
+}
+
 // TestRedoTakesTheNewestUndo: redo takes back the undo that was made last, on the branch or in the store, where the conversation is the current one and where
 // it is not.
 func TestRedoTakesTheNewestUndo(t *testing.T) {

@@ -152,9 +152,7 @@ func (r *run) somewhere() error {
 		}
 		return contextHint(chatctx.NotFound("context", "")) // there are some: the person has to choose
 	}
-	if _, err = st.New(r.ctx, chatctx.NewContext{IfNone: true}); errors.Is(err, chatctx.ErrConflict) {
-		return nil // another program has just made one
-	}
+	_, err = st.New(r.ctx, chatctx.NewContext{IfNone: true})
 	return err
 }
 

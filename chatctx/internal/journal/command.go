@@ -21,15 +21,20 @@ type Command struct {
 }
 
 // On sets the branch, before the command is used.
-func (c *Command) On(context, branch pool.ID) { c.context, c.branch = context, branch }
+func (c *Command) On(context, branch pool.ID) {
+	if c != nil {
+		c.context, c.branch = context, branch
+	}
+}
 
 // Within makes what follows on the branch a part of a group.
 func (c *Command) Within(g *Group) {
+	if c == nil || g == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g != nil {
-		c.group, c.last = g, g.Begun(c.context)
-	}
+	c.group, c.last = g, g.Begun(c.context).first
 }
 
 // Store calls store, which stores an operation of the command: it calls Join in its transaction.
@@ -60,11 +65,12 @@ func (c *Command) Join(t *Txn) {
 		c.next = NewGroup()
 	}
 	c.next.Join(t)
+	t.ours = t.Target.Last
 }
 
 // follows reports whether the last operation on the branch is a part of the same command.
 func (c *Command) follows(t *Txn) bool {
-	first := c.group.Begun(c.context)
+	first := c.group.Begun(c.context).first
 	if first == 0 {
 		return false
 	}
@@ -74,7 +80,7 @@ func (c *Command) follows(t *Txn) bool {
 
 // Made records an operation that was stored otherwise than by Store, before anybody else uses the command.
 func (c *Command) Made(done *Committed) {
-	if c.next != nil && done.Operation != "" {
+	if c != nil && c.next != nil && done.Operation != "" {
 		c.group = c.next
 		c.group.Remember(done)
 		c.last = OperationNumber(done.Operation)
@@ -83,6 +89,9 @@ func (c *Command) Made(done *Committed) {
 
 // Asked says that the answer to what somebody asked meanwhile follows, which is a command of its own.
 func (c *Command) Asked() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.group = nil

@@ -215,19 +215,22 @@ func (t *Txn) dropOldKeys(key string) error {
 // Group ties the operations of several batches together, so that they are undone as one command.
 type Group struct {
 	mu    sync.Mutex
-	first map[pool.ID]uint64 // of each context, the operation with which the group began there, or began anew after somebody else's (Txn.regroup)
+	begun map[pool.ID]begun // by context
 }
 
+// begun is the part of a group in a context: the operation with which it began there, or began anew after somebody else's (Txn.regroup), and the newest one.
+type begun struct{ first, last uint64 }
+
 // NewGroup returns a group without operations.
-func NewGroup() *Group { return &Group{first: map[pool.ID]uint64{}} }
+func NewGroup() *Group { return &Group{begun: map[pool.ID]begun{}} }
 
 // Join makes an operation a part of the group, which may be nil. It counts once Remember is told that it was stored.
 func (g *Group) Join(t *Txn) {
 	if g == nil {
 		return
 	}
-	t.group = g.Begun(t.ID)
-	if t.group == 0 {
+	at := g.Begun(t.ID)
+	if t.group, t.ours = at.first, at.last; t.group == 0 {
 		t.group = t.number()
 	}
 }
@@ -239,14 +242,15 @@ func (g *Group) Remember(done *Committed) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.first[done.Context] = max(g.first[done.Context], done.group)
+	at := g.begun[done.Context]
+	g.begun[done.Context] = begun{max(at.first, done.group), max(at.last, OperationNumber(done.Operation))}
 }
 
-// Begun returns the operation with which the group began in a context, 0 if there is none.
-func (g *Group) Begun(id pool.ID) uint64 {
+// Begun returns the group's part in a context, zero if it has no operation there.
+func (g *Group) Begun(id pool.ID) begun {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.first[id]
+	return g.begun[id]
 }
 
 // OperationNumber returns the number of a context's operation.

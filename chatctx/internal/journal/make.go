@@ -18,7 +18,7 @@ type NewContext struct {
 	Parent         pool.ID         // the parent, if it is a sub-context
 	Messages       []*pool.Message // its first messages
 	Stay           bool            // do not make it the store's current context
-	IfNone         bool            // make it only if no context is current yet, else ErrConflict; for a program that would go on in the current one
+	IfNone         bool            // make it only if no context is current yet, else return that one; so several programs that are the first make one
 }
 
 // NewContext begins a context in a transaction; Made ends it.

@@ -71,6 +71,37 @@ func (t *StoreTxn) move(from, to pool.ID) {
 	t.Changes, t.current = append(t.Changes, c), &to
 }
 
+// GoToCurrent returns the current context, the zero id if there is none. On a server, where a Place hears of a new context only after the commit, the one that
+// another program of this person has just made becomes the current one.
+func (t *StoreTxn) GoToCurrent() (pool.ID, error) {
+	id, err := view.CurrentContext(t.Store, t.Tx)
+	if err != nil || id != (pool.ID{}) || t.Store.Place == nil || t.Store.User == "" {
+		return id, err
+	}
+	left := storeLookback
+	err = record.EachOperation(t.Tx, record.NewestFirst(pool.ID{}), func(_ uint64, op *record.Operation) error {
+		if left--; left > 0 && !t.Store.Own(op.User) {
+			return nil
+		}
+		if left > 0 && op.What == NewWhat && op.Undone == 0 && len(op.Chains) > 0 {
+			id = op.Chains[0].Branch
+		}
+		return kv.ErrStop
+	})
+	if err != nil || id == (pool.ID{}) {
+		return id, err
+	}
+	rec, _, err := record.GetContext(t.Tx, id)
+	if err != nil || rec == nil || rec.Trashed != 0 {
+		return pool.ID{}, err
+	}
+	t.current = &id
+	return id, nil
+}
+
+// NewWhat is the name of the operation that makes a context.
+const NewWhat = "new"
+
 // arrive records the new current context of this person once the operation is stored. It may be called on nil.
 func (t *StoreTxn) arrive() error {
 	if t == nil || t.current == nil {

@@ -100,6 +100,7 @@ type Txn struct {
 	returned  []returned        // calls whose results come back with their messages
 	left      []view.Unanswered // open calls whose messages left their branches
 	group     uint64
+	ours      uint64       // an operation that is a part of the group for certain
 	quiet     branch.Piece // what was written last, if no message of it has a call
 	went      pool.ID      // the new active branch of this person, if Store.Place keeps that
 }
@@ -628,10 +629,10 @@ func (t *Txn) write() (*Committed, error) {
 		return done, t.PutRecord() // a loose message is counted but is on no journal
 	}
 	n := t.number()
+	if err := t.regroup(n, chains); err != nil {
+		return nil, err
+	}
 	if t.OnContext {
-		if err := t.regroup(n); err != nil {
-			return nil, err
-		}
 		t.Rec.Revision++
 		chains = append(chains, record.Chain{Prev: t.Rec.Last, Revision: t.Rec.Revision})
 		t.Rec.Last, t.Rec.Newest = n, n
@@ -752,15 +753,30 @@ func (t *Txn) WriteContext() error {
 	return t.PutRecord()
 }
 
-// regroup begins a new group with operation n, which is one on the context, if somebody else's came after the group began: two groups that are mixed could
-// not be undone, since each would stand on the other.
-func (t *Txn) regroup(n uint64) error {
-	if t.group == 0 || t.Rec.Last <= t.group {
-		return nil
+// regroup begins a new group with operation n if somebody else did something, after the group began, on what the operation changes (chains, and the context
+// if it is one on that) or on the target: an undo of the group would have to reach past it, and of two groups that are mixed each would stand on the other.
+func (t *Txn) regroup(n uint64, chains []record.Chain) error {
+	var before []uint64
+	for _, c := range chains {
+		before = append(before, c.Prev)
 	}
-	op, err := record.GetOperation(t.Tx, t.ID, t.Rec.Last)
-	if err == nil && op != nil && op.Group != t.group {
-		t.group = n
+	if t.OnContext {
+		before = append(before, t.Rec.Last)
 	}
-	return err
+	if t.Target != nil {
+		before = append(before, t.Target.Last)
+	}
+	for _, last := range before {
+		if t.group == 0 || last <= t.group || last == t.ours || last == n {
+			continue
+		}
+		op, err := record.GetOperation(t.Tx, t.ID, last)
+		if err != nil {
+			return err
+		}
+		if op != nil && op.Group != t.group {
+			t.group = n
+		}
+	}
+	return nil
 }
