@@ -309,23 +309,37 @@ func (b *Batch) Insert(before Ref, messages ...*Message) {
 }
 
 // Committed is the result of a batch.
+//
+// Fields: Operation, What string; Context ID; Title, Branch string; Revision uint64; Again bool; Steps []*Step. Methods: Last() *Step. For more of each: go
+// doc chatctx/internal/journal.Committed
 type Committed = journal.Committed
 
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
+//
+// Fields: What, Branch string; Revision uint64; Placed []Placement; Removed int; From string; At ID; Beside string; Head ID; Messages int; Again bool; Call
+// *Call; Rule *Rule; Broken []Broken. Methods: On(b *branch.Branch); Stands(t *Txn, b *branch.Branch) (err error). For more of each: go doc
+// chatctx/internal/journal.Step
 type Step = journal.Step
 
 // Placement is the place of a message on a branch. Known: it was there before.
+//
+// Fields: Message ID; Position int; Known bool. For more of each: go doc chatctx/internal/journal.Placement
 type Placement = journal.Placement
 
 // MostKey is the longest key of an append, in bytes of UTF-8.
 const MostKey = journal.MostKey
 
 // AppendOptions are options of AppendWith. Expect, if not nil, is the revision that the branch must have, else the append fails with ErrConflict. Key makes
-// the append happen once: a second one with the same key within 24 hours returns what the first made. Copies gives a message whose id this context does not
-// have an id of its own, and records the original as CopiedFrom.
+// the append happen once: a second one with the same key within 24 hours returns what the first made, and fails with ErrConflict if it has other messages or
+// another branch, or if one of the messages has left the branch. Copies gives a message whose id this context does not have an id of its own, and records the
+// original as CopiedFrom.
+//
+// Fields: Expect *uint64; Key string; Copies bool. Methods: CheckKey() error. For more of each: go doc chatctx/internal/journal.AppendOptions
 type AppendOptions = journal.AppendOptions
 
 // EditOptions are options of Edit. Name "" means main.2, main.3 …; KeepRest also takes the messages that followed; Stay leaves the active branch as it is.
+//
+// Fields: Name string; KeepRest, Stay bool. For more of each: go doc chatctx/internal/journal.EditOptions
 type EditOptions = journal.EditOptions
 
 // ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves
@@ -498,6 +512,8 @@ func (b *Batch) Pick(from string, refs ...Ref) {
 }
 
 // TakeOptions are options of Take. KeepRest keeps the messages after the answer that is replaced.
+//
+// Fields: KeepRest bool. For more of each: go doc chatctx/internal/journal.TakeOptions
 type TakeOptions = journal.TakeOptions
 
 // Take puts the whole answer to which ref's message belongs in the place of the branch's own answer to the same user's message, or at the branch's end if

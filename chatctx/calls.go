@@ -14,9 +14,15 @@ import (
 )
 
 // Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
+//
+// Fields: pool.Call (embedded); Context, Message ID; Index int; Branch string; Since, Expires pool.Time; Effective json.RawMessage; Decisions []Decision;
+// Claim *Claim. Methods: Ref() CallRef; State() string; RunArguments() json.RawMessage; WaitsFor() string. For more of each: go doc
+// chatctx/internal/record.Call
 type Call = record.Call
 
 // CallRef names a call: MESSAGE:INDEX, where MESSAGE is a Ref and INDEX counts from 1, or the provider's id if that is unique.
+//
+// Fields: none, it is a string. For more of each: go doc chatctx/internal/record.CallRef
 type CallRef = record.CallRef
 
 // CallState names a state of a call: pending/none, approved/running, denied/none …
@@ -33,6 +39,9 @@ const (
 )
 
 // Decision is one recorded step in the life of a call. From and To are values of CallState.
+//
+// Fields: At pool.Time; From, To, ByKind, ByName, Program, Reason string; ArgsSHA256 pool.Hash; Arguments json.RawMessage; Said bool; User, Claimed string.
+// For more of each: go doc chatctx/internal/record.Decision
 type Decision = record.Decision
 
 // The kinds of decision makers.
@@ -53,7 +62,10 @@ func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref Cal
 	return toolcall.ReadCall(ctx, s.at, contextRef, branchName, ref)
 }
 
-// CallFilter narrows a list of open calls.
+// CallFilter narrows a list of open calls. The zero value takes all calls outside the trash.
+//
+// Fields: Context ID; Branch, Tool, State string; Trash bool; Since pool.Time; After *Call; Skip func(message ID, index int) bool. For more of each: go doc
+// chatctx/internal/toolcall.CallFilter
 type CallFilter = toolcall.CallFilter
 
 // Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It reads in short
@@ -111,6 +123,8 @@ func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
 }
 
 // CallStep is one step in the life of a call: its beginning, whose From is "", or a decision.
+//
+// Fields: Context, Message ID; Index int; ID, Tool, Origin string; Decision (embedded). For more of each: go doc chatctx/internal/toolcall.CallStep
 type CallStep = toolcall.CallStep
 
 // CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
@@ -120,6 +134,9 @@ func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
 }
 
 // Verdict is a decision about a call.
+//
+// Fields: Status pool.Status; Kind, Name, Reason string; Arguments json.RawMessage. Methods: DenialText() string; Check() error. For more of each: go doc
+// chatctx/internal/toolcall.Verdict
 type Verdict = toolcall.Verdict
 
 // Decide adds a decision about a waiting call. A cancellation (Denied, ByCancel) may also take back an approval, as long as nobody has begun to run the
@@ -187,13 +204,21 @@ func (b *Batch) settle(ref CallRef) {
 }
 
 // ClaimOptions are options of ClaimCall.
+//
+// Fields: Again bool; PID int; Hold time.Duration; Name string. For more of each: go doc chatctx/internal/toolcall.ClaimOptions
 type ClaimOptions = toolcall.ClaimOptions
 
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
+//
+// Fields: Call *Call; Token ID. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim, error); Resolve(ctx
+// context.Context, a Answer) (*Committed, error). For more of each: go doc chatctx/internal/toolcall.CallClaim
 type CallClaim = toolcall.CallClaim
 
 // Claim says who works on something: a branch's reply or a call. It is dead, and the next program that touches its work settles that, if its process is
 // gone from the same host, if that host was restarted (both as far as can be known), or if it was not renewed for ClaimLife.
+//
+// Fields: Token ID; PID int; Host, Boot, Program string; Since, Renewed pool.Time; Task ID; Begun pool.Time; Made uint64. Methods: Hold(now, life pool.Time);
+// Who() string; Dead(now pool.Time) bool; Gone() bool. For more of each: go doc chatctx/internal/record.Claim
 type Claim = record.Claim
 
 // ClaimLife is how long a claim lasts without renewal.
@@ -225,6 +250,8 @@ func (s *Store) ClaimOf(c *Call, token ID, hold time.Duration) *CallClaim {
 }
 
 // Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts; RequestID and Tool are filled in.
+//
+// Fields: Result pool.Result; Beside []pool.Part; Kind, By string; Token ID. For more of each: go doc chatctx/internal/toolcall.Answer
 type Answer = toolcall.Answer
 
 // ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to

@@ -13,12 +13,18 @@ const MaxCompared = view.MaxCompared
 const SecondAnswer = view.SecondAnswer
 
 // Comparison is how several histories continue after what all of them share.
+//
+// Fields: Ancestor *pool.Entry; Columns []*ComparedHistory; Turns []*ComparedTurn. For more of each: go doc chatctx/internal/view.Comparison
 type Comparison = view.Comparison
 
 // ComparedHistory is one of the histories: a branch up to a message.
+//
+// Fields: Ref Ref; Branch string; Len int. For more of each: go doc chatctx/internal/view.ComparedHistory
 type ComparedHistory = view.ComparedHistory
 
 // ComparedTurn is a turn of each history: the messages of each column after the ancestor. A column without such a turn has no messages.
+//
+// Fields: Turn int; Cells [][]*pool.Entry. For more of each: go doc chatctx/internal/view.ComparedTurn
 type ComparedTurn = view.ComparedTurn
 
 // Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
@@ -34,6 +40,8 @@ func (c *ChatContext) CompareSize(ctx context.Context, branchName string, refs .
 }
 
 // Difference is what two branches do not share.
+//
+// Fields: A, B string; Ancestor *pool.Entry; OnlyA, OnlyB []*pool.Entry. For more of each: go doc chatctx/internal/view.Difference
 type Difference = view.Difference
 
 // Diff compares the histories of two branches.

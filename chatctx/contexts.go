@@ -28,6 +28,9 @@ func (c *ChatContext) Store() *Store { return c.store }
 const MainBranch = record.MainBranch
 
 // NewContext describes a new context.
+//
+// Fields: Title, System, Prompt string; Settings map[string]json.RawMessage; Parent ID; Messages []*Message; Stay, IfNone bool. Methods: Ready(s *Store)
+// error. For more of each: go doc chatctx/internal/journal.NewContext
 type NewContext = journal.NewContext
 
 // New makes a context with the branch main.
@@ -73,6 +76,9 @@ func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 }
 
 // ContextInfo describes a context.
+//
+// Fields: ID ID; Title string; Derived, Current bool; Active string; Branches, Messages int; Created, Updated, Trashed pool.Time; Parent ID; ParentGone bool;
+// Settings, AppData map[string]json.RawMessage; Labels []string; Revision uint64. For more of each: go doc chatctx/internal/view.ContextInfo
 type ContextInfo = view.ContextInfo
 
 // The labels with a meaning in lists: pinned contexts come first, archived ones are left out.
@@ -87,6 +93,9 @@ func (c *ChatContext) Info(ctx context.Context) (*ContextInfo, error) {
 }
 
 // ListOptions narrow a list of contexts.
+//
+// Fields: Word string; Since, Until pool.Time; Trash bool; Parent ID; Labels []string; Empty, Untitled, Orderly bool; After *ContextInfo. For more of each:
+// go doc chatctx/internal/view.ListOptions
 type ListOptions = view.ListOptions
 
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that

@@ -26,9 +26,9 @@
 // does not fit the present state is an [ErrConflict], and [Store.Watch] reports the changes of others.
 //
 // This package is the front door; the rooms behind it are in chatctx/internal. A type that is an alias, such as Call = record.Call, is defined in the room of that
-// name, where its fields can be read:
+// name. Its comment here lists the fields and methods; the room says more of each:
 //
-//	go doc github.com/chatctx/chatctx/chatctx/internal/record.Call
+//	go doc chatctx/internal/record.Call
 //
 // docs/embedding.md has three complete programs.
 package chatctx

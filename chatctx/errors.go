@@ -47,6 +47,9 @@ var (
 )
 
 // RefError is the error for a reference that names nothing or several things.
+//
+// Fields: Kind, Ref string; Candidates []string; More int; Branch, On, Why string. Methods: Error() string; Unwrap() error. For more of each: go doc
+// chatctx/internal/record.RefError
 type RefError = record.RefError
 
 // NotFound returns the error for a reference that names nothing.
@@ -58,6 +61,8 @@ func Ambiguous(kind, ref string, candidates []string) error {
 }
 
 // ConflictError is an ErrConflict whose text says what does not fit and what to do.
+//
+// Fields: Text string. Methods: Error() string; Unwrap() error. For more of each: go doc chatctx/internal/record.ConflictError
 type ConflictError = record.ConflictError
 
 // Says returns an error that is err for errors.Is and reads as the text alone, without err's own words.

@@ -8,6 +8,8 @@ import (
 )
 
 // Fact is what is known about a message, without its text.
+//
+// Fields: pool.Facts (embedded); Branch string; Removed bool. For more of each: go doc chatctx/internal/view.Fact
 type Fact = view.Fact
 
 // Facts returns what is known of each message of the context, by id, including those that were rewound away or dropped, those of removed branches, and

@@ -9,6 +9,9 @@ import (
 )
 
 // Operation is an entry of a journal.
+//
+// Fields: ID string; Context ID; At pool.Time; What, By, User string; Branches []string; Undone bool; Undoes, About string; Changed []Changed. For more of
+// each: go doc chatctx/internal/journal.Operation
 type Operation = journal.Operation
 
 // Operations returns a context's journal, newest first; "" means the current context.
@@ -17,6 +20,8 @@ func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Op
 }
 
 // Changed is a value that an operation replaced.
+//
+// Fields: Of, From, To string. For more of each: go doc chatctx/internal/journal.Changed
 type Changed = journal.Changed
 
 // AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
@@ -31,6 +36,8 @@ func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error
 }
 
 // Undone is the result of an undo or redo.
+//
+// Fields: Committed (embedded); Undid *Operation; Broken []Broken. For more of each: go doc chatctx/internal/journal.Undone
 type Undone = journal.Undone
 
 // Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. An operation of the store

@@ -16,6 +16,8 @@ type Maintenance struct{ store *Store }
 func (s *Store) Maintenance() *Maintenance { return &Maintenance{s} }
 
 // Problem is a fault that Check found. Invariant is its number in docs/design.md, 0 for a fault of the file itself.
+//
+// Fields: Invariant int; Where, Text string. For more of each: go doc chatctx/internal/care.Problem
 type Problem = care.Problem
 
 // CheckOptions are options of Check. Full also reads every page of the file and the bytes of every artifact.
@@ -28,6 +30,8 @@ func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(Pr
 }
 
 // Stats has sizes in bytes, and counts.
+//
+// Fields: kv.Space (embedded); Contexts, Branches, Messages, Artifacts, Operations int. For more of each: go doc chatctx/internal/care.Stats
 type Stats = care.Stats
 
 // Stats counts what the store holds. On an engine without sizes, such as memory, the sizes are zero.
@@ -37,6 +41,9 @@ func (m *Maintenance) Stats(ctx context.Context) (*Stats, error) {
 
 // ContextSpace is the space that one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several
 // contexts share counts in each.
+//
+// Fields: ID ID; Title string; Trashed pool.Time; Messages int; Bytes, MessageBytes, OperationBytes, ArtifactBytes int64. For more of each: go doc
+// chatctx/internal/care.ContextSpace
 type ContextSpace = care.ContextSpace
 
 // SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
@@ -45,9 +52,14 @@ func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*ContextSpace, erro
 }
 
 // GCOptions says what GC may remove. A zero field removes nothing.
+//
+// Fields: OlderThan time.Duration; KeepOperations int; MaxSize int64; DryRun bool. For more of each: go doc chatctx/internal/care.GCOptions
 type GCOptions = care.GCOptions
 
 // Collected is what GC removed or would remove. Bytes counts keys and values.
+//
+// Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int. For more of each: go doc
+// chatctx/internal/care.Collected
 type Collected = care.Collected
 
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
@@ -68,6 +80,8 @@ func (m *Maintenance) GC(ctx context.Context, o GCOptions) (*Collected, error) {
 }
 
 // Purged is what a purge removed or would remove.
+//
+// Fields: What string; Context ID; Title string; Branches []string; Copies int; Collected Collected. For more of each: go doc chatctx/internal/care.Purged
 type Purged = care.Purged
 
 // PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. Open finishes it, unless it
@@ -98,15 +112,23 @@ func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName 
 }
 
 // Secret is a part of a text to redact. From and To are byte offsets; What is the name of the rule or the expression that found it.
+//
+// Fields: From, To int; What string. For more of each: go doc chatctx/internal/care.Secret
 type Secret = care.Secret
 
 // RedactOptions are options of Redact.
+//
+// Fields: Context string; Find func(text string) ([]Secret, error); DryRun bool. For more of each: go doc chatctx/internal/care.RedactOptions
 type RedactOptions = care.RedactOptions
 
 // Redaction is a secret that was found. Shown is its beginning.
+//
+// Fields: Context ID; Title string; Message ID; Field, What, Shown, Left string. For more of each: go doc chatctx/internal/care.Redaction
 type Redaction = care.Redaction
 
 // Redacted is what Redact did or would do.
+//
+// Fields: Found []Redaction; Collected Collected. For more of each: go doc chatctx/internal/care.Redacted
 type Redacted = care.Redacted
 
 // RedactedMark replaces redacted text.
@@ -120,12 +142,18 @@ func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (*Redacted, e
 }
 
 // RepairOptions are options of Repair.
+//
+// Fields: Path string; DryRun bool. For more of each: go doc chatctx/internal/care.RepairOptions
 type RepairOptions = care.RepairOptions
 
 // Mended is something that Repair did or would do. Invariant is its number in docs/design.md, 0 for the file itself.
+//
+// Fields: Invariant int; Where, Text string. For more of each: go doc chatctx/internal/care.Mended
 type Mended = care.Mended
 
 // Repaired is the result of Repair.
+//
+// Fields: Backup string; Mended []Mended; Left []Problem. For more of each: go doc chatctx/internal/care.Repaired
 type Repaired = care.Repaired
 
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages
@@ -148,6 +176,8 @@ func (m *Maintenance) Backup(ctx context.Context, w io.Writer) error {
 }
 
 // Restored is the result of Restore. Kept is the new name of the store that was at path before, "" if there was none.
+//
+// Fields: Kept string; Stats Stats. For more of each: go doc chatctx/internal/care.Restored
 type Restored = care.Restored
 
 // Restore puts a copy of a backup in the place of the store at path, or at path if there is none. It first checks the whole backup and refuses one with a
@@ -157,9 +187,13 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 }
 
 // CopyOptions are options of CopyStore.
+//
+// Fields: Keep bool; Progress func(records int). For more of each: go doc chatctx/internal/care.CopyOptions
 type CopyOptions = care.CopyOptions
 
 // Copied is the result of CopyStore.
+//
+// Fields: Records int; Digest pool.Hash; Stats Stats. For more of each: go doc chatctx/internal/care.Copied
 type Copied = care.Copied
 
 // CopyStore copies the store at from to a store at to, each a file or a URL, with its journal, undo, search index and everything else; claims end in the
@@ -171,6 +205,8 @@ func CopyStore(ctx context.Context, from, to string, o Options, co CopyOptions) 
 }
 
 // Salvaged is the result of Salvage.
+//
+// Fields: Contexts, Branches, Messages, Artifacts int; Mended []Mended. For more of each: go doc chatctx/internal/care.Salvaged
 type Salvaged = care.Salvaged
 
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,

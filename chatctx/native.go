@@ -13,13 +13,22 @@ import (
 const NativeFormat = intake.NativeFormat
 
 // Native describes a context on its way between stores.
+//
+// Fields: ID ID; Title string; Derived, Renamed bool; Parent ID; Settings, AppData map[string]json.RawMessage; Labels []string; Active string; Created,
+// Updated pool.Time; Task *Task. For more of each: go doc chatctx/internal/intake.Native
 type Native = intake.Native
 
 // NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which was begun before it, and then what Append and
 // Again add.
+//
+// Fields: ID ID; Name, System, Prompt string; Settings, AppData map[string]json.RawMessage; Sessions []branch.Session; From string; At ID; Created pool.Time;
+// Tokens *branch.Tokens; Like string; Shared int. For more of each: go doc chatctx/internal/intake.NativeBranch
 type NativeBranch = intake.NativeBranch
 
 // NativeCall is the state of a call, with the decisions about it.
+//
+// Fields: Message ID; Index int; CallID, Tool string; Status pool.Status; Execution pool.Execution; Reason string; Since pool.Time; Effective
+// json.RawMessage; Expires pool.Time; Decisions []Decision. For more of each: go doc chatctx/internal/intake.NativeCall
 type NativeCall = intake.NativeCall
 
 // NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
@@ -27,6 +36,11 @@ type NativeCall = intake.NativeCall
 // ends; another import of it continues there. One goroutine uses a NativeImport.
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
+//
+// Fields: Alone bool; Copied int. Methods: Branch(ctx context.Context, n NativeBranch) error; Append(ctx context.Context, msgs []*Message, calls
+// []NativeCall) error; Again(ctx context.Context, ids []ID) error; Loose(ctx context.Context, m *Message, calls []NativeCall) error; Tag(name string, message
+// ID) error; Mark(message ID, mark string) error; Drop(ctx context.Context) error; Finish(ctx context.Context) (Imported, error). For more of each: go doc
+// chatctx/internal/intake.NativeImport
 type NativeImport = intake.NativeImport
 
 // NativeView is a context as it is at one moment. Branches are in the order in which they were made.

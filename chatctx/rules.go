@@ -10,15 +10,25 @@ import (
 )
 
 // Rule says what to do with waiting calls. A Judge applies it.
+//
+// Fields: ID ID; Effect, Tool string; When []Condition; Context, Branch, Message ID; Index int; Default bool; Expires pool.Time; After time.Duration; Reason,
+// Mode, By string; Created pool.Time; Unless []Condition; Examples []string. Methods: ScopeWord() string; String() string. For more of each: go doc
+// chatctx/internal/record.Rule
 type Rule = record.Rule
 
 // Condition is a condition on a call's arguments.
+//
+// Fields: Argument, Op, Value string. Methods: String() string. For more of each: go doc chatctx/internal/record.Condition
 type Condition = record.Condition
 
 // BrokenExample is an example that the rules no longer satisfy.
+//
+// Fields: Rule *Rule; Example, Is string; At pool.Time. For more of each: go doc chatctx/internal/record.Broken
 type BrokenExample = record.Broken
 
 // RuleScope says where a rule holds: for a call, else on a branch, else in the context.
+//
+// Fields: Branch bool; Call CallRef. For more of each: go doc chatctx/internal/toolcall.RuleScope
 type RuleScope = toolcall.RuleScope
 
 // AddRule adds a rule to the context, prepared by the store's Judge. The step has the rule as it was stored: with its maker, time and scope, and with an id
@@ -55,6 +65,8 @@ func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) 
 }
 
 // RuleDifference is a recorded call that the rules would decide differently after a change.
+//
+// Fields: Call *Call; Before, After *Ruling. For more of each: go doc chatctx/internal/toolcall.Differs
 type RuleDifference = toolcall.Differs
 
 // DiffRules calls tell for each recorded call, of all contexts, that would be decided differently with one rule more or less. It writes nothing. add is a

@@ -11,6 +11,9 @@ import (
 const DefaultDepth = record.DefaultDepth
 
 // Task makes a context a sub-context: it says what the context does for its parent and how far it has come. Package subtask runs it.
+//
+// Fields: Goal string; Branch ID; BranchName string; Message ID; Index int; State string; Depth, MaxDepth, MaxRounds int; MaxTokens int64; OwnRules, Keep
+// bool; Summary ID; Reason string; Ended pool.Time. For more of each: go doc chatctx/internal/record.Task
 type Task = record.Task
 
 // The states of a task. A running task whose calls wait is shown as waiting.
@@ -23,6 +26,8 @@ const (
 )
 
 // NewTask describes the sub-context that StartTask makes.
+//
+// Fields: NewContext (embedded); Task (embedded); Tools []Tool; Call *CallClaim. For more of each: go doc chatctx/internal/task.New
 type NewTask = task.New
 
 // StartTask makes a sub-context of a context, from one of its branches ("" means the active one). It does not become the current context.
@@ -32,6 +37,8 @@ func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTas
 }
 
 // TaskInfo is a sub-context in its present state.
+//
+// Fields: ContextInfo (embedded); Task (embedded); State string; Open int; ParentGone, BranchGone bool. For more of each: go doc chatctx/internal/task.Info
 type TaskInfo = task.Info
 
 // TaskInfo returns the state of a sub-context. It returns ErrInvalid if the context is none.
@@ -40,9 +47,13 @@ func (c *ChatContext) TaskInfo(ctx context.Context) (*TaskInfo, error) {
 }
 
 // TaskEnd is how a task ends.
+//
+// Fields: State, Summary, Branch string; Keep bool. For more of each: go doc chatctx/internal/task.End
 type TaskEnd = task.End
 
 // TaskEnded is the result of EndTask.
+//
+// Fields: Parent, Child Committed; Message ID; Position int; Kept bool; CallState string. For more of each: go doc chatctx/internal/task.Ended
 type TaskEnded = task.Ended
 
 // EndTask ends the task. If it is abandoned, its calls are cancelled; it then goes to the trash, as a task that returned does, unless it is kept. The

@@ -6,7 +6,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
-// Change is a change that Watch reports: an operation of a context, or of the store.
+// Change is a change that Watch reports: an operation of a context, or of the store. One of the store that is about several contexts is
+// reported once for each.
+//
+// Fields: Context ID; Branches []string; Kind, Operation string; Err error. For more of each: go doc chatctx/internal/view.Change
 type Change = view.Change
 
 // Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is
