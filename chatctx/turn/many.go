@@ -183,6 +183,23 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 	}
 }
 
+// FitAll calls Fits for several turns that are to answer on branches beside one. It returns for each turn without a key the error, since that keeps nobody from
+// asking the others; another error, or that of a turn if none has a key, is for all.
+func FitAll(ctx context.Context, branchName string, turns []*Turn, messages ...*chatctx.Message) (without []error, err error) {
+	without = make([]error, len(turns))
+	for i, t := range turns {
+		own, failed := *t, (*wire.Error)(nil)
+		own.Branch = branchName
+		if without[i] = own.Fits(ctx, messages...); without[i] != nil && !errors.As(without[i], &failed) {
+			return nil, without[i]
+		}
+	}
+	if !slices.Contains(without, nil) {
+		return nil, cmp.Or(without...)
+	}
+	return without, nil
+}
+
 // Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message
 // at, with the name of its turn's Branch; where another program has just taken that, Branch is set to the next free one. The active branch stays. asking is
 // called when everything is stored and before any model is asked, and told with each answer as it ends, one at a time; both may be nil. Undo takes all back
@@ -199,23 +216,15 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 		messages = append(messages, m)
 		b.Append(m)
 	}
-	replies, answers, none := make([]*chatctx.Reply, len(turns)), make([]*Answer, len(turns)), error(nil)
+	without, err := FitAll(ctx, branchName, turns, messages...)
+	if err != nil {
+		return nil, err
+	}
+	replies, answers := make([]*chatctx.Reply, len(turns)), make([]*Answer, len(turns))
 	for i, t := range turns {
-		own, failed := *t, (*wire.Error)(nil)
-		own.Branch, answers[i] = branchName, &Answer{Turn: t}
-		err := own.Fits(ctx, messages...)
-		switch {
-		case errors.As(err, &failed): // one without a key keeps nobody from asking the others
-			answers[i].Err = err
-			none = cmp.Or(none, err)
-		case err != nil:
-			return nil, err
-		default:
+		if answers[i] = (&Answer{Turn: t, Err: without[i]}); answers[i].Err == nil {
 			replies[i] = b.ForkForReply(t.Branch, chatctx.ForkOptions{At: at, Else: t.stem(branchName)})
 		}
-	}
-	if !slices.ContainsFunc(answers, func(a *Answer) bool { return a.Err == nil }) {
-		return nil, none
 	}
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return nil, err

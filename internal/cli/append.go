@@ -55,11 +55,6 @@ func (a *appender) all() error {
 
 // store puts a batch on the branch and prints its lines once it is durable.
 func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
-	if a.last == nil {
-		if err := a.r.somewhere(); err != nil {
-			return err
-		}
-	}
 	for _, m := range batch {
 		for i := range m.Calls { // an object that came as a string has escapes of its own
 			m.Calls[i].Arguments = jsontree.Unwrapped(m.Calls[i].Arguments)
@@ -70,11 +65,16 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 	if a.last != nil { // the same branch to the end, even if others switch meanwhile
 		ref, name = a.last.Context.String(), a.last.Branch
 	}
-	b := a.r.st.Begin(ref, name)
 	o := chatctx.AppendOptions{Expect: a.expect, Copies: true}
 	if key := a.r.flag("key"); key != "" {
 		o.Key = fmt.Sprintf("%s:%d", key, numbers[0])
 	}
+	if a.last == nil {
+		if err := a.r.somewhere(a.r.empty(o)); err != nil {
+			return err
+		}
+	}
+	b := a.r.st.Begin(ref, name)
 	if a.first == nil {
 		a.first = b
 	}

@@ -62,6 +62,14 @@ type asker struct {
 	label string
 }
 
+func turnsOf(askers []*asker) []*turn.Turn {
+	turns := make([]*turn.Turn, len(askers))
+	for i, a := range askers {
+		turns[i] = a.Turn
+	}
+	return turns
+}
+
 // askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer goes on a new branch from there, or from the
 // message at. The active branch stays.
 func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
@@ -69,9 +77,9 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 	if err != nil {
 		return err
 	}
-	turns, names, labels := make([]*turn.Turn, len(askers)), make([]string, len(askers)), map[*turn.Turn]string{}
+	turns, names, labels := turnsOf(askers), make([]string, len(askers)), map[*turn.Turn]string{}
 	for i, a := range askers {
-		turns[i], names[i], labels[a.Turn] = a.Turn, clean(a.label), a.label
+		names[i], labels[a.Turn] = clean(a.label), a.label
 	}
 	r.compactFirst(t)
 	live := r.watching(turns, labels)

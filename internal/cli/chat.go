@@ -46,7 +46,12 @@ type spot struct {
 }
 
 func doChat(r *run) error {
-	if err := r.somewhere(); err != nil {
+	hello := pool.NewText(pool.User, "Hello")
+	err := r.somewhere(func(c *chatctx.ChatContext) error {
+		_, err := r.turn(c, "").Request(r.ctx, hello)
+		return talkHint(err)
+	})
+	if err != nil {
 		return err
 	}
 	c, name, err := r.talk()
@@ -54,7 +59,7 @@ func doChat(r *run) error {
 		return err
 	}
 	s := &chat{r: r, context: c, branch: name, stops: map[int]context.CancelFunc{}, unsaid: map[string]bool{}, said: map[spot]*chatctx.ChatContext{}}
-	if _, err := r.turn(c, name).Request(r.ctx, pool.NewText(pool.User, "Hello")); err != nil {
+	if _, err := r.turn(c, name).Request(r.ctx, hello); err != nil {
 		return talkHint(err)
 	}
 	if r.con.inTTY && r.con.tty && !r.con.plain && !r.json() {

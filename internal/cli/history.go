@@ -41,6 +41,8 @@ func historyCommands() []*command {
 			more: "A tag is unique in its context. Without REF the head gets it.",
 			json: "operation, context, branch, tag, message; in a list: tag, message, a line each", example: "chatctx tag good @-1",
 			subs: []*command{
+				{name: "ls", does: "list the tags, as tag alone does", scope: onContext, do: listTags,
+					json: "tag, message; context; a line each", example: "chatctx tag ls"},
 				{name: "rm", args: "TAG", does: "take a tag away", scope: onContext, do: doTagRm,
 					json: "operation, context, branch, tag", example: "chatctx tag rm good"},
 			}},
@@ -228,12 +230,22 @@ func doMerge(r *run) error {
 	return r.moved(c, "merged %s from %s into %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
 }
 
+// tagVerbs are words that are typed as commands and would be taken for the name of a tag, with what was meant.
+var tagVerbs = map[string]string{
+	"list": "chatctx tag ls lists them", "show": "chatctx tag ls lists them", "help": "chatctx help tag explains it", "add": "chatctx tag NAME REF adds one",
+	"set": "chatctx tag NAME REF adds one", "mv": "chatctx tag rm TAG, then chatctx tag NAME REF", "rename": "chatctx tag rm TAG, then chatctx tag NAME REF",
+	"remove": "chatctx tag rm TAG takes one away", "delete": "chatctx tag rm TAG takes one away", "del": "chatctx tag rm TAG takes one away",
+}
+
 func doTag(r *run) error {
 	if len(r.args) == 0 {
 		return listTags(r)
 	}
 	ref := chatctx.Ref(r.arg(1))
 	if ref == "" {
+		if instead := tagVerbs[r.arg(0)]; instead != "" {
+			return &usageError{fmt.Sprintf("there is no command tag %s: %s", r.arg(0), instead), "to call the head so: " + r.again("tag "+r.arg(0)+" @")}
+		}
 		ref = "@"
 	}
 	c, err := r.change(func(b *chatctx.Batch) { b.Tag(r.arg(0), ref) })

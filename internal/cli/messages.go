@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ func doAdd(r *run) error {
 		n := r.flags.Uint64("expect")
 		o.Expect = &n
 	}
-	if err := r.somewhere(); err != nil {
+	if err := r.somewhere(r.empty(o)); err != nil {
 		return err
 	}
 	b := r.st.Begin(r.contextRef(), r.branchName())
@@ -128,22 +129,30 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 		}
 		m.Content = nil
 	}
-	return m, nil
+	return m, m.Validate()
 }
 
-// somewhere opens the store and makes sure that there is a context to add to: without --context, it makes one if there is none.
-func (r *run) somewhere() error {
+// somewhere opens the store and makes sure that there is a context to add to: without --context, it makes one if there is none. Before that it calls try with a
+// new context that is stored nowhere: what is refused there leaves nothing behind.
+func (r *run) somewhere(try func(*chatctx.ChatContext) error) error {
 	other := r.branchName() != "" && r.branchName() != chatctx.MainBranch
+	st, err := r.writer()
 	if r.contextRef() != "" || other {
-		_, err := r.writer()
 		return err
 	}
-	st, err := r.creator()
+	if errors.Is(err, chatctx.ErrNotExist) {
+		if err := r.tried(nil, try); err != nil {
+			return err
+		}
+		if st, err = r.creator(); err == nil {
+			_, err = st.New(r.ctx, chatctx.NewContext{IfNone: true})
+		}
+		return err
+	}
 	if err != nil {
 		return err
 	}
-	_, err = st.Context(r.ctx, "")
-	if !errors.Is(err, chatctx.ErrNotFound) {
+	if _, err := st.Context(r.ctx, ""); !errors.Is(err, chatctx.ErrNotFound) {
 		return err
 	}
 	for _, err := range st.Contexts(r.ctx, chatctx.ListOptions{}) {
@@ -152,8 +161,43 @@ func (r *run) somewhere() error {
 		}
 		return contextHint(chatctx.NotFound("context", "")) // there are some: the person has to choose
 	}
-	_, err = st.New(r.ctx, chatctx.NewContext{IfNone: true})
+	defaults, err := st.Settings(r.ctx)
+	if err == nil {
+		err = r.tried(defaults, try)
+	}
+	if err == nil {
+		_, err = st.New(r.ctx, chatctx.NewContext{IfNone: true})
+	}
 	return err
+}
+
+// tried calls try with a new context in memory.
+func (r *run) tried(defaults map[string]json.RawMessage, try func(*chatctx.ChatContext) error) error {
+	st, err := chatctx.OpenMemory(chatctx.Options{})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if len(defaults) > 0 {
+		if _, err := st.SetSettings(r.ctx, defaults); err != nil {
+			return err
+		}
+	}
+	c, err := st.New(r.ctx, chatctx.NewContext{})
+	if err != nil {
+		return err
+	}
+	return startHint(try(c))
+}
+
+// empty tries the options of an append on a context that has nothing yet.
+func (r *run) empty(o chatctx.AppendOptions) func(*chatctx.ChatContext) error {
+	return func(c *chatctx.ChatContext) error {
+		b := c.Begin("")
+		b.AppendWith(o)
+		_, err := b.Commit(r.ctx)
+		return err
+	}
 }
 
 // doAppend stores messages from JSON lines, in batches.

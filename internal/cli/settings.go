@@ -75,6 +75,9 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	if err != nil {
 		return err
 	}
+	if strings.EqualFold(r.arg(0), "clear") {
+		return &usageError{r.name + " clear: the " + what + " would be that word", "to take it away: " + r.again(r.name+" --clear")}
+	}
 	if text == "" && !r.is("clear") {
 		return &usageError{"the " + what + " is empty", "to take it away: chatctx " + r.name + " --clear"}
 	}
@@ -231,7 +234,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 	case "branch":
 		of = placed(c)
 	}
-	if err := r.made(c, v, "set %s of %s", strings.Join(slices.Sorted(maps.Keys(set)), ", "), of); err != nil {
+	if err := r.made(c, v, "%s of %s", setText(set), of); err != nil {
 		return err
 	}
 	if place == "branch" && !r.stopped() && c.Operation != "" {
@@ -241,6 +244,25 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		return r.noteKeys(set)
 	}
 	return nil
+}
+
+// setText says which settings were set and which were taken away.
+func setText(set map[string]json.RawMessage) string {
+	var done, gone []string
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if string(set[key]) == "null" {
+			gone = append(gone, key)
+		} else {
+			done = append(done, key)
+		}
+	}
+	switch {
+	case len(gone) == 0:
+		return "set " + strings.Join(done, ", ")
+	case len(done) == 0:
+		return "took away " + strings.Join(gone, ", ")
+	}
+	return "set " + strings.Join(done, ", ") + " and took away " + strings.Join(gone, ", ")
 }
 
 // noteKeys reports the keys that have no effect where they were set, and new addresses to which no key goes.

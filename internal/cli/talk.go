@@ -143,7 +143,7 @@ func doSend(r *run) error {
 		if _, err := r.writer(); err != nil {
 			return err
 		}
-	} else if err := r.somewhere(); err != nil {
+	} else if err := r.somewhere(func(c *chatctx.ChatContext) error { return r.couldAsk(r.turn(c, chatctx.MainBranch), m) }); err != nil {
 		return err
 	}
 	c, name, err := r.talk()
@@ -168,6 +168,19 @@ func doSend(r *run) error {
 		return err
 	}
 	return r.speak(t, msgs...)
+}
+
+// couldAsk checks whether the command could ask whom it names.
+func (r *run) couldAsk(t *turn.Turn, m *chatctx.Message) error {
+	if !r.many() {
+		return r.fits(t, []*chatctx.Message{m})
+	}
+	askers, err := r.askers(t)
+	if err != nil {
+		return err
+	}
+	_, err = turn.FitAll(r.ctx, t.Branch, turnsOf(askers), m)
+	return r.notTaken(err)
 }
 
 // sendMessage returns the user's message, nil under --continue.

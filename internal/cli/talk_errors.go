@@ -26,3 +26,15 @@ func talkHint(err error) error {
 	}
 	return err
 }
+
+// startHint puts into an error's hint what works where no conversation is there yet to which config could give a setting.
+func startHint(err error) error {
+	var provider *wire.Error
+	switch {
+	case errors.Is(err, adapter.ErrNoModel):
+		return &hinted{err, "name one: --model NAME, or export CHATCTX_MODEL=NAME for all commands\nonce there is a conversation, chatctx config --default model=NAME keeps one"}
+	case errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0:
+		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: export CHATCTX_BASE_URL=http://…"}
+	}
+	return err
+}
