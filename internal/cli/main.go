@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	_ "github.com/chatctx/chatctx/internal/firstgc"
 )
 
 // Main runs one command line, without the program's name, and returns the exit code.

@@ -53,3 +53,22 @@ func TestStartsLean(t *testing.T) {
 		t.Errorf("read only %d packages, %d of them ours, from:\n%s", packages, ours, trace.String())
 	}
 }
+
+// TestCollectsNothingAtTheStart looks that a short command ends before the first garbage collection.
+func TestCollectsNothingAtTheStart(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := exec.Command(exe, "version")
+	start.Args[0] = "chatctx"
+	start.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=")
+	var trace strings.Builder
+	start.Stderr = &trace
+	if err := start.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(trace.String(), "gc 1 ") {
+		t.Errorf("version collected garbage: %s", trace.String())
+	}
+}
