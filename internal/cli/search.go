@@ -32,7 +32,7 @@ func searchCommands() []*command {
 				&urfave.BoolFlag{Name: "reindex", Usage: "rebuild the index"},
 			},
 			more: `A message must have all of the words; "words in quotes" must be next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: messages that have them as typed come first.
-If no whole word matches, search finds words with that beginning. It reads messages that are not in the index yet, so it misses none.`,
+If no whole word matches, search finds words with that beginning, and if there are none, parts of identifiers with it (http of parseHTTPRequest). It reads messages that are not in the index yet, so it misses none.`,
 			json:    "what (message | title | prompt), context, title, trashed, message, role, model, created_at, field, snippet, match[from, to], branches[{branch, position}], score; a line each; with --reindex and no TEXT: messages",
 			example: "chatctx search '\"night train\" lisb*' --role user --since 90d"},
 	}
@@ -51,10 +51,16 @@ func doSearch(r *run) error {
 		return err
 	}
 	n, err := r.printHits(o)
-	if n == 0 && err == nil && o.Text != "" && !strings.Contains(o.Text, "*") {
-		o.Beginnings = true // parse finds parseHTTPRequest
+	for _, wider := range []struct {
+		set  *bool
+		note string
+	}{{&o.Beginnings, "beginnings of words"}, {&o.Parts, "beginnings of parts of words"}} {
+		if n > 0 || err != nil || r.stopped() || o.Text == "" || strings.Contains(o.Text, "*") {
+			break
+		}
+		*wider.set = true // parse finds parseHTTPRequest, and then http does
 		if n, err = r.printHits(o); n > 0 && err == nil {
-			r.note("no whole word matches: these are beginnings of words\n  %s finds parts of words too", r.partsOfWords(o))
+			r.note("no whole word matches: these are %s\n  %s finds parts of words too", wider.note, r.partsOfWords(o))
 		}
 	}
 	switch {

@@ -25,6 +25,8 @@ type SearchOptions struct {
 	Text string
 	// Beginnings makes each word of Text match words that begin with it, as if a * followed.
 	Beginnings bool
+	// Parts makes each word of Text match also the beginning of a part of an identifier, such as http of parseHTTPRequest. It reads all words of the index.
+	Parts bool
 	// Regexp replaces Text. It is matched against each text as it is, so the search reads everything.
 	Regexp string
 	// Context is a reference to a context; "" means all contexts.
@@ -122,7 +124,9 @@ func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, 
 	} else if q.query = words.Parse(o.Text); len(q.query) == 0 {
 		return nil, record.Invalidf("%q has no word to look for", o.Text)
 	}
-	if o.Beginnings {
+	if o.Parts {
+		q.query = q.query.AsParts()
+	} else if o.Beginnings {
 		q.query, _ = q.query.AsBeginnings()
 	} else if o.Regexp == "" {
 		q.exact = words.NewExactFinder(o.Text)
@@ -188,7 +192,9 @@ func (q *search) wants() []index.Want {
 	var out []index.Want
 	for _, p := range q.query {
 		for i, w := range p.Words {
-			out = append(out, index.Word([]byte(w), p.Prefix && i == len(p.Words)-1))
+			want := index.Word([]byte(w), p.Prefix && i == len(p.Words)-1)
+			want.Part = p.Part
+			out = append(out, want)
 		}
 	}
 	term := func(t []byte) { out = append(out, index.Word(t, false)) }

@@ -8,16 +8,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Want is a term to look for or, with Prefix, the beginning of terms.
+// Want is a term to look for or, with Prefix, the beginning of terms or, with Part, what a word has somewhere.
 type Want struct {
-	Term   []byte
-	Prefix bool
+	Term         []byte
+	Prefix, Part bool
 }
 
 // Word returns the Want of a word or, with prefix, of a beginning.
 func Word(word []byte, prefix bool) Want {
 	if prefix {
-		return Want{bytes.Clone(word), true}
+		return Want{Term: bytes.Clone(word), Prefix: true}
 	}
 	return Want{Term: bytes.Clone(Term(word))}
 }
@@ -28,6 +28,9 @@ type Found struct {
 	Docs []uint32 // counted from the block's first
 	TF   [][]uint32
 }
+
+// firstOfWords is below the first byte of all words, and above that of all other terms, which have a control character there.
+const firstOfWords = ' '
 
 // Candidates returns the documents of a block that have all of wants. For long words they only may have them.
 func Candidates(tx kv.Tx, b Block, wants []Want, counted bool) (*Found, error) {
@@ -95,7 +98,7 @@ func (l *list) take(e *entry, size uint64) bool {
 func read(tx kv.Tx, b Block, w Want) (*list, error) {
 	l := &list{}
 	whole := true
-	if !w.Prefix {
+	if !w.Prefix && !w.Part {
 		err := entries(tx, b.ID, w.Term, w.Term, func(e *entry) bool {
 			whole = l.take(e, b.To-b.From)
 			return whole
@@ -103,8 +106,12 @@ func read(tx kv.Tx, b Block, w Want) (*list, error) {
 		return l, spoilt(err, !whole)
 	}
 	lo := w.Term[:min(len(w.Term), cutTerm)]
-	err := entries(tx, b.ID, lo, kv.Prefix(lo).To, func(e *entry) bool {
-		if bytes.HasPrefix(e.term, w.Term) || isCut(e.term, w.Term) {
+	hi, has := kv.Prefix(lo).To, func(term []byte) bool { return bytes.HasPrefix(term, w.Term) || isCut(term, w.Term) }
+	if w.Part { // all words, which begin above the other terms
+		lo, hi, has = []byte{firstOfWords}, nil, func(term []byte) bool { return bytes.Contains(term, w.Term) || bytes.IndexByte(term, 1) >= 0 }
+	}
+	err := entries(tx, b.ID, lo, hi, func(e *entry) bool {
+		if has(e.term) {
 			whole = l.take(e, b.To-b.From)
 		}
 		return whole

@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Phrase is one or more adjacent words. With Prefix the last one is the beginning of a word.
+// Phrase is one or more adjacent words. With Prefix the last one is the beginning of a word. With Part the only one is the beginning of a word, or of a part of
+// an identifier: http of parseHTTPRequest.
 type Phrase struct {
-	Words  []string
-	Prefix bool
+	Words        []string
+	Prefix, Part bool
 }
 
 // Query matches texts that have all of its phrases.
@@ -61,6 +62,15 @@ func (q Query) AsBeginnings() (out Query, ok bool) {
 		out = append(out, p)
 	}
 	return out, ok
+}
+
+// AsParts is AsBeginnings in which each single word may also be the beginning of a part of an identifier.
+func (q Query) AsParts() Query {
+	out, _ := q.AsBeginnings()
+	for i := range out {
+		out[i].Part = len(out[i].Words) == 1
+	}
+	return out
 }
 
 func phrase(text string, s *Segmenter) Phrase {
@@ -149,7 +159,7 @@ func (f *Finder) Text(text string) (first Match, ok bool) {
 		at.bytes, at.from, at.to = append(at.bytes[:0], w...), from, to
 		n++
 		for i := range f.query {
-			if start, hit := f.ends(&f.query[i], n); hit {
+			if start, hit := f.ends(&f.query[i], n, text); hit {
 				if !f.found[i] {
 					f.found[i] = true
 					f.left--
@@ -165,13 +175,17 @@ func (f *Finder) Text(text string) (first Match, ok bool) {
 }
 
 // ends reports whether a phrase ends with word number n, and where it begins.
-func (f *Finder) ends(p *Phrase, n int) (int, bool) {
+func (f *Finder) ends(p *Phrase, n int, text string) (int, bool) {
 	k := len(p.Words)
 	if n < k {
 		return 0, false
 	}
 	for j := range k {
 		at := &f.window[(n-k+j)%len(f.window)]
+		if p.Part {
+			i := part(text[at.from:at.to], at.bytes, p.Words[j])
+			return at.from + i, i >= 0
+		}
 		same := string(at.bytes) == p.Words[j]
 		if p.Prefix && j == k-1 {
 			same = bytes.HasPrefix(at.bytes, []byte(p.Words[j]))
@@ -181,4 +195,31 @@ func (f *Finder) ends(p *Phrase, n int) (int, bool) {
 		}
 	}
 	return f.window[(n-k)%len(f.window)].from, true
+}
+
+// part returns where in a text a part begins with a word, -1 for nowhere. The text is one word, and folded is its folded form: parts begin at its start, at a
+// capital after another letter, at the last of several capitals, and between letters and digits.
+func part(text string, folded []byte, word string) int {
+	if bytes.HasPrefix(folded, []byte(word)) {
+		return 0
+	}
+	if len(text) != len(folded) || !ASCII(text) {
+		return -1
+	}
+	kind := func(i int) (capital, digit bool) {
+		return class[text[i]] == upper, text[i] <= '9'
+	}
+	for i := 1; i < len(text); i++ {
+		wasCapital, wasDigit := kind(i - 1)
+		capital, digit := kind(i)
+		begins := digit != wasDigit || capital && !wasCapital
+		if capital && wasCapital && i+1 < len(text) {
+			nextCapital, nextDigit := kind(i + 1)
+			begins = !nextCapital && !nextDigit
+		}
+		if begins && bytes.HasPrefix(folded[i:], []byte(word)) {
+			return i
+		}
+	}
+	return -1
 }

@@ -114,7 +114,7 @@ func FuzzWords(f *testing.F) {
 
 // TestVersions takes phrases of numbers, and no others, as versions.
 func TestVersions(t *testing.T) {
-	for text, want := range map[string]string{"1.2.3": "[{[v1 2 3] false}]", "1.2*": "[{[v1 2] true}]", "go 1.21": "[{[go] false} {[v1 21] false}]"} {
+	for text, want := range map[string]string{"1.2.3": "[{[v1 2 3] false false}]", "1.2*": "[{[v1 2] true false}]", "go 1.21": "[{[go] false false} {[v1 21] false false}]"} {
 		if got, ok := Parse(text).AsVersion(); !ok || fmt.Sprint(got) != want {
 			t.Errorf("%q as a version is %v %v, want %s", text, got, ok, want)
 		}
@@ -122,6 +122,24 @@ func TestVersions(t *testing.T) {
 	for _, text := range []string{"12", "os.path", "v1.2.3", "a.1"} {
 		if got, ok := Parse(text).AsVersion(); ok {
 			t.Errorf("%q is taken as the version %v", text, got)
+		}
+	}
+}
+
+// TestParts: parts of identifiers begin at capitals and between letters and digits; what lies elsewhere in a word is not found.
+func TestParts(t *testing.T) {
+	for _, tt := range []struct{ search, text, want string }{
+		{"http", "so parseHTTPRequest does", "HTTPRequest"}, {"HTTP", "parseHTTPRequest", "HTTPRequest"}, {"req", "parseHTTPRequest", "Request"},
+		{"par", "parseHTTPRequest", "parseHTTPRequest"}, {"request par", "parseHTTPRequest", "Request"}, {"256", "sha256sum", "256sum"}, {"sum", "sha256sum", "sum"},
+		{"server", "HTTP2Server", "Server"}, {"x", "iX", "X"}, {"id", "userID", "ID"}, {"name", "Gästename userName", "Name"},
+		{"ttp", "parseHTTPRequest", ""}, {"arse", "parseHTTPRequest", ""}, {"prequest", "parseHTTPRequest", ""}, {"ape", "paper", ""}, {"name", "Gästename", ""},
+		{`"http request"`, "parseHTTPRequest", ""}, {"cafe", "unCafé", ""},
+	} {
+		f := NewFinder(Parse(tt.search).AsParts())
+		f.Begin()
+		m, _ := f.Text(tt.text)
+		if got := tt.text[m.From:m.To]; f.All() != (tt.want != "") || f.All() && got != tt.want {
+			t.Errorf("%s in %s: %t %q, want %q", tt.search, tt.text, f.All(), got, tt.want)
 		}
 	}
 }
