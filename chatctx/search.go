@@ -9,8 +9,8 @@ import (
 
 // SearchOptions is a query. A zero field does not narrow it.
 //
-// Fields: Text string; Beginnings, Parts bool; Regexp, Context string; Labels []string; Role pool.Role; Model, Tool string; Since, Until pool.Time; Trash, Unheld,
-// Best, First bool; Limit int. For more of each: go doc chatctx/internal/find.SearchOptions
+// Fields: Text string; Beginnings, Parts bool; Regexp, Context string; Labels []string; Role pool.Role; Model, Tool string; Since, Until pool.Time; Trash,
+// Unheld, Best, First bool; Limit int. For more of each: go doc chatctx/internal/find.SearchOptions
 type SearchOptions = find.SearchOptions
 
 // Hit is a search result.

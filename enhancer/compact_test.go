@@ -451,6 +451,54 @@ func TestResumeAfterResume(t *testing.T) {
 	}
 }
 
+// TestResumeKeepsWhatItTells: the digest after a session tells what messages without a summary said, and goes along where the resumed session is resumed again.
+func TestResumeKeepsWhatItTells(t *testing.T) {
+	c := conversation(t, 12)
+	o := options(100_000)
+	o.CompactKeep = 800
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) {
+		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, text), pool.NewText(pool.Assistant, "Yes.")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("We decided to call the boat Petrel, in src/names/boat.go.")
+	digests := func(resume string, wants ...string) {
+		t.Helper()
+		if _, err := Resume(t.Context(), c, "", o, resume); err != nil {
+			t.Fatal(err)
+		}
+		d := draftFrom(t, c)
+		if _, err := Standard(o, c, nil).Run(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, m := range d.Messages {
+			if m.Kind == "digest" {
+				texts = append(texts, m.Text())
+			}
+		}
+		if len(texts) != len(wants) {
+			t.Fatalf("resume %s: the digests are %q", resume, texts)
+		}
+		for i, want := range wants {
+			if !strings.Contains(texts[i], want) {
+				t.Errorf("resume %s: digest %d is %q, without %q", resume, i+1, texts[i], want)
+			}
+		}
+	}
+	digests("1", "src/names/boat.go")
+	say("And the sails are red, see sails/red.go.")
+	o.CompactKeep = 1
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: "three"}); err != nil {
+		t.Fatal(err)
+	}
+	say("Its anchor is in anchor/iron.go.")
+	digests("3", "src/names/boat.go", "anchor/iron.go")
+}
+
 func TestPruneOnCommand(t *testing.T) {
 	c := conversation(t, 10)
 	o := options(0)

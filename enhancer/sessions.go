@@ -154,10 +154,12 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 	out.Whole = o.Budget == 0 || s.Summary == "" || float64(s.Tokens) <= o.ResumeShare*float64(o.Budget)
 	next := branch.Session{ID: pool.NewID(), Start: s.Start, Summary: s.Session.Summary, Created: pool.Now()}
 	if out.Whole {
-		if next.Digests, err = later(ctx, c, info, s.End+1, list[s.Number:]); err != nil {
+		rest, err := later(ctx, c, info, s.End+1, list[s.Number:], o)
+		if err != nil {
 			return nil, err
 		}
-		setResumed(&next, info.Messages)
+		next.Digests = append(carried(&s.Session, s.End, o.Budget), rest...)
+		setResumed(&next, info.Messages, rest)
 	} else {
 		next.Start, next.Summary = info.Messages+1, list[s.Number].Session.Summary
 		out.Tokens = o.Window(c).Counter.Text(s.Summary)
@@ -181,12 +183,23 @@ const (
 	leftKey    = "left"
 )
 
-// setResumed records where a session was resumed, on a branch of that many messages.
-func setResumed(s *branch.Session, messages int) {
+// setResumed records where a session was resumed, on a branch of that many messages, and the digest that stands for the later ones.
+func setResumed(s *branch.Session, messages int, later []branch.Digest) {
 	s.Data = map[string]json.RawMessage{leftKey: json.RawMessage(strconv.Itoa(messages))}
-	if n := len(s.Digests); n > 0 {
-		s.Data[resumedKey] = json.RawMessage(strconv.Itoa(s.Digests[n-1].To))
+	if len(later) > 0 {
+		s.Data[resumedKey] = json.RawMessage(strconv.Itoa(later[0].To))
 	}
+}
+
+// carried returns the lasting digests of a session, up to its end, for the one that resumes it. There they are digests that somebody asked for.
+func carried(s *branch.Session, end, budget int) (digests []branch.Digest) {
+	for _, d := range Lasting(s, budget) {
+		if d.To <= end {
+			d.Kept = true
+			digests = append(digests, d)
+		}
+	}
+	return digests
 }
 
 // Lasting returns the digests of a session that stand in each request in place of their messages: those that a person asked for and, with a budget, that of a
@@ -231,7 +244,7 @@ func Stretches(sessions []branch.Session, i int) (summarised, gone int) {
 
 // later returns the digest that stands for the messages after a session that is resumed, from a position on, or none if there are none. The later sessions may
 // themselves have gone back to before it.
-func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, from int, sessions []SessionInfo) ([]branch.Digest, error) {
+func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, from int, sessions []SessionInfo, o Options) ([]branch.Digest, error) {
 	to := info.Messages
 	if from > to {
 		return nil, nil
@@ -265,13 +278,34 @@ func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	f := &facts{messages: len(gone)}
+	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: laterText(gone, sessions, o.Window(c).Counter, o.DigestTokens), Of: hashOf(gone), Squeezed: true}}, nil
+}
+
+// laterText returns the digest of messages of later sessions: their summaries, and facts of the messages of which none tells, with at most limit tokens.
+func laterText(gone []*chatctx.DraftMessage, sessions []SessionInfo, counter *tokens.Counter, limit int) string {
+	var notes []string
+	told := map[int]bool{}
 	for _, s := range sessions {
-		if s.Summary != "" {
-			f.notes = append(f.notes, strings.Join(strings.Fields(s.Summary), " "))
+		if s.Summary == "" {
+			continue
+		}
+		notes = append(notes, strings.Join(strings.Fields(s.Summary), " "))
+		for pos := s.Start; pos <= s.End; pos++ {
+			told[pos] = true
 		}
 	}
-	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: f.String(), Of: hashOf(gone), Squeezed: true}}, nil
+	var untold []*chatctx.DraftMessage
+	for _, m := range gone {
+		if !told[m.Position] {
+			untold = append(untold, m)
+		}
+	}
+	f := &facts{}
+	if len(untold) > 0 {
+		f = parseDigest(gather(untold, nil, func(m *chatctx.DraftMessage) *pool.Message { return m.Message }).within(counter, limit))
+	}
+	f.messages, f.notes = len(gone), append(notes, f.notes...)
+	return f.String()
 }
 
 // SetPruned moves the prune mark of a branch's current session, as chatctx prune does: one line stands for each result, except the newest Options.PruneKeep

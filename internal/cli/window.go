@@ -50,7 +50,7 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 			more:  "--search asks the embedding endpoint that the settings embedding.model, embedding.base_url and embedding.key_env name; any that speaks OpenAI's protocol.",
 			json:  "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at, summary, pruned_to, score; a line each", example: "chatctx sessions"},
 		{name: "resume", args: "SESSION", does: "go back to a session: whole if it fits, else with its summary", scope: onBranch, do: doResume,
-			more: "SESSION is a number as sessions shows it, or an id. The messages of later sessions stay on the branch; a digest stands for them.",
+			more: "SESSION is a number as sessions shows it, or an id. The messages of later sessions stay on the branch; with a budget, a digest of their summaries, and of what has none, stands for them.",
 			json: "operation, context, branch, session, of, whole, tokens", example: "chatctx resume 1"},
 		{name: "artifact", does: "tool outputs and attachments that are, or can be, put aside", scope: onBranch, subs: []*command{
 			{name: "ls", does: "list the large tool outputs and the attachments of the branch", scope: onBranch, do: doArtifacts, paged: true,
