@@ -64,6 +64,7 @@ type reader struct {
 	server *serve.Server
 	web    *httptest.Server
 	front  atomic.Pointer[serve.Server] // who answers at url: nil breaks every connection off
+	held   atomic.Pointer[hold]         // which answers wait
 
 	mu     sync.Mutex
 	errors []string         // in the console
@@ -95,6 +96,12 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 		if front == nil {
 			panic(http.ErrAbortHandler)
 		}
+		if h := r.held.Load(); h != nil && strings.Contains(q.URL.Path, h.path) && !strings.HasSuffix(q.URL.Path, "/changes") {
+			select {
+			case <-h.free:
+			case <-q.Context().Done():
+			}
+		}
 		front.ServeHTTP(w, q)
 	}))
 	r.web = web
@@ -112,6 +119,19 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	r.listen()
 	r.do(chromedp.Navigate(web.URL + server.Opening()))
 	return r
+}
+
+// hold makes requests wait.
+type hold struct {
+	path string // a part of their path
+	free chan struct{}
+}
+
+// slow makes the answers of paths wait until the returned function is called: what is pressed meanwhile is typed ahead of the page.
+func (r *reader) slow(path string) (free func()) {
+	h := &hold{path, make(chan struct{})}
+	r.held.Store(h)
+	return func() { r.held.Store(nil); close(h.free) }
 }
 
 func (r *reader) places() []exchange.Place {

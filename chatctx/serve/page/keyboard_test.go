@@ -310,9 +310,7 @@ func TestSmallScreenByKeyboard(t *testing.T) {
 	r.enter("Tree")
 	r.on("Tree")
 	r.tab("main  2")
-	r.keys(kb.ArrowDown)
-	r.on("paris  +1")
-	r.keys(kb.Enter)
+	r.keys(kb.ArrowDown + kb.Enter)
 	r.keeps(`document.querySelector("main select").value === "paris"`)
 }
 
@@ -331,18 +329,27 @@ func TestErrorsAreSaid(t *testing.T) {
 	r.keys(kb.Enter, chromedp.ModifierCtrl)
 	r.said("connection refused")
 	r.on("Message")
+	r.enter("Ask again") // the question is stored: it is not written again
+	r.until(`[...document.querySelectorAll("#said p")].filter((p) => p.innerText.includes("connection refused")).length === 2`)
+	if n := value[int](r, `document.querySelectorAll("main article").length`); n != 2 {
+		t.Errorf("a question that was asked again makes %d messages", n)
+	}
+	r.tab("Message")
+	r.keys("Once more")
 	r.tab("Models")
 	r.keys("a", chromedp.ModifierCtrl)
 	r.keys("red,blue" + kb.Enter)
 	r.enter("Send")
 	r.said("No answer on red: ")
 	r.said("No answer on blue: ")
-	r.keeps(`!document.querySelector("form .main").disabled`)
+	r.until(`[...document.querySelectorAll("form button")].find((b) => b.innerText === "Stop").disabled`)
 	r.enter("Settings")
 	r.on("A KEY=VALUE a line; a line taken away takes the setting away")
 	r.keys("nonsense=1\n")
 	r.enter("Save")
-	r.said("nonsense")
+	r.until(`document.querySelector("dialog [role=alert]")?.innerText.includes("nonsense")`)
+	r.on("A KEY=VALUE a line; a line taken away takes the setting away") // with what was written
+	r.keys(kb.Escape)
 	r.on("Settings")
 	r.met("status of 400")
 }

@@ -1,5 +1,5 @@
 import { api, mayNotify, mostPending } from "./api.js";
-import { Calls } from "./calls.js";
+import { Calls, keyOf } from "./calls.js";
 import { Conversation } from "./conversation.js";
 import { Conversations } from "./conversations.js";
 import { ask, box } from "./dialog.js";
@@ -22,7 +22,10 @@ class App {
     this.badge = el("span", { class: "badge", hidden: true });
     this.asks = new Map(); // branches that wait for a decision to what takes their notices away
     this.drawHead();
-    addEventListener("hashchange", () => this.run(() => this.route()));
+    addEventListener("hashchange", () => {
+      for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it belongs to the place that the browser left
+      this.run(() => this.route());
+    });
     addEventListener("dragover", (e) => (e.preventDefault(), document.body.classList.add("dropping")));
     addEventListener("dragleave", (e) => e.relatedTarget || document.body.classList.remove("dropping"));
     addEventListener("drop", (e) => this.dropped(e));
@@ -70,15 +73,35 @@ class App {
     });
   }
 
-  // go moves to a place by its address; the browser's back and forward work.
-  go({ view, context, branch, at, refs }) {
+  // go moves to a place by its address, and is done when that is shown; the browser's back and forward work. With instead, the place that was left is not gone back to.
+  go({ view, context, branch, at, refs }, { instead } = {}) {
     const parts = view === "compare" ? ["compare", context, ...refs] : view ? [view, context, branch].filter(Boolean) : ["c", context, branch, at].filter(Boolean);
     const hash = `#/${parts.map((p) => encodeURIComponent(p)).join("/")}`;
-    if (location.hash === hash) this.run(() => this.route());
-    else location.hash = hash;
+    if (location.hash !== hash) history[instead ? "replaceState" : "pushState"](null, "", hash);
+    return this.run(() => this.route());
   }
 
-  async route() {
+  // route shows the place of the address. What a person does with the place that was asked for last waits for arriving.
+  route() {
+    return (this.arriving = this.arrive());
+  }
+
+  // draw shows a view, unless the reader has gone elsewhere since turn, the routing that it was read for.
+  draw(turn, ...children) {
+    if (turn === this.routing) replace(this.main, children);
+  }
+
+  // afresh does something and then shows the view anew, unless the reader has gone elsewhere meanwhile.
+  async afresh(run, show) {
+    const turn = this.routing;
+    try {
+      await run();
+    } finally {
+      if (turn === this.routing) await show();
+    }
+  }
+
+  async arrive() {
     const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
     this.view = view;
     this.rest = rest;
@@ -132,10 +155,12 @@ class App {
 
   // begin shows what to do first, or the newest conversation.
   async begin() {
+    const turn = this.routing;
     const first = (await api.contexts({ limit: 1 })).items[0];
-    if (first) return this.go({ context: first.context });
+    if (turn !== this.routing) return;
+    if (first) return this.go({ context: first.context }, { instead: true });
     this.shown = "";
-    replace(this.main, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
+    this.draw(turn, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
       el("li", {}, button("Begin a conversation", () => this.run(() => this.create()), { class: "main" })),
       el("li", {}, button("Import files", () => this.file.click()), " or drop them here: exports of ChatGPT and Claude, and the files of many other tools."),
       el("li", {}, button("Look for chats of tools on this machine", () => this.run(() => this.look()))))));
@@ -152,11 +177,10 @@ class App {
   }
 
   async create() {
-    const answer = await ask("A new conversation", [{ name: "title", label: "Title" }, { name: "system", label: "System prompt", kind: "long" }], { yes: "Begin" });
-    if (!answer) return;
-    const made = await api.create(answer.title, answer.system);
-    await this.list.show();
-    this.go({ context: made.context });
+    const made = await ask("A new conversation", [{ name: "title", label: "Title" }, { name: "system", label: "System prompt", kind: "long" }], { yes: "Begin", act: (a) => api.create(a.title, a.system) });
+    if (!made) return;
+    this.run(() => this.list.show());
+    await this.go({ context: made.context });
   }
 
   dropped(e) {
@@ -194,18 +218,20 @@ class App {
     clearTimeout(this.listTimer);
     this.listTimer = setTimeout(() => this.run(() => this.list.list.scrollTop < 50 && !this.list.input.value ? this.list.show() : this.list.list.renew()), 150);
     const here = change.reset || change.context === this.conversation.context;
-    if (this.shown === "c" && this.conversation.context && here && !this.conversation.writer.stop) this.run(() => this.conversation.changed());
-    const before = this.waits ?? 0;
+    if (this.shown === "c" && this.conversation.context && here && !this.conversation.writer.answersIn(this.conversation.context)) this.run(() => this.conversation.changed());
+    const before = this.pending ?? new Set();
     const calls = await this.count().catch(() => null);
     if (!calls) return;
-    if (calls.length > before) this.tell(calls.at(-1));
-    if (this.shown === "calls" && (change.reset || calls.length !== before) && !document.querySelector("dialog")) this.run(() => this.calls.open());
+    const come = calls.filter((c) => !before.has(keyOf(c)));
+    if (come.length) this.tell(come.at(-1));
+    if (this.shown === "calls" && (change.reset || come.length || calls.length !== before.size) && !document.querySelector("dialog")) this.run(() => this.calls.open());
   }
 
   // count reads which calls wait, and takes the notices away of those that wait no more.
   async count() {
     const calls = await api.pending();
     this.waiting(calls.length);
+    this.pending = new Set(calls.map(keyOf));
     for (const [branch, leave] of this.asks) if (calls.length < mostPending && !calls.some((c) => branch === `${c.context} ${c.branch}`)) this.asks.delete(branch), leave();
     return calls;
   }
@@ -224,7 +250,6 @@ class App {
   }
 
   waiting(n) {
-    this.waits = n;
     this.badge.hidden = !n;
     this.badge.textContent = n < mostPending ? n : `${mostPending}+`;
   }

@@ -12,14 +12,16 @@ export class Calls {
   }
 
   async open() {
+    const turn = this.app.routing;
     this.app.run(() => this.app.count());
     const [pending, approved] = await Promise.all([this.read("pending"), this.read("approved")]);
     const place = this.root.querySelector("[aria-label=Approvals]")?.scrollTop;
-    replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", { tabindex: -1 }, "Calls that wait"),
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", { tabindex: -1 }, "Calls that wait"),
       pending.calls.length ? this.queue("pending", pending) : el("p", { class: "soft" }, "No call waits for you."),
       approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), this.queue("approved", approved)] : null,
       "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
-    if (place) this.root.firstChild.scrollTop = place;
+    const view = this.root.querySelector("[aria-label=Approvals]");
+    if (place && view) view.scrollTop = place;
   }
 
   // queue shows calls of a state, and how to come to those that follow.
@@ -65,8 +67,7 @@ export class Calls {
     return button(text, (e) => this.app.run(async () => {
       const queue = e.target.closest(".queue").dataset.state;
       const at = [...e.target.closest(".queue").children].findIndex((o) => o.dataset.key === key);
-      await run();
-      await this.open();
+      await this.app.afresh(run, () => this.open());
       const now = [...(this.root.querySelector(`.queue[data-state="${queue}"]`)?.children ?? [])];
       if (!now.some((o) => o.dataset.key === key)) focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
     }), { ...props, "data-key": `${key} ${c.approval_status}` });
@@ -85,9 +86,8 @@ export class Calls {
   }
 
   async goOn(c) {
-    this.app.go({ context: c.context, branch: c.branch });
-    await this.app.conversation.open(c.context, c.branch);
-    await this.app.conversation.writer.stream((on, signal) => api.send(c, {}, on, signal), []);
+    await this.app.go({ context: c.context, branch: c.branch });
+    await this.app.conversation.writer.stream(c.context, (on, signal) => api.send(c, {}, on, signal), []);
   }
 
   call(c) {
@@ -118,25 +118,32 @@ export class Calls {
   }
 
   async deny(c) {
-    const answer = await ask("Deny the call", [{ name: "reason", label: "Reason, which the model is told" }], { yes: "Deny", danger: true });
-    if (answer) await api.deny(c, answer.reason);
+    await ask("Deny the call", [{ name: "reason", label: "Reason, which the model is told" }], { yes: "Deny", danger: true, act: (a) => api.deny(c, a.reason) });
   }
 
   async change(c) {
-    const answer = await ask("Approve with other arguments", [{ name: "arguments", label: "Arguments, as JSON", kind: "long", value: JSON.stringify(c.effective_arguments ?? c.arguments, null, 2) }], { yes: "Approve these" });
-    if (answer) await api.approve(c, { arguments: JSON.parse(answer.arguments) });
+    await ask("Approve with other arguments", [{ name: "arguments", label: "Arguments, as JSON", kind: "long", value: JSON.stringify(c.effective_arguments ?? c.arguments, null, 2) }],
+      { yes: "Approve these", act: (a) => api.approve(c, { arguments: jsonOf(a.arguments) }) });
   }
 
   // always offers rules, narrowest first.
   async always(c) {
-    const answer = await ask("Always approve", [{ name: "n", label: "Which calls", kind: "choice", choices: c.offers.map((o, i) => ({ value: String(i + 1), text: ruleText(o) })), value: "1" }],
-      { yes: "Approve always", text: "A rule that denies still holds over this one." });
-    if (answer) await api.approve(c, { always: Number(answer.n) });
+    await ask("Always approve", [{ name: "n", label: "Which calls", kind: "choice", choices: c.offers.map((o, i) => ({ value: String(i + 1), text: ruleText(o) })), value: "1" }],
+      { yes: "Approve always", text: "A rule that denies still holds over this one.", act: (a) => api.approve(c, { always: Number(a.n) }) });
+  }
+}
+
+// jsonOf is a value that a person wrote as JSON.
+function jsonOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is not JSON: ${error.message}`);
   }
 }
 
 // keyOf names a call among those of all conversations.
-function keyOf(c) {
+export function keyOf(c) {
   return [c.context, c.branch, c.call].join(" ");
 }
 

@@ -22,7 +22,6 @@ export class Conversation {
     this.body = el("div", { class: "branch" }, el("section", { class: "talk", "aria-label": "Branch" }, this.list, this.answers, this.writer.element),
       el("section", { class: "forest", "aria-label": "Tree" }, this.treeBar, this.tree.list));
     this.list.addEventListener("failed", (e) => app.failed(e.detail));
-    this.list.addEventListener("keydown", (e) => this.key(e));
     if (localStorage.getItem("tree") === "off") this.body.classList.add("no-tree");
   }
 
@@ -36,24 +35,26 @@ export class Conversation {
 
   // open shows a branch, at a message of it if at is given.
   async open(context, branch, at) {
-    const view = (this.view = Symbol());
+    const turn = this.app.routing;
     const about = await api.context(context);
     const name = branch ?? about.branch;
     const info = await api.branch({ context: about.context, branch: name });
-    if (this.view !== view) return;
+    if (turn !== this.app.routing) return;
     const other = about.context !== this.context || name !== this.branch;
     Object.assign(this, { context: about.context, branch: name, about, info });
+    this.answers.hidden = this.writer.asked.context !== this.context;
     if (this.body.parentNode !== this.root) replace(this.root, this.bar, this.body);
     this.drawBar();
     this.writer.moved();
     if (other || !this.list.heights) this.setupList(at);
     else await this.list.renew(info.messages);
-    if (at) this.list.focusRow(at - 1);
+    if (at && document.activeElement.matches("input, textarea, select")) this.list.show(at - 1); // who writes meanwhile goes on writing
+    else if (at) this.list.focusRow(at - 1);
     await Promise.all([this.drawTree(), this.drawWindow()]);
   }
 
   setupList(at) {
-    this.list.setup({ count: this.info.messages, follow: !at, guess: 90, fetch: (from, to) => this.read(from + 1, to), draw: (m) => this.message(m) });
+    this.list.setup({ count: this.info.messages, follow: !at, guess: 90, fetch: (from, to) => this.read(from + 1, to), draw: (m) => this.message(m), acts: (m) => this.acts(m) });
   }
 
   // read gives messages of the branch, each with the ways that go on at its place.
@@ -61,25 +62,27 @@ export class Conversation {
     const where = this.where;
     const [messages, forks] = await Promise.all([api.messages(where, from, to), api.siblings(where, from, to)]);
     const at = new Map(forks.map((f) => [f.position, f]));
-    for (const m of messages) m.fork = at.get(m.position);
+    for (const m of messages) Object.assign(m, { where, fork: at.get(m.position) }); // what is done with a message is done on the branch where it was seen
     return messages;
   }
 
   // changed is called when anything in the conversation is another.
   async changed() {
-    const { view, where } = this;
+    const { where } = this;
+    const turn = this.app.routing;
     const before = this.info.messages;
     try {
       const [about, info] = await Promise.all([api.context(where.context), api.branch(where)]);
-      if (this.view !== view) return;
+      if (turn !== this.app.routing) return;
       if (this.context !== where.context || this.branch !== where.branch) return this.changed(); // another branch was just opened: what was read is of the old one
       Object.assign(this, { about, info });
     } catch (error) {
-      if (this.view !== view) return;
+      if (turn !== this.app.routing) return;
       if (error.status === 404) return this.app.go({ context: this.context });
       throw error;
     }
     this.drawBar();
+    this.writer.moved();
     await Promise.all([this.list.renew(this.info.messages), this.drawTree(), this.drawWindow()]);
     if (this.info.messages > before) say(counted(this.info.messages - before, "new message"));
   }
@@ -89,9 +92,10 @@ export class Conversation {
       this.branches.map((b) => el("option", { value: b.branch, selected: b.branch === this.branch }, `${hidden(b.branch)} (${b.messages})`)));
     document.title = `${this.about.title || "untitled"} · chatctx`;
     const acts = [["Rename", () => this.rename()], ["Prompts", () => this.prompts()], ["Settings", () => this.settings()], ["Labels", () => this.labels()],
-      ["Export", () => this.export()], ["Undo", () => this.undo(false)], ["Redo", () => this.undo(true)]];
+      ["Export", () => this.export()]];
+    const undos = [["Undo", false], ["Redo", true]].map(([name, redo]) => button(name, () => void this.undo(redo)));
     const treeButton = button("Tree", () => this.toggleTree(), { "aria-pressed": String(!this.body.classList.contains("no-tree")) });
-    replace(this.bar, el("h1", { class: "grow", text: hidden(this.about.title || "untitled") }), pick, acts.map(([name, run]) => button(name, () => this.app.run(run))), treeButton);
+    replace(this.bar, el("h1", { class: "grow", text: hidden(this.about.title || "untitled") }), pick, acts.map(([name, run]) => button(name, () => this.app.run(run))), undos, treeButton);
   }
 
   toggleTree() {
@@ -116,11 +120,11 @@ export class Conversation {
   }
 
   async drawWindow() {
-    const view = this.view;
+    const turn = this.app.routing;
     try {
       this.writer.priced();
       const t = await api.tokens(this.where, { brief: true });
-      if (this.view !== view) return;
+      if (turn !== this.app.routing) return;
       this.writer.window(t);
     } catch {
       this.writer.window(null);
@@ -128,7 +132,7 @@ export class Conversation {
   }
 
   message(m) {
-    const ways = m.fork && { list: m.fork.siblings.map((s) => s.branch), at: m.fork.index - 1, go: (branch) => this.app.go({ context: this.context, branch, at: m.position }) };
+    const ways = m.fork && { list: m.fork.siblings.map((s) => s.branch), at: m.fork.index - 1, go: (branch) => this.app.go({ context: m.where.context, branch, at: m.position }) };
     const acts = [["Fork", () => this.fork(m)], ["Edit", () => this.edit(m)]];
     if (m.role === "assistant") acts.push(["Retry", () => this.retry(m)]);
     acts.push(["More…", () => this.more(m)]);
@@ -136,26 +140,27 @@ export class Conversation {
   }
 
   async more(m) {
+    const { where, fork, ...message } = m;
     const dialog = box(`Message ${m.position}`,
       el("p", { class: "soft" }, m.id), el("div", { class: "labels" },
         [["Copy text", () => navigator.clipboard.writeText(textOf(m))], ["Go back to here", () => this.rewind(m)], ["Take off the branch", () => this.drop(m)], ["Tag", () => this.tag(m)],
           ["Pin", () => this.mark(m, "pinned")], ["Leave out of requests", () => this.mark(m, "excluded")], ["Take the mark away", () => this.mark(m, "")], ["Pick onto another branch", () => this.pick(m)],
           ["Take as this branch's answer…", () => this.takeHere(m)]]
           .map(([name, run]) => button(name, () => (dialog.close(), this.app.run(run))))),
-      el("details", {}, el("summary", {}, "As JSON"), whole(JSON.stringify(m, null, 2), "the message")));
+      el("details", {}, el("summary", {}, "As JSON"), whole(JSON.stringify(message, null, 2), "the message")));
   }
 
   async rename() {
-    const answer = await ask("Rename the conversation", [{ name: "title", label: "Title", value: this.about.title }]);
-    if (answer) this.app.did("Renamed", await api.rename(this.context, answer.title), this.context);
+    const { context } = this;
+    const done = await ask("Rename the conversation", [{ name: "title", label: "Title", value: this.about.title }], { act: (a) => api.rename(context, a.title) });
+    if (done) this.app.did("Renamed", done, context);
   }
 
-  async fork(m) {
-    const answer = await ask("Fork here", [{ name: "name", label: "Name of the branch", value: this.freeName(this.branch) }]);
-    if (!answer) return;
-    const done = await api.fork(this.where, answer.name, m.id);
-    this.app.go({ context: this.context, branch: done.branch });
-    this.app.did(`Branch ${done.branch} begins after message ${m.position}`, done, this.context);
+  async fork({ where, id, position }) {
+    const done = await ask("Fork here", [{ name: "name", label: "Name of the branch", value: this.freeName(where.branch) }], { act: (a) => api.fork(where, a.name, id) });
+    if (!done) return;
+    await this.app.go({ context: where.context, branch: done.branch });
+    this.app.did(`Branch ${done.branch} begins after message ${position}`, done, where.context);
   }
 
   freeName(name) {
@@ -164,127 +169,159 @@ export class Conversation {
   }
 
   async edit(m) {
-    const answer = await ask("Edit", [{ name: "text", label: "The message on a new branch; the old one stays", kind: "long", value: textOf(m) }, { name: "keep", label: "Carry what followed", kind: "tick" }], { yes: "Edit" });
-    if (!answer) return;
-    const done = await api.edit(this.where, m.id, answer.text, answer.keep);
-    this.app.go({ context: this.context, branch: done.branch });
-    this.app.did(`Edited on branch ${done.branch}`, done, this.context);
+    const { where, id } = m;
+    const done = await ask("Edit", [{ name: "text", label: "The message on a new branch; the old one stays", kind: "long", value: textOf(m) }, { name: "keep", label: "Carry what followed", kind: "tick" }],
+      { yes: "Edit", act: (a) => api.edit(where, id, a.text, a.keep) });
+    if (!done) return;
+    await this.app.go({ context: where.context, branch: done.branch });
+    this.app.did(`Edited on branch ${done.branch}`, done, where.context);
   }
 
-  async retry() {
-    const answer = await ask("Answer again", [{ name: "models", label: "Models, with commas between", value: this.writer.models.value, list: "models" }], { yes: "Ask" });
-    if (answer) await this.writer.stream((on, signal) => api.retry(this.where, asked(models(answer.models)), on, signal), models(answer.models));
+  // retry gets another answer. It is done when that is asked for, not when it is there.
+  async retry({ where }) {
+    const names = await ask("Answer again", [{ name: "models", label: "Models, with commas between", value: this.writer.models.value, list: "models" }], { yes: "Ask", act: (a) => models(a.models) });
+    if (names) this.app.run(() => this.writer.stream(where.context, (on, signal) => api.retry(where, asked(names), on, signal), names));
   }
 
-  async rewind(m) {
-    this.app.did(`The branch ends with message ${m.position}`, await api.rewind(this.where, m.id), this.context);
+  async rewind({ where, id, position }) {
+    this.app.did(`The branch ends with message ${position}`, await api.rewind(where, id), where.context);
   }
 
-  async drop(m) {
-    this.app.did("Taken off the branch", await api.drop(this.where, [m.id]), this.context);
+  async drop({ where, id }) {
+    this.app.did("Taken off the branch", await api.drop(where, [id]), where.context);
   }
 
-  async tag(m) {
-    const answer = await ask("Tag", [{ name: "name", label: "Name" }]);
-    if (answer?.name) this.app.did("Tagged", await api.tag(this.where, answer.name, m.id), this.context);
+  async tag({ where, id }) {
+    const done = await ask("Tag", [{ name: "name", label: "Name" }], { act: (a) => api.tag(where, a.name, id) });
+    if (done) this.app.did("Tagged", done, where.context);
   }
 
-  async mark(m, mark) {
-    this.app.did({ pinned: "Pinned", excluded: "Left out of requests", "": "The mark is gone" }[mark], await api.mark(this.where, [m.id], mark), this.context);
+  async mark({ where, id }, mark) {
+    this.app.did({ pinned: "Pinned", excluded: "Left out of requests", "": "The mark is gone" }[mark], await api.mark(where, [id], mark), where.context);
   }
 
-  async pick(m) {
-    const others = this.branches.filter((b) => b.branch !== this.branch).map((b) => b.branch);
-    const answer = await ask("Pick onto a branch", [{ name: "to", label: "Branch", kind: "choice", choices: others }]);
-    if (answer) this.app.did(`Copied to ${answer.to}`, await api.pick({ context: this.context, branch: answer.to }, this.branch, [m.id]), this.context);
+  pick({ where, id }) {
+    return this.onto(where, "Pick onto a branch", "Branch", (to) => api.pick({ ...where, branch: to }, where.branch, [id]), (to) => `Copied to ${to}`);
   }
 
-  async takeHere(m) {
-    const others = this.branches.filter((b) => b.branch !== this.branch).map((b) => b.branch);
-    const answer = await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }]);
-    if (answer) this.app.did(`${answer.to} has this answer now`, await api.take({ context: this.context, branch: answer.to }, m.id), this.context);
+  takeHere({ where, id }) {
+    return this.onto(where, "Take this answer", "Branch whose answer it replaces", (to) => api.take({ ...where, branch: to }, id), (to) => `${to} has this answer now`);
+  }
+
+  // onto does something with another branch, which it asks for.
+  async onto(where, title, label, act, did) {
+    const others = this.branches.filter((b) => b.branch !== where.branch).map((b) => b.branch);
+    if (!others.length) return notice("This conversation has no other branch.");
+    const done = await ask(title, [{ name: "to", label, kind: "choice", choices: others }], { act: async ({ to }) => ({ to, ...(await act(to)) }) });
+    if (done) this.app.did(did(done.to), done, where.context);
   }
 
   async take(ref) {
-    this.app.did("Taken: what stood here is on a branch of its own", await api.take(this.where, ref), this.context);
+    const { where } = this;
+    this.app.did("Taken: what stood here is on a branch of its own", await api.take(where, ref), where.context);
   }
 
   async merge(from) {
-    this.app.did(`Merged ${from}`, await api.merge(this.where, from), this.context);
+    const { where } = this;
+    this.app.did(`Merged ${from}`, await api.merge(where, from), where.context);
   }
 
   async removeBranch() {
+    const { context } = this;
     const marks = this.tree.marks ?? [];
     const name = marks.length === 1 ? marks[0].branch : this.branch;
-    const done = await api.removeBranch(this.context, name);
-    this.tree.marks = [];
-    if (name === this.branch) this.app.go({ context: this.context });
-    this.app.did(`Branch ${name} is gone`, done, this.context);
+    const done = await api.removeBranch(context, name);
+    if (this.context === context) this.tree.marks = [];
+    if (this.context === context && this.branch === name) await this.app.go({ context }, { instead: true });
+    this.app.did(`Branch ${name} is gone`, done, context);
   }
 
-  async undo(redo) {
-    const done = redo ? await api.redo(this.where) : await api.undo(this.where);
-    say(redo ? "Done again" : "Undone");
-    notice(`${redo ? "Done again" : "Undone"}: ${done.undid?.what ?? ""}`);
-    await this.changed();
+  // undo takes the last operation back, or does it again; several presses act one after the other.
+  undo(redo) {
+    const undone = async () => {
+      const done = redo ? await api.redo(this.where) : await api.undo(this.where);
+      notice(`${redo ? "Done again" : "Undone"}: ${done.undid?.what ?? ""}`);
+      await this.changed();
+    };
+    return (this.undoing = (this.undoing ?? Promise.resolve()).then(() => this.app.run(undone)));
   }
 
   async prompts() {
+    const { where } = this;
     const { system, prompt } = this.info;
-    const answer = await ask("Prompts of this branch", [{ name: "system", label: "System prompt", kind: "long", value: system }, { name: "prompt", label: "Prompt", kind: "long", value: prompt }], { yes: "Save" });
-    if (!answer) return;
-    const change = {};
-    if (answer.system !== system) change.system = answer.system;
-    if (answer.prompt !== prompt) change.prompt = answer.prompt;
-    if (Object.keys(change).length) this.app.did("Saved", await api.setPrompts(this.where, change), this.context);
+    const fields = [{ name: "system", label: "System prompt", kind: "long", value: system }, { name: "prompt", label: "Prompt", kind: "long", value: prompt }];
+    const saved = async (answer) => {
+      const change = Object.fromEntries(Object.entries({ system, prompt }).filter(([k, v]) => answer[k] !== v).map(([k]) => [k, answer[k]]));
+      return Object.keys(change).length ? api.setPrompts(where, change) : null;
+    };
+    const done = await ask("Prompts of this branch", fields, { yes: "Save", act: saved });
+    if (done) this.app.did("Saved", done, where.context);
   }
 
   async settings() {
-    const now = await api.settings(this.where);
+    const { where } = this;
+    const now = await api.settings(where);
     const lines = Object.entries(now).map(([k, v]) => `${k}=${typeof v === "string" ? v : JSON.stringify(v)}`).join("\n");
-    const answer = await ask("Settings of this branch", [{ name: "lines", label: "A KEY=VALUE a line; a line taken away takes the setting away", kind: "long", value: lines }], { yes: "Save" });
-    if (!answer) return;
-    const after = Object.fromEntries(answer.lines.split("\n").filter((l) => l.includes("=")).map((l) => [l.slice(0, l.indexOf("=")).trim(), l.slice(l.indexOf("=") + 1).trim()]));
-    const change = {};
-    for (const key of Object.keys(now)) if (!(key in after)) change[key] = null;
-    for (const [key, value] of Object.entries(after)) {
-      const old = now[key];
-      if (value !== (typeof old === "string" ? old : JSON.stringify(old))) change[key] = jsonOr(value);
-    }
-    if (Object.keys(change).length) this.app.did("Saved", await api.setSettings(this.where, change), this.context);
+    const saved = async (answer) => {
+      const change = changedLines(now, answer.lines);
+      return Object.keys(change).length ? api.setSettings(where, change) : null;
+    };
+    const done = await ask("Settings of this branch", [{ name: "lines", label: "A KEY=VALUE a line; a line taken away takes the setting away", kind: "long", value: lines }], { yes: "Save", act: saved });
+    if (done) this.app.did("Saved", done, where.context);
   }
 
   async labels() {
-    const answer = await ask("Labels", [{ name: "labels", label: "Labels, with commas between (pinned, archived and any other)", value: (this.about.labels ?? []).join(", ") }], { yes: "Save" });
-    if (!answer) return;
-    const now = answer.labels.split(",").map((l) => l.trim()).filter(Boolean);
+    const { context } = this;
     const old = this.about.labels ?? [];
-    for (const l of now.filter((l) => !old.includes(l))) this.app.did(`Label ${l}`, await api.label(this.context, l), this.context);
-    for (const l of old.filter((l) => !now.includes(l))) this.app.did(`Label ${l} taken away`, await api.unlabel(this.context, l), this.context);
+    const saved = async (answer) => {
+      const now = answer.labels.split(",").map((l) => l.trim()).filter(Boolean);
+      for (const l of now.filter((l) => !old.includes(l))) this.app.did(`Label ${l}`, await api.label(context, l), context);
+      for (const l of old.filter((l) => !now.includes(l))) this.app.did(`Label ${l} taken away`, await api.unlabel(context, l), context);
+    };
+    await ask("Labels", [{ name: "labels", label: "Labels, with commas between (pinned, archived and any other)", value: old.join(", ") }], { yes: "Save", act: saved });
   }
 
   async export() {
+    const { where } = this;
     const formats = await api.exportFormats();
     const answer = await ask("Export", [{ name: "format", label: "Format", kind: "choice", choices: formats.map((f) => ({ value: f.format, text: `${f.format}: ${f.what}` })), value: "markdown" }], { yes: "Save" });
-    if (answer) el("a", { href: api.exportAddress(this.where, answer.format), download: "" }).click();
+    if (answer) el("a", { href: api.exportAddress(where, answer.format), download: "" }).click();
   }
 
-  key(e) {
-    if (e.target.matches("input, textarea, select, button, a") || e.ctrlKey || e.metaKey || e.altKey) return;
-    const m = this.list.rows?.get(this.list.current);
-    const acts = { f: () => this.fork(m), e: () => this.edit(m), r: () => this.retry(m), t: () => this.tag(m), u: () => this.undo(false), ".": () => this.more(m) };
-    const ways = m?.fork?.siblings;
-    const step = (by) => ways && this.app.go({ context: this.context, branch: ways[(m.fork.index - 1 + by + ways.length) % ways.length].branch, at: m.position });
-    Object.assign(acts, { ArrowLeft: () => step(-1), ArrowRight: () => step(1) });
-    if (!m || !acts[e.key]) return;
-    e.preventDefault();
-    this.app.run(acts[e.key]);
+  acts(m) {
+    const step = (by) => {
+      const ways = m.fork?.siblings;
+      return ways && this.app.go({ context: m.where.context, branch: ways[(m.fork.index - 1 + by + ways.length) % ways.length].branch, at: m.position });
+    };
+    return { f: () => this.fork(m), e: () => this.edit(m), r: () => this.retry(m), t: () => this.tag(m), u: () => this.undo(false), ".": () => this.more(m), ArrowLeft: () => step(-1), ArrowRight: () => step(1) };
   }
+}
+
+// changedLines are the settings that lines of KEY=VALUE change: one that is in no line any more is taken away.
+function changedLines(now, lines) {
+  const after = {};
+  for (const line of lines.split("\n").filter((l) => l.trim())) {
+    if (!line.includes("=")) throw new Error(`"${line.trim()}" is no KEY=VALUE.`);
+    after[line.slice(0, line.indexOf("=")).trim()] = line.slice(line.indexOf("=") + 1).trim();
+  }
+  const change = {};
+  for (const key of Object.keys(now)) if (!(key in after)) change[key] = null;
+  for (const [key, value] of Object.entries(after)) {
+    const old = now[key];
+    if (value !== (typeof old === "string" ? old : JSON.stringify(old))) change[key] = jsonOr(value);
+  }
+  return change;
 }
 
 // models are the names in a list with commas between.
 export function models(text) {
   return text.split(",").map((m) => m.trim()).filter(Boolean);
+}
+
+// ends tells whether a branch ends with a user's text, or with an answer to it.
+async function ends(where, text) {
+  const { messages } = await api.branch(where);
+  return messages > 0 && (await api.messages(where, Math.max(messages - 1, 1), messages)).some((m) => m.role === "user" && textOf(m) === text);
 }
 
 // asked says to the API which models are asked: one answers on the branch, several on branches of their own.
@@ -327,13 +364,15 @@ class Writer {
     this.models = el("input", { "aria-label": "Models", placeholder: "model, or several with commas", list: "models", size: 24, value: localStorage.getItem("models") ?? "", oninput: () => this.priced() });
     this.file = el("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-label": "Files", onchange: () => this.attach(this.file.files) });
     this.files = [];
+    this.asked = {}; // of the last answers: the conversation and the models
     this.shown = el("span", { class: "labels" });
     this.bar = el("span", { class: "grow line" });
     this.price = el("span", { class: "soft price" });
-    this.sendButton = button("Send", () => view.app.run(() => this.send()), { class: "main" });
+    this.queue = el("span", { class: "soft" });
+    this.sendButton = button("Send", () => void this.send(), { class: "main" });
     this.stopButton = button("Stop", () => this.stop?.abort(), { disabled: true });
     this.element = el("form", { class: "write", onsubmit: (e) => e.preventDefault() }, this.text,
-      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Only add", () => view.app.run(() => this.add())), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar, this.price));
+      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Only add", () => this.add()), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar, this.queue, this.price));
     this.element.addEventListener("dragover", (e) => e.preventDefault());
     this.element.addEventListener("drop", (e) => {
       e.preventDefault();
@@ -345,6 +384,8 @@ class Writer {
   moved() {
     const model = this.view.about.settings?.model ?? this.view.about.model;
     if (!this.models.value && model) this.models.value = model;
+    const { queued } = this.view.info;
+    this.queue.textContent = queued ? `${counted(queued, "message waits", "messages wait")} for the answer` : "";
   }
 
   async attach(files) {
@@ -364,7 +405,7 @@ class Writer {
   key(e) {
     if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
       e.preventDefault();
-      this.view.app.run(() => this.send());
+      this.send();
     }
   }
 
@@ -379,41 +420,81 @@ class Writer {
     this.drawFiles();
   }
 
-  async add() {
+  // give does something with what is written, on the branch that is shown when all that was asked for before is. It takes the text at once, so that a second press gives nothing
+  // twice. What was not stored is written again; what was stored is only asked again.
+  async give(run, again) {
     const content = this.content();
-    if (!content.length) return notice("There is nothing to add.");
-    await api.append(this.view.where, [{ role: "user", content }]);
-    this.clear();
-    await this.view.changed();
-  }
-
-  async send() {
-    const content = this.content();
-    const names = models(this.models.value);
-    localStorage.setItem("models", this.models.value);
+    if (!content.length) return this.giving ? null : notice("Write a message first.");
+    const { app } = this.view;
+    const { files } = this;
     const text = this.text.value;
-    if (!content.length) return notice("Write a message first.");
-    const files = this.files;
+    let where;
     this.clear();
+    this.giving = true;
     try {
-      await this.stream((on, signal) => api.send(this.view.where, { ...asked(names), message: { role: "user", content } }, on, signal), names);
+      await app.arriving;
+      if (!this.element.isConnected) throw new Error("The message was not sent: its conversation is not shown.");
+      where = this.view.where;
+      await run(where, content);
     } catch (error) {
-      if (!this.text.value) (this.text.value = text), (this.files = files), this.drawFiles();
-      throw error;
+      const kept = where && (await ends(where, text).catch(() => false));
+      if (!kept && !this.text.value && !this.files.length) (this.text.value = text), (this.files = files), this.drawFiles();
+      const told = (e) => (e.name === "AbortError" || e.status === 401 ? app.failed(e) : notice(e.message, { name: "Ask again", run: () => again(where).catch(told) }));
+      if (kept && again) told(error);
+      else app.failed(error);
+    } finally {
+      this.giving = false;
     }
   }
 
+  add() {
+    return this.give(async (where, content) => {
+      await api.append(where, [{ role: "user", content }]);
+      await this.view.changed();
+    });
+  }
+
+  // send sends what is written. While an answer is being written, it waits in the branch's queue.
+  send() {
+    const names = models(this.models.value);
+    localStorage.setItem("models", this.models.value);
+    const ask = (where, body) => (on, signal) => api.send(where, { ...asked(names), ...body }, on, signal);
+    const give = async (where, content) => {
+      const body = { message: { role: "user", content } };
+      if (!this.stop) return this.stream(where.context, ask(where, body), names);
+      this.came(await ask(where, body)(() => {}));
+      await this.view.changed();
+    };
+    return this.give(give, (where) => this.stream(where.context, ask(where, {}), names));
+  }
+
+  // came tells what became of a send.
+  came(done) {
+    for (const a of done.answers) {
+      if (a.waiting) this.view.app.asked(a);
+      if (a.queued) notice("The message waits until the answer that is being written is there.");
+    }
+    for (const f of done.failed) say(`No answer on ${hidden(f.branch)}: ${hidden(f.error.message)}`);
+  }
+
+  // answersIn tells whether an answer is being written in a conversation.
+  answersIn(context) {
+    return Boolean(this.stop) && this.asked.context === context;
+  }
+
   // stream shows answers as they come, a column for each branch that is written.
-  async stream(run, names) {
+  async stream(context, run, names) {
+    if (this.stop) throw new Error("An answer is being written. Wait until it is there, or stop it.");
     this.stop = new AbortController();
     this.runs(true);
     replace(this.view.answers);
-    this.asked = names;
+    this.view.answers.hidden = false;
+    this.asked = { context, names };
     const columns = new Map();
     try {
       const done = await run((event, e) => this.told(columns, event, e), this.stop.signal);
       if (done.failed.length) names = null;
-      for (const a of done.answers) if (a.waiting) this.view.app.asked(a);
+      this.came(done);
     } catch (error) {
       if (error.name !== "AbortError") names = null;
       else say("Stopped");
@@ -427,16 +508,14 @@ class Writer {
     }
   }
 
-  // runs says whether answers come. A button that cannot be pressed any more gives the focus on.
+  // runs says whether answers come. Stop gives the focus on when it can be pressed no more.
   runs(yes) {
-    const [on, off] = yes ? [this.stopButton, this.sendButton] : [this.sendButton, this.stopButton];
-    on.disabled = false;
-    if (document.activeElement === off) (yes ? on : this.text).focus();
-    off.disabled = true;
+    if (document.activeElement === this.stopButton) this.text.focus();
+    this.stopButton.disabled = !yes;
   }
 
   closing(branches) {
-    return el("div", { class: "line" }, branches.length > 1 ? button("Compare", () => this.view.app.go({ view: "compare", context: this.view.context, refs: branches }), { class: "main" }) : null,
+    return el("div", { class: "line" }, branches.length > 1 ? button("Compare", () => this.view.app.go({ view: "compare", context: this.asked.context, refs: branches }), { class: "main" }) : null,
       button("Close the answers", () => (replace(this.view.answers), this.text.focus())));
   }
 
@@ -456,15 +535,16 @@ class Writer {
     const c = this.column(columns, e.branch);
     if (event === "request") {
       c.title.textContent = hidden(`${e.model} (${e.branch})`);
-      c.order = this.asked.indexOf(e.model);
+      c.order = this.asked.names.indexOf(e.model);
       replace(this.view.answers, inOrder(columns).map(([, one]) => one.section));
+      if (this.view.context === this.asked.context) this.view.app.run(() => this.view.changed()); // the question is stored
     }
     if (event === "delta" && e.type === "text") {
       c.said += (e.skipped ? "\n…\n" : "") + e.text;
       c.due ??= requestAnimationFrame(() => ((c.due = null), rendered(c.text, c.said)));
     }
     if (event === "retry") c.title.textContent += ` · asked again in ${Math.ceil(e.seconds)} s`;
-    if (event === "failed") c.section.append(el("p", { class: "bad" }, hidden(e.error.message))), say(`No answer on ${hidden(e.branch)}: ${hidden(e.error.message)}`);
+    if (event === "failed") c.section.append(el("p", { class: "bad" }, hidden(e.error.message)));
     if (event === "message" && e.message.role === "assistant") {
       cancelAnimationFrame(c.due);
       c.text.classList.remove("running");

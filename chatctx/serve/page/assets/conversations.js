@@ -11,30 +11,28 @@ export class Conversations {
     this.labels = el("div", { class: "labels", role: "group", "aria-label": "Labels" });
     this.list = el("row-list", { "aria-label": "Conversations" });
     this.list.addEventListener("failed", (e) => app.failed(e.detail));
-    this.list.addEventListener("keydown", (e) => {
-      if (e.key === "Enter" && e.target.classList.contains("row")) e.target.click();
-    });
     root.append(el("div", { class: "search" }, this.input, this.labels), this.list);
   }
 
   async load() {
     this.label = this.label ?? "";
     await this.show();
-    this.loadLabels();
+    this.app.run(() => this.loadLabels());
   }
 
   async loadLabels() {
     const labels = await api.labels();
     replace(this.labels, labels.map((l) => button(hidden(l.label), () => {
       this.label = this.label === l.label ? "" : l.label;
-      this.show();
-      this.loadLabels();
+      this.list.comes(this.app.run(() => this.show()));
+      this.app.run(() => this.loadLabels());
     }, { "aria-pressed": String(this.label === l.label) })));
   }
 
   typed() {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.app.run(() => this.show()), 40);
+    const typed = (this.last = Symbol());
+    const pause = new Promise((yes) => setTimeout(yes, 40));
+    this.list.comes(pause.then(() => this.last === typed && this.app.run(() => this.show())));
   }
 
   // show reads the first page; further ones come as they are scrolled to.
@@ -57,6 +55,7 @@ export class Conversations {
         return pages.flatMap((p) => p.items).slice(from, to);
       },
       draw: (row) => (query ? this.hit(row) : this.row(row)),
+      acts: (row) => ({ Enter: () => this.app.go(this.placeOf(row)) }),
     });
     if (!countOf()) replace(this.list.space, el("p", { class: "search soft" }, query ? "Nothing was found. A beginning of a word is enough; quotes look for words side by side." : "No conversation yet."));
   }
@@ -71,17 +70,22 @@ export class Conversations {
     return page;
   }
 
+  // placeOf is where a row leads: to a conversation, or to the message that was found in it.
+  placeOf({ context, branches }) {
+    const found = Array.isArray(branches) ? branches[0] : undefined;
+    return { context, branch: found?.branch, at: found?.position };
+  }
+
   row(c) {
     const here = this.app.conversation?.context === c.context;
-    return el("div", { class: "conversation-row", "aria-current": here ? "true" : null, onclick: () => this.app.go({ context: c.context }) },
+    return el("div", { class: "conversation-row", "aria-current": here ? "true" : null, onclick: () => this.app.go(this.placeOf(c)) },
       el("span", { class: "title", text: hidden(c.title || "untitled") }),
       el("span", { class: "soft" }, `${counted(c.messages, "message")} · ${counted(c.branches, "branch", "branches")} · `, el("span", { title: c.updated_at ?? "" }, ago(c.updated_at)), (c.labels ?? []).map((l) => ` #${hidden(l)}`).join("")));
   }
 
   hit(h) {
-    const branch = h.branches?.[0];
     const [from, to] = byteSlice(h.snippet, h.match ?? [0, 0]);
-    return el("div", { class: "conversation-row", onclick: () => this.app.go({ context: h.context, branch: branch?.branch, at: branch?.position }) },
+    return el("div", { class: "conversation-row", onclick: () => this.app.go(this.placeOf(h)) },
       el("span", { class: "title", text: hidden(h.title || "untitled") }),
       el("span", { class: "soft" }, hidden(h.snippet.slice(0, from)), el("mark", { text: hidden(h.snippet.slice(from, to)) }), hidden(h.snippet.slice(to))));
   }

@@ -1,4 +1,4 @@
-import { button, el, focusOn } from "./dom.js";
+import { button, el, focusOn, hidden, replace } from "./dom.js";
 
 // open shows a dialog until it is closed. The browser puts the focus back where it was; where that has gone, it goes to what took its place.
 function open(dialog) {
@@ -14,8 +14,9 @@ function open(dialog) {
   dialog.showModal();
 }
 
-// ask shows a dialog with fields and gives their values, null where it was left. A field is {name, label, value, kind: text | long | choice | tick, choices, hint}.
-export function ask(title, fields, { yes = "OK", text, danger } = {}) {
+// ask shows a dialog with fields, and gives what act makes of their values, null where it was left. If act fails, the dialog says why and stays, with everything that was written.
+// A field is {name, label, value, kind: text | long | choice | tick, choices, hint}.
+export function ask(title, fields, { yes = "OK", text, danger, act = (values) => values } = {}) {
   return new Promise((resolve) => {
     const inputs = new Map();
     const rows = fields.map((f) => {
@@ -23,12 +24,30 @@ export function ask(title, fields, { yes = "OK", text, danger } = {}) {
       inputs.set(f.name, input);
       return el("label", {}, f.label, input, f.hint ? el("span", { class: "soft" }, f.hint) : null);
     });
-    const form = el("form", { method: "dialog" }, el("h2", { text: title }), text ? el("p", { text }) : null, rows,
+    const fault = el("p", { class: "bad", role: "alert", hidden: true });
+    const form = el("form", { onsubmit: submit }, el("h2", { text: title }), text ? el("p", { text }) : null, rows, fault,
       el("div", { class: "acts" }, button("Cancel", () => box.close()), el("button", { type: "submit", value: "yes", class: danger ? "bad" : "main" }, yes)));
     const box = el("dialog", { "aria-label": title }, form);
     open(box);
-    box.addEventListener("close", () => resolve(box.returnValue === "yes" ? Object.fromEntries([...inputs].map(([n, i]) => [n, i.type === "checkbox" ? i.checked : i.value])) : null));
+    let acting = null;
+    box.addEventListener("close", () => resolve(acting)); // what was begun is done, whether or not the dialog is seen
     inputs.values().next().value?.focus();
+
+    async function submit(e) {
+      e.preventDefault();
+      if (acting) return;
+      acting = (async () => act(Object.fromEntries([...inputs].map(([n, i]) => [n, i.type === "checkbox" ? i.checked : i.value]))))();
+      try {
+        await acting;
+        box.close();
+      } catch (error) {
+        if (!box.open) return; // who asked is told
+        acting = null;
+        replace(fault, hidden(error.message));
+        fault.hidden = false;
+        inputs.values().next().value?.focus();
+      }
+    }
   });
 }
 

@@ -36,9 +36,19 @@ export function focusOn(e) {
   if (document.activeElement !== e) (e?.parentElement?.closest("[tabindex]") ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
-// button makes a button with a name for screen readers where its text is a sign.
+// button makes a button. Until the promise of onclick is kept, further presses do nothing: a double click does a thing once.
 export function button(text, onclick, props = {}) {
-  return el("button", { type: "button", onclick, ...props }, text);
+  let runs = false;
+  const press = async (e) => {
+    if (runs) return;
+    runs = true;
+    try {
+      await onclick(e);
+    } finally {
+      runs = false;
+    }
+  };
+  return el("button", { type: "button", onclick: press, ...props }, text);
 }
 
 // say lets a screen reader say text, after what was said before.

@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
-import { ago, button, counted, el, firstWords, hidden, replace, table } from "./dom.js";
+import { ago, button, counted, el, firstWords, hidden, table } from "./dom.js";
 
 // Compare shows branches or places side by side, turn by turn, with changed words marked.
 export class Compare {
@@ -9,13 +9,14 @@ export class Compare {
   }
 
   async open(context, refs) {
+    const turn = this.app.routing;
     const branch = refs[0].replace(/@\d+$/, "");
     const all = await api.compare({ context, branch }, refs);
     const shared = all.ancestor ? `They share the messages up to number ${all.ancestor.position}.` : "They share nothing.";
     const names = all.columns.map((c) => c.ref);
     const heads = ["Turn", ...all.columns.map((c, i) => el("th", { "data-label": hidden(c.ref) }, hidden(c.ref), " ", button("Take this answer", () => this.app.run(() => this.take(context, all, i)))))];
     const rows = all.turns.map((turn) => el("tr", {}, el("td", {}, String(turn.turn)), turn.cells.map((cell, i) => el("td", {}, this.cell(turn, i)))));
-    replace(this.root, el("section", { class: "view", "aria-label": "Compare" }, el("h1", {}, `Side by side: ${names.map(hidden).join(", ")}`), el("p", { class: "soft" }, shared),
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "Compare" }, el("h1", {}, `Side by side: ${names.map(hidden).join(", ")}`), el("p", { class: "soft" }, shared),
       el("div", { class: "table", tabindex: 0 }, table(heads, rows, { class: "compare" }))));
   }
 
@@ -32,10 +33,11 @@ export class Compare {
   // take puts the answer of a column where another column's branch has its own.
   async take(context, all, i) {
     const others = all.columns.filter((c, k) => k !== i && c.branch !== all.columns[i].branch).map((c) => c.branch);
-    const to = others.length === 1 ? others[0] : (await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }]))?.to;
-    if (!to) return;
-    const done = await api.take({ context, branch: to }, all.columns[i].ref);
-    this.app.go({ context, branch: to });
+    const put = async (to) => ({ to, done: await api.take({ context, branch: to }, all.columns[i].ref) });
+    const taken = others.length === 1 ? await put(others[0]) : await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }], { act: (a) => put(a.to) });
+    if (!taken) return;
+    const { to, done } = taken;
+    await this.app.go({ context, branch: to });
     this.app.did(`${to} has this answer now${done.moved_to ? `; what stood there is on ${done.moved_to}` : ""}`, done, context);
   }
 }
@@ -52,9 +54,10 @@ export class History {
 
   // open shows the journal of a conversation, or with null that of the store.
   async open(where) {
+    const turn = this.app.routing;
     const list = await api.operations(where?.context);
-    const act = (name, run, operation) => button(name, () => this.app.run(async () => (await run(), await this.open(where))), { "data-key": operation });
-    replace(this.root, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done with the store"),
+    const act = (name, run, operation) => button(name, () => this.app.run(() => this.app.afresh(run, () => this.open(where))), { "data-key": operation });
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done with the store"),
       where ? el("p", {}, act("Undo the last", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("The store's", () => this.app.run(() => this.open(null)))) : null,
       table(["When", "What", "Branches", "By", "Undo"], list.items.map((o) => this.line(o, where, act)))));
   }
@@ -77,9 +80,10 @@ export class Figures {
   }
 
   async open() {
+    const turn = this.app.routing;
     const sums = await Promise.all(parts.map(([by]) => api.cost(by)));
     const whole = sums[0];
-    replace(this.root, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"),
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"),
       el("p", {}, `The cost of ${counted(whole.replies, "reply", "replies")}: ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} of them no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} of them say nothing of what they took.` : ""),
       parts.map(([by, title], i) => this.part(title, sums[i].groups ?? [], by))));
   }
@@ -108,9 +112,10 @@ export class Trash {
   }
 
   async open() {
+    const turn = this.app.routing;
     const list = await api.contexts({ trash: true, limit: 200 });
-    replace(this.root, el("section", { class: "view", "aria-label": "Trash" }, el("h1", {}, "Trash"), list.items.length ? null : el("p", { class: "soft" }, "The trash is empty."),
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "Trash" }, el("h1", {}, "Trash"), list.items.length ? null : el("p", { class: "soft" }, "The trash is empty."),
       el("table", {}, el("tbody", {}, list.items.map((c) => el("tr", {}, el("td", {}, hidden(c.title || "untitled")), el("td", { class: "soft" }, ago(c.trashed_at)),
-        el("td", {}, button("Restore", () => this.app.run(async () => (await api.restore(c.context), await this.open(), await this.app.list.show())))))))) ));
+        el("td", {}, button("Restore", () => this.app.run(() => this.app.afresh(() => api.restore(c.context), () => this.open())))))))) ));
   }
 }

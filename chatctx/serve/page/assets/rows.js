@@ -61,12 +61,14 @@ function reachable(e, yes) {
 //   count          how many rows there are
 //   fetch(from,to) a promise of rows from to to, counted from 0, to not with it
 //   draw(row, i)   an element for a row
+//   acts(row,i,e)  what each key does with a row, by its name; a promise holds the keys after it. Without row it only names the keys.
 //
-// Rows are read again after renew. The row that holds the focus is never taken away. A row that was brought into the view stays there until the person scrolls,
+// Keys act in the order in which they were typed, however slowly rows come: the row moves at once, and a key for a row waits until the row is there. Rows are read again after renew. The row that holds the focus, or to which Tab comes, is never taken away. A row that was brought into the view stays there until the person scrolls,
 // whatever heights turn out to be.
 class RowList extends HTMLElement {
-  setup({ count, fetch, draw, guess = 60, follow = false, role = "feed", item = "article" }) {
-    Object.assign(this, { fetch, drawRow: draw, follow, itemRole: item });
+  setup({ count, fetch, draw, acts = () => ({}), guess = 60, follow = false, role = "feed", item = "article" }) {
+    Object.assign(this, { fetch, drawRow: draw, acts, follow, itemRole: item });
+    this.typed ??= [];
     const had = this.contains(document.activeElement);
     if (count) this.setAttribute("role", role); // a list without items is none
     else this.removeAttribute("role");
@@ -87,8 +89,8 @@ class RowList extends HTMLElement {
       this.later();
     };
     this.onkeydown = (e) => this.key(e);
-    this.current = Math.min(this.current ?? 0, Math.max(count - 1, 0));
-    this.lost = had && count ? { row: follow ? count - 1 : this.current } : null;
+    this.current = follow ? Math.max(count - 1, 0) : Math.min(this.current ?? 0, Math.max(count - 1, 0));
+    this.lost = had && count ? { row: this.current } : null;
     if (had && !count) focusOn(null);
     this.place(0);
     if (follow) this.show(count - 1, "end");
@@ -218,7 +220,7 @@ class RowList extends HTMLElement {
     for (const [i, e] of this.live) {
       const has = e.contains(focused);
       const old = this.rows.has(i) && (e.waits || e.generation !== this.generation);
-      if (i >= this.count || old || ((i < from || i >= to) && !has)) {
+      if (i >= this.count || old || ((i < from || i >= to) && !has && i !== this.current)) {
         if (has) this.lost = { row: i, control: focused };
         this.sizes.unobserve(e);
         e.remove();
@@ -254,6 +256,8 @@ class RowList extends HTMLElement {
   wanted(from, to) {
     const all = new Set([...this.live.keys()]);
     if (this.lost) all.add(this.lost.row);
+    this.current = Math.min(this.current, Math.max(this.count - 1, 0));
+    if (this.count) all.add(this.current);
     for (let i = from; i < to; i++) all.add(i);
     return [...all].sort((a, b) => a - b);
   }
@@ -263,6 +267,7 @@ class RowList extends HTMLElement {
     const e = row === undefined ? el("div", { class: "waits" }) : this.drawRow(row, i);
     e.waits = row === undefined;
     e.generation = this.generation;
+    e.row = row;
     if (e.waits) {
       e.style.height = `${this.heights.each[i]}px`;
       e.setAttribute("aria-label", "Loading");
@@ -290,25 +295,58 @@ class RowList extends HTMLElement {
   async show(i, where = "nearest") {
     if (i < 0 || i >= this.count) return;
     this.aim = { row: i, where };
+    this.draw();
     await this.load(Math.max(i - 10, 0), Math.min(i + 10, this.count));
     this.draw();
   }
 
-  async focusRow(i) {
+  // focusRow moves to row i at once. What stands there takes the focus, and what comes in its place takes it over.
+  focusRow(i) {
     i = Math.max(0, Math.min(i, this.count - 1));
-    await this.show(i);
-    if (this.aim?.row !== i) return; // another row was asked for meanwhile
+    const shown = this.show(i);
     this.select(i);
     this.live.get(i)?.focus({ preventScroll: true });
+    return shown;
+  }
+
+  // next is the row that a key moves to, null for a key that does not move.
+  next(key) {
+    const moves = this.itemRole === "article" ? { PageDown: 1, PageUp: -1, j: 1, k: -1 } : { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, j: 1, k: -1 };
+    return Object.hasOwn(moves, key) ? this.current + moves[key] : key === "Home" ? 0 : key === "End" ? this.count - 1 : null;
   }
 
   key(e) {
-    if (e.target.matches?.("input, textarea, select, button, a") && e.target !== e.currentTarget) return;
-    const moves = this.itemRole === "article" ? { PageDown: 1, PageUp: -1, j: 1, k: -1 } : { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, j: 1, k: -1 };
-    const to = e.key in moves ? this.current + moves[e.key] : e.key === "Home" ? 0 : e.key === "End" ? this.count - 1 : null;
-    if (to === null || e.ctrlKey || e.metaKey || e.altKey) return;
+    if ((e.target.matches?.("input, textarea, select, button, a") && e.target !== e.currentTarget) || e.ctrlKey || e.metaKey || e.altKey) return;
+    if (this.next(e.key) === null && !Object.hasOwn(this.acts(undefined, this.current, e), e.key)) return;
     e.preventDefault();
-    this.focusRow(to);
+    this.typed.push(e);
+    this.doTyped();
+  }
+
+  async doTyped() {
+    if (this.doing) return;
+    this.doing = true;
+    while (this.typed.length) {
+      for (let c; (c = this.coming); ) await c.then(() => this.coming === c && (this.coming = null));
+      const e = this.typed.shift();
+      const to = this.next(e.key);
+      if (to !== null) this.focusRow(to);
+      else await this.act(e).catch((error) => this.dispatchEvent(new CustomEvent("failed", { detail: error })));
+    }
+    this.doing = false;
+  }
+
+  // act does what a key does with the row that is seen.
+  async act(e) {
+    const i = this.current;
+    if (this.live.get(i)?.waits) await this.load(i, i + 1).then(() => this.draw());
+    const row = this.live.get(i)?.row;
+    if (row !== undefined) await this.acts(row, i, e)[e.key]?.();
+  }
+
+  // comes says that other rows are on their way, which the keys are meant for that are typed from now on.
+  comes(promise) {
+    this.coming = promise;
   }
 }
 

@@ -14,7 +14,6 @@ export class Tree {
     Object.assign(this, { moved, marked });
     this.list = el("row-list", { "aria-label": "Branches" });
     this.list.addEventListener("failed", (e) => failed(e.detail));
-    this.list.addEventListener("keydown", (e) => this.key(e));
     this.open = new Map(); // row of a branch to its messages
     this.marks = [];
     this.size = 26;
@@ -33,7 +32,7 @@ export class Tree {
   }
 
   setup() {
-    this.list.setup({ count: this.count(), guess: this.size, role: "tree", item: "treeitem", fetch: (from, to) => this.fetch(from, to), draw: (row, i) => this.row(row, i) });
+    this.list.setup({ count: this.count(), guess: this.size, role: "tree", item: "treeitem", fetch: (from, to) => this.fetch(from, to), draw: (row, i) => this.row(row, i), acts: (row, i, e) => this.acts(row, i, e) });
     this.list.style.setProperty("--row", `${this.size}px`);
   }
 
@@ -110,7 +109,7 @@ export class Tree {
 
   clicked(row, i, event) {
     if (event.shiftKey || event.ctrlKey || event.metaKey) this.mark(row);
-    else this.moved((row.of ?? row).branch, row.of ? row.position : null);
+    else return this.moved((row.of ?? row).branch, row.of ? row.position : null);
   }
 
   // mark chooses a place to compare; the last two stay.
@@ -120,7 +119,7 @@ export class Tree {
     const rest = this.marks.filter((m) => m.branch !== place.branch || m.position !== place.position);
     this.marks = rest.length < this.marks.length ? rest : [...rest, place].slice(-2);
     this.marked();
-    this.list.renew();
+    return this.list.renew();
   }
 
   fold(row, i, open) {
@@ -131,31 +130,24 @@ export class Tree {
       this.open.delete(b.row);
       if (row.of) i -= row.position - b.shared;
     }
-    this.list.renew(this.count());
-    this.list.select(i);
-    this.list.focusRow(i); // without waiting: who goes on meanwhile is not fetched back
+    const read = this.list.renew(this.count());
+    this.list.focusRow(i);
+    return read;
   }
 
   zoom(factor) {
     this.size = Math.max(18, Math.min(52, Math.round(this.size * factor)));
     const at = this.list.current;
     this.setup();
-    this.list.show(at);
+    return this.list.show(at);
   }
 
-  key(e) {
-    const i = this.list.current;
-    const row = this.list.rows?.get(i);
-    if (!row || e.ctrlKey || e.metaKey || e.altKey) return;
+  acts(row, i, e) {
     const acts = {
       Enter: () => this.clicked(row, i, e), " ": () => this.mark(row), "+": () => this.zoom(1.15), "-": () => this.zoom(1 / 1.15),
       ArrowRight: () => !row.of && this.fold(row, i, true), ArrowLeft: () => (row.of || this.open.has(row.row) ? this.fold(row, i, false) : row.leaves && this.list.focusRow(this.lineOf(row.leaves))),
     };
-    acts.l = acts.ArrowRight;
-    acts.h = acts.ArrowLeft;
-    if (!acts[e.key]) return;
-    e.preventDefault();
-    acts[e.key]();
+    return { ...acts, l: acts.ArrowRight, h: acts.ArrowLeft };
   }
 
   // lineOf is the line at which the row of a branch stands.
