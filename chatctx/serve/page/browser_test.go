@@ -230,7 +230,7 @@ func (r *reader) until(expression string) {
 	defer stop()
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", chromedp.WithPollingTimeout(60*time.Second))); err != nil {
 		r.shot("failed")
-		r.t.Fatalf("never true: %s (%v); the page shows:\n%s", expression, err, value[string](r, "document.body.innerText.slice(0, 1200)"))
+		r.t.Fatalf("never true: %s (%v); the focus is at %s; the page shows:\n%s", expression, err, value[string](r, "document.activeElement.outerHTML.slice(0, 200)"), value[string](r, "document.body.innerText.slice(0, 1200)"))
 	}
 }
 
@@ -253,6 +253,12 @@ func (r *reader) click(within, name string) {
 	r.until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll("button, a, [role=treeitem], .conversation-row")]);
 		const one = all.find((b) => (b.getAttribute("aria-label") ?? b.innerText).trim() === %s && b.checkVisibility() && !b.disabled);
 		one?.click(); return Boolean(one); })()`, quoted(within), quoted(name)))
+}
+
+// first opens the first conversation of the list.
+func (r *reader) first() {
+	r.t.Helper()
+	r.until(`(() => { const c = document.querySelector("#side .conversation-row"); c?.click(); return Boolean(c); })()`)
 }
 
 // types types text into the field of a selector.

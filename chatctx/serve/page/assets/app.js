@@ -23,7 +23,7 @@ class App {
     this.asks = new Map(); // branches that wait for a decision to what takes their notices away
     this.drawHead();
     addEventListener("hashchange", () => {
-      for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it belongs to the place that the browser left
+      for (const dialog of document.querySelectorAll("dialog")) dialog.leave(); // it belongs to the place that the browser left
       this.run(() => this.route());
     });
     addEventListener("dragover", (e) => (e.preventDefault(), document.body.classList.add("dropping")));
@@ -203,7 +203,7 @@ class App {
       bar.value = 1;
       lines.append(el("p", {}, `${counted(report.contexts, "conversation")}, ${counted(report.messages, "message")} new, ${report.duplicated ?? 0} known, ${report.skipped ?? 0} left out.`));
       for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.file, w.line, w.text].filter(Boolean).join(": "))));
-      if (report.imported?.length) lines.append(button("Open", () => (dialog.close(), this.go({ context: report.imported[0].context })), { class: "main" }));
+      if (report.imported?.length) lines.append(button("Open", () => (dialog.leave(), this.go({ context: report.imported[0].context })), { class: "main" }));
     } catch (error) {
       lines.append(el("p", { class: "bad" }, hidden(error.message)));
     }
@@ -227,12 +227,15 @@ class App {
     if (this.shown === "calls" && (change.reset || come.length || calls.length !== before.size) && !document.querySelector("dialog")) this.run(() => this.calls.open());
   }
 
-  // count reads which calls wait, and takes the notices away of those that wait no more.
+  // count reads which calls wait, and takes the notices away of those that wait no more. It gives null if they are being read again meanwhile.
   async count() {
+    const asks = [...this.asks]; // what is asked meanwhile may not be among the calls yet
+    const turn = (this.counting = Symbol());
     const calls = await api.pending();
+    if (turn !== this.counting) return null;
     this.waiting(calls.length);
     this.pending = new Set(calls.map(keyOf));
-    for (const [branch, leave] of this.asks) if (calls.length < mostPending && !calls.some((c) => branch === `${c.context} ${c.branch}`)) this.asks.delete(branch), leave();
+    for (const [branch, leave] of asks) if (calls.length < mostPending && this.asks.get(branch) === leave && !calls.some((c) => branch === `${c.context} ${c.branch}`)) this.asks.delete(branch), leave();
     return calls;
   }
 

@@ -146,7 +146,7 @@ export class Conversation {
         [["Copy text", () => navigator.clipboard.writeText(textOf(m))], ["Go back to here", () => this.rewind(m)], ["Take off the branch", () => this.drop(m)], ["Tag", () => this.tag(m)],
           ["Pin", () => this.mark(m, "pinned")], ["Leave out of requests", () => this.mark(m, "excluded")], ["Take the mark away", () => this.mark(m, "")], ["Pick onto another branch", () => this.pick(m)],
           ["Take as this branch's answer…", () => this.takeHere(m)]]
-          .map(([name, run]) => button(name, () => (dialog.close(), this.app.run(run))))),
+          .map(([name, run]) => button(name, () => (dialog.leave(), this.app.run(run))))),
       el("details", {}, el("summary", {}, "As JSON"), whole(JSON.stringify(message, null, 2), "the message")));
   }
 

@@ -48,7 +48,7 @@ export class Conversations {
     const pages = [first];
     const countOf = () => pages.reduce((n, p) => n + p.items.length, 0) + (pages.at(-1).next ? 1 : 0);
     this.list.setup({
-      count: countOf(), guess: 48, role: "list", item: "listitem",
+      count: countOf(), known: first.items, guess: 48, role: "list", item: "listitem",
       fetch: async (from, to) => {
         while (pages.at(-1).next && pages.reduce((n, p) => n + p.items.length, 0) < to) pages.push(await read(pages.at(-1).next));
         if (this.asked === asked && countOf() !== this.list.count) queueMicrotask(() => this.list.grow(countOf()));

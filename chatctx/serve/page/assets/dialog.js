@@ -1,15 +1,21 @@
 import { button, el, focusOn, hidden, replace } from "./dom.js";
 
-// open shows a dialog until it is closed. The browser puts the focus back where it was; where that has gone, it goes to what took its place.
-function open(dialog) {
+// open shows a dialog until its leave is called or Escape is pressed, and then calls left, all at once: the next key is meant for what was below. The browser puts the focus back
+// where it was; where that has gone, it goes to what took its place.
+function open(dialog, left) {
   const from = document.activeElement;
   const list = from?.closest("row-list");
-  dialog.addEventListener("close", () => {
+  dialog.leave = () => {
+    if (!dialog.isConnected) return;
+    dialog.close();
     dialog.remove();
+    left?.();
     if (document.activeElement !== document.body) return;
     if (list?.isConnected && list.count) list.focusRow(list.current);
     else focusOn(from);
-  });
+  };
+  dialog.addEventListener("cancel", (e) => (e.preventDefault(), dialog.leave()));
+  dialog.addEventListener("close", dialog.leave); // the browser closed it
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -26,11 +32,10 @@ export function ask(title, fields, { yes = "OK", text, danger, act = (values) =>
     });
     const fault = el("p", { class: "bad", role: "alert", hidden: true });
     const form = el("form", { onsubmit: submit }, el("h2", { text: title }), text ? el("p", { text }) : null, rows, fault,
-      el("div", { class: "acts" }, button("Cancel", () => box.close()), el("button", { type: "submit", value: "yes", class: danger ? "bad" : "main" }, yes)));
+      el("div", { class: "acts" }, button("Cancel", () => box.leave()), el("button", { type: "submit", value: "yes", class: danger ? "bad" : "main" }, yes)));
     const box = el("dialog", { "aria-label": title }, form);
-    open(box);
     let acting = null;
-    box.addEventListener("close", () => resolve(acting)); // what was begun is done, whether or not the dialog is seen
+    open(box, () => resolve(acting)); // what was begun is done, whether or not the dialog is seen
     inputs.values().next().value?.focus();
 
     async function submit(e) {
@@ -39,7 +44,7 @@ export function ask(title, fields, { yes = "OK", text, danger, act = (values) =>
       acting = (async () => act(Object.fromEntries([...inputs].map(([n, i]) => [n, i.type === "checkbox" ? i.checked : i.value]))))();
       try {
         await acting;
-        box.close();
+        box.leave();
       } catch (error) {
         if (!box.open) return; // who asked is told
         acting = null;
@@ -66,7 +71,7 @@ function inputOf(f) {
 
 // box shows elements in a dialog that closes with Escape.
 export function box(title, ...children) {
-  const dialog = el("dialog", { "aria-label": title }, el("h2", { text: title }), children, el("div", { class: "acts" }, button("Close", () => dialog.close())));
+  const dialog = el("dialog", { "aria-label": title }, el("h2", { text: title }), children, el("div", { class: "acts" }, button("Close", () => dialog.leave())));
   open(dialog);
   return dialog;
 }

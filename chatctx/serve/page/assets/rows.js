@@ -61,21 +61,24 @@ function reachable(e, yes) {
 //   count          how many rows there are
 //   fetch(from,to) a promise of rows from to to, counted from 0, to not with it
 //   draw(row, i)   an element for a row
+//   known          the first rows, where they are there already
 //   acts(row,i,e)  what each key does with a row, by its name; a promise holds the keys after it. Without row it only names the keys.
 //
 // Keys act in the order in which they were typed, however slowly rows come: the row moves at once, and a key for a row waits until the row is there. Rows are read again after renew. The row that holds the focus, or to which Tab comes, is never taken away. A row that was brought into the view stays there until the person scrolls,
 // whatever heights turn out to be.
 class RowList extends HTMLElement {
-  setup({ count, fetch, draw, acts = () => ({}), guess = 60, follow = false, role = "feed", item = "article" }) {
+  setup({ count, fetch, draw, known = [], acts = () => ({}), guess = 60, follow = false, role = "feed", item = "article" }) {
     Object.assign(this, { fetch, drawRow: draw, acts, follow, itemRole: item });
     this.typed ??= [];
     const had = this.contains(document.activeElement);
     if (count) this.setAttribute("role", role); // a list without items is none
     else this.removeAttribute("role");
-    this.rows = new Map();
+    this.rows = new Map(known.entries());
     this.asked = new Map();
+    if (known.length && known.length >= Math.min(page, count)) this.asked.set(0, null);
     this.live = new Map();
     this.generation = (this.generation ?? 0) + 1;
+    this.reading = null;
     this.heights = new Heights(count, guess);
     this.space ??= el("div", { class: "space" });
     this.space.replaceChildren();
@@ -111,18 +114,20 @@ class RowList extends HTMLElement {
     if (stays) this.show(count - 1, "end");
   }
 
-  // renew reads the rows again that are shown, at the same place.
+  // renew reads the rows again that are shown, at the same place. It is done when the newest of several readings is.
   renew(count = this.count) {
     const place = this.scrollTop;
     const stays = this.follow && this.atEnd();
-    this.generation++;
+    const generation = ++this.generation;
     this.rows.clear();
     this.asked.clear();
     if (count !== this.count) this.heights.resize(count);
-    return this.load(this.heights.at(place), Math.min(this.heights.at(place + this.clientHeight) + 1, count)).then(() => {
+    const read = this.load(this.heights.at(place), Math.min(this.heights.at(place + this.clientHeight) + 1, count));
+    return (this.reading = read.then(() => {
+      if (generation !== this.generation) return this.reading;
       this.draw();
       if (stays) this.show(count - 1, "end");
-    });
+    }));
   }
 
   atEnd() {
