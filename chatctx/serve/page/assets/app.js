@@ -52,9 +52,8 @@ class App {
 
   async start() {
     api.changes((change) => this.changed(change), (error) => this.linked(error));
-    await this.run(() => this.list.load());
+    await Promise.all([this.run(() => this.list.load()), this.run(() => this.count())]); // calls that begin to wait from now on are told of
     await this.route();
-    this.run(() => this.count());
     api.models().then((names) => replace(document.getElementById("models"), names.map((n) => el("option", { value: n }))), () => {});
   }
 
@@ -156,8 +155,9 @@ class App {
   // begin shows what to do first, or the newest conversation.
   async begin() {
     const turn = this.routing;
+    const { hash } = location;
     const first = (await api.contexts({ limit: 1 })).items[0];
-    if (turn !== this.routing) return;
+    if (turn !== this.routing || location.hash !== hash) return; // the browser tells of another address a moment later
     if (first) return this.go({ context: first.context }, { instead: true });
     this.shown = "";
     this.draw(turn, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
@@ -222,19 +222,21 @@ class App {
     const before = this.pending ?? new Set();
     const calls = await this.count().catch(() => null);
     if (!calls) return;
-    const come = calls.filter((c) => !before.has(keyOf(c)));
-    if (come.length) this.tell(come.at(-1));
-    if (this.shown === "calls" && (change.reset || come.length || calls.length !== before.size) && !document.querySelector("dialog")) this.run(() => this.calls.open());
+    const other = calls.length !== before.size || calls.some((c) => !before.has(keyOf(c)));
+    if (this.shown === "calls" && (change.reset || other) && !document.querySelector("dialog")) this.run(() => this.calls.open());
   }
 
-  // count reads which calls wait, and takes the notices away of those that wait no more. It gives null if they are being read again meanwhile.
+  // count reads which calls wait, tells of one that began to since it last did, and takes the notices away of those that wait no more. It gives null if they are being read again
+  // meanwhile.
   async count() {
     const asks = [...this.asks]; // what is asked meanwhile may not be among the calls yet
     const turn = (this.counting = Symbol());
     const calls = await api.pending();
     if (turn !== this.counting) return null;
     this.waiting(calls.length);
+    const come = this.pending ? calls.filter((c) => !this.pending.has(keyOf(c))) : [];
     this.pending = new Set(calls.map(keyOf));
+    if (come.length) this.tell(come.at(-1));
     for (const [branch, leave] of asks) if (calls.length < mostPending && this.asks.get(branch) === leave && !calls.some((c) => branch === `${c.context} ${c.branch}`)) this.asks.delete(branch), leave();
     return calls;
   }

@@ -66,15 +66,15 @@ export class Conversation {
     return messages;
   }
 
-  // changed is called when anything in the conversation is another.
-  async changed() {
+  // changed is called when anything in the conversation is another. It says which messages are new, unless the person wrote them.
+  async changed({ own } = {}) {
     const { where } = this;
     const turn = this.app.routing;
     const before = this.info.messages;
     try {
       const [about, info] = await Promise.all([api.context(where.context), api.branch(where)]);
       if (turn !== this.app.routing) return;
-      if (this.context !== where.context || this.branch !== where.branch) return this.changed(); // another branch was just opened: what was read is of the old one
+      if (this.context !== where.context || this.branch !== where.branch) return this.changed({ own }); // another branch was just opened: what was read is of the old one
       Object.assign(this, { about, info });
     } catch (error) {
       if (turn !== this.app.routing) return;
@@ -84,7 +84,7 @@ export class Conversation {
     this.drawBar();
     this.writer.moved();
     await Promise.all([this.list.renew(this.info.messages), this.drawTree(), this.drawWindow()]);
-    if (this.info.messages > before) say(counted(this.info.messages - before, "new message"));
+    if (this.info.messages > before && !own) say(counted(this.info.messages - before, "new message"));
   }
 
   drawBar() {
@@ -450,7 +450,7 @@ class Writer {
   add() {
     return this.give(async (where, content) => {
       await api.append(where, [{ role: "user", content }]);
-      await this.view.changed();
+      await this.view.changed({ own: true });
     });
   }
 
@@ -463,7 +463,7 @@ class Writer {
       const body = { message: { role: "user", content } };
       if (!this.stop) return this.stream(where.context, ask(where, body), names);
       this.came(await ask(where, body)(() => {}));
-      await this.view.changed();
+      await this.view.changed({ own: true });
     };
     return this.give(give, (where) => this.stream(where.context, ask(where, {}), names));
   }
@@ -504,7 +504,7 @@ class Writer {
       this.runs(false);
       if (columns.size < 2 && names) replace(this.view.answers);
       else if (columns.size) this.view.answers.prepend(this.closing(inOrder(columns).map(([branch]) => branch)));
-      await this.view.changed();
+      await this.view.changed({ own: true });
     }
   }
 
@@ -537,7 +537,7 @@ class Writer {
       c.title.textContent = hidden(`${e.model} (${e.branch})`);
       c.order = this.asked.names.indexOf(e.model);
       replace(this.view.answers, inOrder(columns).map(([, one]) => one.section));
-      if (this.view.context === this.asked.context) this.view.app.run(() => this.view.changed()); // the question is stored
+      if (this.view.context === this.asked.context) this.view.app.run(() => this.view.changed({ own: true })); // the question is stored
     }
     if (event === "delta" && e.type === "text") {
       c.said += (e.skipped ? "\n…\n" : "") + e.text;
