@@ -425,7 +425,8 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 	c.r.besideJSON(name+".meta.json", func(v value) {
 		in.Title = firstOf(in.Title, v.get("description").str())
 		w := objectWriter{}
-		w.addRaw("agent", v.keep()) // with the call that it answers
+		w.addRaw("agent", v.keep())
+		in.Answers = v.get("toolUseId").str()
 		in.AppData = appData(claudeCodeName, joined(in.AppData[claudeCodeName], w.done()))
 	})
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,4 +128,68 @@ func TestLongerSession(t *testing.T) {
 	if d.Summary == nil || d.Summary.Text() != "They planned a trip by train." || len(d.Messages) != 2 {
 		t.Errorf("the draft has the summary %v and %d messages", d.Summary, len(d.Messages))
 	}
+}
+
+// TestSubAgentsAnswerCalls: the context of a sub-agent is the task that answered its call, whichever file comes first, and undo takes that back.
+func TestSubAgentsAnswerCalls(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	line := func(id, parent, role, content string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%s,"sessionId":"s","timestamp":"2026-01-02T03:04:05Z","message":{"role":%q,"content":%s}}`+"\n", role, id, parent, role, content)
+	}
+	call := line("u", "null", "user", `"look"`) + line("a", `"u"`, "assistant", `[{"type":"tool_use","id":"t1","name":"Read","input":{}},{"type":"tool_use","id":"t2","name":"Agent","input":{}}]`)
+	result := line("r", `"a"`, "user", `[{"type":"tool_result","tool_use_id":"t2","content":"seen","is_error":true}]`)
+	session := filepath.Join(dir, "s.jsonl")
+	agent := write(t, filepath.Join(dir, "s", "subagents", "agent-x.jsonl"), strings.Replace(line("x", "null", "user", `"dig"`), `{`, `{"isSidechain":true,"agentId":"x",`, 1))
+	write(t, filepath.Join(dir, "s", "subagents", "agent-x.meta.json"), `{"description":"Digs","toolUseId":"t2"}`)
+	seen := func(s *chatctx.Store) string {
+		t.Helper()
+		all := contextsOf(t, s)
+		if all["Digs"] == nil {
+			return "no sub-agent"
+		}
+		c, err := s.Context(ctx, all["Digs"].ID.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := c.TaskInfo(ctx)
+		if err != nil {
+			return "no task"
+		}
+		return fmt.Sprint(task.State, " ", task.Index, " ", task.BranchName, " ", task.Reason, " ", task.Message != chatctx.ID{}, task.Summary != chatctx.ID{}, task.ParentGone, task.BranchGone)
+	}
+	for name, files := range map[string][]string{"session first": {session, agent}, "sub-agent first": {agent, session}} {
+		write(t, session, call)
+		s := memoryStore(t)
+		importInto(t, s, files[0])
+		importInto(t, s, files[1])
+		if got, want := seen(s), "abandoned 2 main no result true false false false"; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		write(t, session, call+result)
+		importInto(t, s, session)
+		want := "failed 2 main  true true false false"
+		if got := seen(s); got != want {
+			t.Errorf("%s, with the result: %s, want %s", name, got, want)
+		}
+		export := exported(t, s, ExportOptions{All: true})
+		if importInto(t, s, files...); seen(s) != want {
+			t.Errorf("%s, again: %s", name, seen(s))
+		}
+		again, _ := imported(t, export)
+		compareLines(t, exported(t, again, ExportOptions{All: true}), export)
+		if got := seen(again); got != want {
+			t.Errorf("%s, exported and imported: %s, want %s", name, got, want)
+		}
+		for _, undo := range []string{contextsOf(t, s)["look"].ID.String(), "", "", ""} { // the result, what it changed of the task, what came second, what came first
+			if _, err := s.Undo(ctx, undo, "", ""); err != nil {
+				t.Fatalf("%s: %s: %v", name, seen(s), err)
+			}
+			checkClean(t, s)
+		}
+		if len(contextsOf(t, s)) > 0 {
+			t.Errorf("%s, undone: %s", name, seen(s))
+		}
+	}
+	sameInEveryOrder(t, []string{session, agent}, 4, 1)
 }

@@ -69,6 +69,7 @@ type nativeTask struct {
 	Summary    *chatctx.ID `json:"summary,omitempty"`
 	Reason     string      `json:"reason,omitempty"`
 	Ended      stamp       `json:"ended_at,omitzero"`
+	Linked     bool        `json:"linked,omitempty"`
 }
 
 type nativeBranch struct {
@@ -218,7 +219,7 @@ func taskOut(t *chatctx.Task) *nativeTask {
 		return nil
 	}
 	return &nativeTask{t.Goal, t.Branch, t.BranchName, idOrNil(t.Message), t.Index, t.State, t.Depth, t.MaxDepth, t.MaxRounds, t.MaxTokens,
-		t.OwnRules, t.Keep, idOrNil(t.Summary), t.Reason, stamp(t.Ended)}
+		t.OwnRules, t.Keep, idOrNil(t.Summary), t.Reason, stamp(t.Ended), t.Linked}
 }
 
 func taskIn(n *nativeTask) *chatctx.Task {
@@ -227,7 +228,7 @@ func taskIn(n *nativeTask) *chatctx.Task {
 	}
 	return &chatctx.Task{Goal: n.Goal, Branch: n.Branch, BranchName: n.BranchName, Message: idOf(n.Message), Index: n.Index, State: n.State,
 		Depth: n.Depth, MaxDepth: n.MaxDepth, MaxRounds: n.MaxRounds, MaxTokens: n.MaxTokens, OwnRules: n.OwnRules, Keep: n.Keep,
-		Summary: idOf(n.Summary), Reason: n.Reason, Ended: pool.Time(n.Ended)}
+		Summary: idOf(n.Summary), Reason: n.Reason, Ended: pool.Time(n.Ended), Linked: n.Linked}
 }
 
 func sessionsOut(list []branch.Session) []nativeSession {

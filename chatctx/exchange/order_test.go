@@ -21,6 +21,7 @@ import (
 // conversationSeen is the result of importing a context.
 type conversationSeen struct {
 	title, parent string
+	task          string // the call that it answers, and how
 	root          *nodeSeen
 }
 
@@ -90,6 +91,11 @@ func contentsOf(t *testing.T, s *chatctx.Store) string {
 		if info.Parent != (chatctx.ID{}) {
 			parent := info.Parent
 			copies = append(copies, func() { seen.parent = key[parent] })
+			if task, err := c.TaskInfo(ctx); err == nil {
+				copies = append(copies, func() {
+					seen.task = fmt.Sprintf(", %s: %s:%d by %s, %d", task.State, node[task.Message], task.Index, node[task.Summary], task.Ended)
+				})
+			}
 		}
 	}
 	for _, f := range copies {
@@ -98,7 +104,7 @@ func contentsOf(t *testing.T, s *chatctx.Store) string {
 	var out []string
 	for id, seen := range all {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s %q below %q\n", key[id], seen.title, seen.parent)
+		fmt.Fprintf(&b, "%s %q below %q%s\n", key[id], seen.title, seen.parent, seen.task)
 		seen.root.write(&b, 1)
 		out = append(out, b.String())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/subtask"
 )
 
 func contextCommands() []*command {
@@ -51,7 +52,7 @@ chatctx ls --label work --older-than 90d`},
 				&urfave.StringFlag{Name: "save", Usage: "write the message's images and files into `DIR`; a file that is there stays"},
 				&urfave.BoolFlag{Name: "text", Usage: "the text alone, as it is stored"},
 			},
-			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent; with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
+			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
 			example: `chatctx show @-1
 chatctx show 8f3a21bc --save pictures`},
 		{name: "rename", args: "CTX TITLE", does: "give a context another title", scope: onStore, do: doRename,
@@ -434,7 +435,20 @@ func doShow(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(e, func() { r.printMessage(e, marks[e.ID], true) })
+	var tasks []*chatctx.TaskInfo
+	if len(e.Calls) > 0 && !r.json() {
+		if tasks, err = subtask.List(r.ctx, c, subtask.ListOptions{Ended: true}); err != nil {
+			return err
+		}
+	}
+	return r.emit(e, func() {
+		r.printMessage(e, marks[e.ID], true)
+		for _, i := range tasks {
+			if i.Message == e.ID {
+				r.note("the call %d is for the sub-context %s", i.Index, named(i.Title, i.ID))
+			}
+		}
+	})
 }
 
 // showContext shows the context with its branches, prompts and settings.
@@ -456,6 +470,15 @@ func showContext(r *run) error {
 		return err
 	}
 	inForce := settings.WithEnv(own, os.Getenv)
+	task, err := c.TaskInfo(r.ctx)
+	if err != nil && !errors.Is(err, chatctx.ErrInvalid) {
+		return err
+	}
+	var of *contract.Task
+	if task != nil {
+		v := contract.TaskOf(task)
+		of = &v
+	}
 	list := make([]branchJSON, len(branches))
 	for i, b := range branches {
 		list[i] = branchToJSON(b)
@@ -466,8 +489,13 @@ func showContext(r *run) error {
 		Settings map[string]json.RawMessage `json:"settings"`
 		System   string                     `json:"system"`
 		Prompt   string                     `json:"prompt"`
-	}{contextToJSON(info), list, inForce, snap.Info.System, snap.Info.Prompt}, func() {
+		Task     *contract.Task             `json:"task,omitempty"`
+	}{contextToJSON(info), list, inForce, snap.Info.System, snap.Info.Prompt, of}, func() {
 		r.printContext(info, branches, snap, inForce)
+		if task != nil {
+			r.printf("\nsub-context of %s:\n", short(task.Parent))
+			r.subLine(task)
+		}
 	})
 }
 

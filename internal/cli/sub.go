@@ -72,6 +72,9 @@ func (r *run) subLine(i *chatctx.TaskInfo) {
 		state = "not begun"
 	}
 	words := fmt.Sprintf("%s  %s  %s, from %s", r.paint(yellow, short(i.ID)), pad(state, 9), titled(i.Title, i.ID), clean(i.BranchName))
+	if i.Message != (chatctx.ID{}) {
+		words += fmt.Sprintf(", for the call %s:%d", short(i.Message), i.Index)
+	}
 	switch {
 	case i.ParentGone:
 		words += ", its parent is gone"
@@ -194,7 +197,9 @@ func doSubShow(r *run) error {
 	}
 	return r.emit(subToJSON(info), func() {
 		r.subLine(info)
-		r.printf("%s\n", clean(info.Goal))
+		if info.Goal != "" {
+			r.printf("%s\n", clean(info.Goal))
+		}
 	})
 }
 

@@ -33,6 +33,7 @@ type Incoming struct {
 	AppData              map[string]json.RawMessage
 	Labels               []string    // they follow the file as its title does, but labels added or removed here stay so
 	Parent               *SourceLink // the conversation that owns this one, if this is a sub-context
+	Answers              string      // of one with Parent: the id of the call there that it answers
 	Follows              string      // of one without Parent: the id of the message that it continues, in an unnamed conversation of this format
 	Nodes                []Node
 	Branches             []IncomingBranch // the active one first

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -17,7 +18,7 @@ import (
 
 // linkAll makes the links of a conversation that was not there, or whose context has no parent yet, and those that wait for it.
 func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
-	if in.Parent == nil && in.Follows == "" || t.Rec.Parent != (pool.ID{}) {
+	if in.Parent == nil && in.Follows == "" || t.Rec.Parent != (pool.ID{}) && in.Answers == "" {
 		return nil
 	}
 	var parent pool.ID
@@ -39,10 +40,97 @@ func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
 	if err != nil {
 		return err
 	}
-	if parent != (pool.ID{}) && !circle {
-		t.Rec.Parent, t.OnContext = parent, true
+	note, err := noteOf(st.Tx, append(key, t.ID[:]...), in)
+	if err != nil {
+		return err
 	}
-	return record.PutRecord(st.Tx, record.SourceBucket, append(key, t.ID[:]...), record.SourceRecord{Context: t.ID})
+	if note.Context = t.ID; parent != (pool.ID{}) && !circle {
+		task, changed, err := placed(st.Tx, t.Rec, parent, note)
+		if err != nil {
+			return err
+		}
+		if changed {
+			t.Rec.Parent, t.Rec.Task, t.OnContext = parent, task, true
+		}
+	}
+	return record.PutRecord(st.Tx, record.SourceBucket, append(key, t.ID[:]...), note)
+}
+
+// noteOf returns what is noted of a conversation that names its parent. Of several states of it the newest says when it ended.
+func noteOf(tx kv.Tx, key []byte, in *Incoming) (note record.SourceRecord, err error) {
+	if in.Answers == "" {
+		return note, nil
+	}
+	_, err = record.GetRecord(tx, record.SourceBucket, key, &note)
+	note.Call, note.Dated = in.Answers, max(note.Dated, in.dated(), 1)
+	return note, err
+}
+
+// placed returns the task that a context has below a parent, by the note about it, and reports whether it stands there otherwise. A context that is somewhere
+// else, or a task that was started here, stays as it is.
+func placed(tx kv.Tx, rec *record.ContextRecord, parent pool.ID, note record.SourceRecord) (task *record.Task, changed bool, err error) {
+	task = rec.Task
+	if rec.Parent != (pool.ID{}) && rec.Parent != parent || task != nil && !task.Linked {
+		return task, false, nil
+	}
+	found, err := answering(tx, parent, note)
+	if found != nil {
+		task = found
+	}
+	return task, rec.Parent != parent || found != nil && (rec.Task == nil || *rec.Task != *found), err
+}
+
+// answering returns the task of a context that answered a call of its parent, nil if the note names no call, or one that the parent does not have.
+func answering(tx kv.Tx, parent pool.ID, note record.SourceRecord) (*record.Task, error) {
+	if note.Call == "" {
+		return nil, nil
+	}
+	task := &record.Task{State: record.TaskAbandoned, Reason: noResult, Depth: 1, MaxDepth: record.DefaultDepth, Keep: true, Linked: true, Ended: note.Dated}
+	var home pool.Home
+	err := pool.Scan(tx, parent, func(id pool.ID, m *pool.Message, err error) error {
+		if err != nil {
+			return err
+		}
+		if r := m.Result; r != nil && r.RequestID == note.Call && task.Summary == (pool.ID{}) {
+			task.State, task.Reason, task.Summary = record.TaskReturned, "", id
+			if r.IsError {
+				task.State = record.TaskFailed
+			}
+		}
+		for i := range m.Calls {
+			if m.Calls[i].ID == note.Call && task.Index == 0 {
+				task.Message, task.Index, home = id, i+1, m.Home
+			}
+		}
+		return nil
+	})
+	if err != nil || task.Index == 0 {
+		return nil, err
+	}
+	rec, _, err := record.GetContext(tx, parent)
+	if err != nil {
+		return nil, err
+	}
+	var active pool.ID // of a parent that comes in just now, the branch that was made first
+	if rec != nil {
+		active = rec.Active
+		if up := rec.Task; up != nil {
+			task.Depth, task.MaxDepth = up.Depth+1, up.MaxDepth
+		}
+	}
+	return task, onBranch(tx, parent, active, home, task)
+}
+
+// onBranch sets the branch of a task: the first that holds the call, the active one before others.
+func onBranch(tx kv.Tx, parent, active pool.ID, call pool.Home, task *record.Task) error {
+	holds := false
+	return branch.List(tx, parent, func(b *branch.Branch) error {
+		has := branch.Place(b.Pieces, call.Segment, call.Position) >= 0
+		if has && (!holds || b.ID == active) || !holds && b.ID == active {
+			task.Branch, task.BranchName, holds = b.ID, b.Name, holds || has
+		}
+		return nil
+	})
 }
 
 // below reports whether a context is top or lies below it.
@@ -101,7 +189,7 @@ func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
 	if err != nil || !any {
 		return err
 	}
-	var children []pool.ID
+	var children []record.SourceRecord
 	for _, n := range in.Nodes {
 		if children, err = waiting(st.Tx, followsKey(in.Format, n.ID), children); err != nil {
 			return err
@@ -119,31 +207,38 @@ func has(tx kv.Tx, prefix []byte) (any bool, err error) {
 	return any, err
 }
 
-// waiting appends the contexts that are noted under a key.
-func waiting(tx kv.Tx, key []byte, children []pool.ID) ([]pool.ID, error) {
-	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, _ []byte) error {
-		if len(k) == len(key)+16 {
-			children = append(children, pool.ID(k[len(key):]))
+// waiting appends the notes about contexts that stand under a key.
+func waiting(tx kv.Tx, key []byte, children []record.SourceRecord) ([]record.SourceRecord, error) {
+	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, value []byte) error {
+		if len(k) != len(key)+16 {
+			return nil
 		}
-		return nil
+		var note record.SourceRecord
+		err := record.DecodeKept(record.SourceBucket, value, &note)
+		children = append(children, note)
+		return err
 	})
 	return children, err
 }
 
-// putBelow gives a parent to those contexts that have none.
-func putBelow(st *journal.StoreTxn, children []pool.ID, parent pool.ID) error {
-	for _, id := range children {
-		rec, _, err := record.GetContext(st.Tx, id)
+// putBelow gives a parent to those contexts that have none, and their tasks to those that answered a call of it.
+func putBelow(st *journal.StoreTxn, children []record.SourceRecord, parent pool.ID) error {
+	for _, note := range children {
+		rec, _, err := record.GetContext(st.Tx, note.Context)
 		if err != nil {
 			return err
 		}
-		if rec == nil || rec.Parent != (pool.ID{}) {
+		if rec == nil || rec.Parent != (pool.ID{}) && note.Call == "" {
 			continue
 		}
-		if circle, err := below(st.Tx, parent, id); err != nil || circle {
+		if circle, err := below(st.Tx, parent, note.Context); err != nil || circle {
 			return err
 		}
-		if err := setParent(st, id, parent, nil); err != nil {
+		task, changed, err := placed(st.Tx, rec, parent, note)
+		if err == nil && changed {
+			err = setParent(st, note.Context, parent, task)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,8 @@ type SourceRecord struct {
 	About map[string]uint64 `cbor:"5,keyasint,omitempty"`
 	// Labels are the labels of that state.
 	Labels []string `cbor:"6,keyasint,omitempty"`
+	// Call is, in a note about a context that belongs to the conversation, the call there that it answers.
+	Call string `cbor:"7,keyasint,omitempty"`
 }
 
 // SourceNode is an imported message of a conversation: the message that it became, and a short hash of its words in the file.

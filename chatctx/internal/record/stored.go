@@ -80,6 +80,7 @@ type (
 		Summary    pool.ID   `cbor:"13,keyasint,omitzero"`
 		Reason     string    `cbor:"14,keyasint,omitempty"`
 		Ended      pool.Time `cbor:"15,keyasint,omitempty"`
+		Linked     bool      `cbor:"16,keyasint,omitempty"`
 	}
 
 	storedDecision struct {

@@ -127,6 +127,8 @@ type Task struct {
 	Summary  pool.ID // the last message on the parent's branch, with its summary; zero: none
 	Reason   string
 	Ended    pool.Time
+	// Linked: a file of another program says that the context answered that call. What the parent allows does not hold for it.
+	Linked bool
 }
 
 // The states of a task. A running task whose calls wait is shown as waiting.

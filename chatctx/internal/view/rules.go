@@ -92,7 +92,7 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 			break
 		}
 		id, branchOfParent = rec.Parent, pool.ID{}
-		linked = linked || rec.Task == nil
+		linked = linked || rec.Task == nil || rec.Task.Linked
 		if rec.Task != nil {
 			branchOfParent = rec.Task.Branch
 		}
