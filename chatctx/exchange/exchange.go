@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/internal/input"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -369,11 +370,11 @@ func (im *importer) folder(p string) error {
 }
 
 // all imports the files of a container. It names those that are not conversations in one warning.
-func (im *importer) all(c container, names []string, where string, depth int) error {
+func (im *importer) all(c container, names []string, where string, depth int) (refused error) {
 	outer := im.notOurs
 	im.notOurs = nil
 	used := map[string]bool{}
-	for _, n := range names {
+	for i, n := range names {
 		if companion(n, names) {
 			continue
 		}
@@ -387,10 +388,14 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 		if err := im.ended(err, filepath.Join(where, n)); err != nil {
 			return err
 		}
+		if a, is := c.(*archive); is && a.all.over() != nil {
+			refused = fmt.Errorf("%w; %s not read", a.all.over(), plural.Count(len(names)-i-1, "further member"))
+			break
+		}
 	}
 	im.warnOfOthers(where, used)
 	im.notOurs = outer
-	return nil
+	return refused
 }
 
 // companion reports whether a file belongs to a database beside it and is read with that.
@@ -533,6 +538,9 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 	}
 	defer closeZIP()
 	a.share = f.diskShare()
+	if all := f.together(); all != nil {
+		a.all = all
+	}
 	for _, n := range a.escaping() {
 		im.report.Failed++
 		im.report.warn(Warning{File: f.name, Text: fmt.Sprintf("the member %q leads out of the archive: not read", n)})

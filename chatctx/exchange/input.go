@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -151,6 +152,36 @@ type archive struct {
 	members map[string]*zip.File
 	twice   []string // names that appear more than once
 	limits  Limits
+	most    map[string]int64 // how much of each member one reading unpacked
+	all     *unpacked
+}
+
+// unpacked counts what the members of a ZIP unpack to together, those of ZIPs and packed files in it too.
+type unpacked struct {
+	limits Limits
+	packed int64 // the size of the outermost ZIP
+	n      int64
+}
+
+func (u *unpacked) add(n int64) error {
+	u.n += n
+	return u.over()
+}
+
+// over returns an error once that is more than is plausible.
+func (u *unpacked) over() error {
+	if u.n <= u.limits.Unpacked || u.n <= u.packed*int64(u.limits.Ratio) {
+		return nil
+	}
+	return fmt.Errorf("the members of the ZIP unpack to more than %d MB and %d times its size together: refused", u.limits.Unpacked>>20, u.limits.Ratio)
+}
+
+// together returns the count that a file's bytes belong to, nil if it is in no ZIP.
+func (f *file) together() *unpacked {
+	if a, is := f.within.(*archive); is {
+		return a.all
+	}
+	return nil
 }
 
 // openArchive opens a ZIP on disk. name is its name for people.
@@ -185,7 +216,7 @@ func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, err
 		}
 		rest -= f.CompressedSize64
 	}
-	a := &archive{name: name, members: make(map[string]*zip.File, len(z.File)), limits: l}
+	a := &archive{name: name, members: make(map[string]*zip.File, len(z.File)), limits: l, most: map[string]int64{}, all: &unpacked{limits: l, packed: size}}
 	again := map[string]int{}
 	for _, f := range z.File {
 		if !f.Mode().IsRegular() || strings.HasSuffix(f.Name, "/") {
@@ -245,20 +276,25 @@ func (a *archive) get(name string) (*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a.limits.bounded(rc, func() int64 { return int64(z.CompressedSize64) }), nil
+		return a.limits.bounded(rc, func() int64 { return int64(z.CompressedSize64) }, func(n int64) error {
+			more := max(n-a.most[name], 0)
+			a.most[name] += more
+			return a.all.add(more)
+		}), nil
 	}
 	share := a.share * float64(z.CompressedSize64) / float64(max(z.UncompressedSize64, 1))
 	return &file{name: a.name + "!" + name, path: name, size: int64(z.UncompressedSize64), open: open, within: a, share: share}, nil
 }
 
-// bounded returns a reader that fails if more is unpacked than is plausible for so many packed bytes.
-func (l Limits) bounded(rc io.ReadCloser, packed func() int64) io.ReadCloser {
-	return &boundedReader{ReadCloser: rc, packed: packed, limits: l}
+// bounded returns a reader that fails if more is unpacked than is plausible for so many packed bytes, or if count does, which it tells how much it has unpacked.
+func (l Limits) bounded(rc io.ReadCloser, packed func() int64, count func(n int64) error) io.ReadCloser {
+	return &boundedReader{ReadCloser: rc, packed: packed, count: count, limits: l}
 }
 
 type boundedReader struct {
 	io.ReadCloser
 	packed func() int64
+	count  func(n int64) error
 	limits Limits
 	n      int64
 }
@@ -269,7 +305,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.n > b.limits.Unpacked && b.n > b.packed()*int64(b.limits.Ratio) {
 		return n, fmt.Errorf("unpacks to more than %d MB and %d times its size: refused", b.limits.Unpacked>>20, b.limits.Ratio)
 	}
-	return n, err
+	return n, cmp.Or(b.count(b.n), err)
 }
 
 // countingReader counts the bytes that are read, for the progress and for bounded.
@@ -343,7 +379,7 @@ func openContent(ctx context.Context, f *file, l Limits, read func(n int64)) (*c
 	}
 	c.Reader = bufio.NewReaderSize(counted, size)
 	for range maxLayers {
-		unpacked, err := c.unpack(counted, l)
+		unpacked, err := c.unpack(counted, l, f.together())
 		if err != nil {
 			c.Close()
 			return nil, err
@@ -357,8 +393,8 @@ func openContent(ctx context.Context, f *file, l Limits, read func(n int64)) (*c
 	return nil, fmt.Errorf("packed more than %d times", maxLayers)
 }
 
-// unpack removes one layer of packing, and reports whether there was one.
-func (c *content) unpack(counted *countingReader, l Limits) (bool, error) {
+// unpack removes one layer of packing, and reports whether there was one. all, if not nil, counts it too.
+func (c *content) unpack(counted *countingReader, l Limits, all *unpacked) (bool, error) {
 	b, _ := c.Peek(4)
 	var rc io.ReadCloser
 	switch {
@@ -379,7 +415,15 @@ func (c *content) unpack(counted *countingReader, l Limits) (bool, error) {
 	}
 	c.packed = true
 	c.close = append(c.close, func() { rc.Close() })
-	c.Reader = bufio.NewReaderSize(l.bounded(rc, func() int64 { return counted.n }), headSize)
+	before := int64(0)
+	count := func(n int64) error {
+		if all == nil {
+			return nil
+		}
+		n, before = n-before, n
+		return all.add(n)
+	}
+	c.Reader = bufio.NewReaderSize(l.bounded(rc, func() int64 { return counted.n }, count), headSize)
 	return true, nil
 }
 

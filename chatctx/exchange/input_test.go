@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -210,9 +211,28 @@ func TestArchivesThatMeanHarm(t *testing.T) {
 	if rep.Outcome() != Nothing || !strings.Contains(rep.Warnings[0].Text, "refused") {
 		t.Errorf("a bomb: %v", rep.Warnings)
 	}
-	_, rep = readAll(t, Options{Limits: limits}, write(t, filepath.Join(dir, "many.zip"), escape))
+	_, rep = readAll(t, Options{Limits: limits}, write(t, filepath.Join(dir, "members.zip"), escape))
 	if rep.Outcome() != Nothing || !strings.Contains(rep.Warnings[0].Text, "limit is 3") {
 		t.Errorf("many members: %v", rep.Warnings)
+	}
+	harmless := Limits{Unpacked: 1 << 16, Ratio: 10}
+	small, inner, packed := []member{}, []member{}, []member{}
+	for i := range 100 { // each is below the limits, and none is named that comes after the bound
+		text := fmt.Sprintf(`[%s{"messages":[{"role":"user","content":"%d"}]}]`, strings.Repeat(" ", 20<<10), i)
+		small = append(small, member{fmt.Sprintf("%d.json", i), text})
+		packed = append(packed, member{fmt.Sprintf("%d.json.gz", i), gzipOf(t, text)})
+		inner = append(inner, member{fmt.Sprintf("%d.zip", i), zipOf(t, small[len(small)-1])})
+	}
+	for name, members := range map[string][]member{"members": small, "packed members": packed, "archives": inner} {
+		_, rep = readAll(t, Options{Limits: harmless}, write(t, filepath.Join(dir, "small.zip"), zipOf(t, members...)))
+		last := rep.Warnings[len(rep.Warnings)-1]
+		if rep.Outcome() != Partial || rep.Messages < 3 || rep.Messages > 90 || len(rep.Warnings) > 3 || !strings.Contains(last.Text, "together: refused; ") || !strings.HasSuffix(last.Text, " further members not read") {
+			t.Errorf("many small %s: %+v", name, rep)
+		}
+	}
+	small[0].text = strings.ReplaceAll(small[0].text, " ", "")
+	if _, rep = readAll(t, Options{Limits: harmless}, write(t, filepath.Join(dir, "one.zip"), zipOf(t, small[0], small[1], small[2]))); rep.Messages != 3 || rep.Outcome() != Complete {
+		t.Errorf("below the limits: %+v", rep)
 	}
 	_, rep = readAll(t, Options{Limits: Limits{Item: 100}}, write(t, filepath.Join(dir, "large.json"), one("a")))
 	if rep.SkippedContexts != 1 || rep.Outcome() != Nothing {
