@@ -327,13 +327,16 @@ func (v *conversation) renew(f *facts) {
 	}
 	v.entries, v.asked, v.unread = entries, map[screen.Place]bool{}, nil
 	var here screen.Place
-	keep, line := false, v.cursor-v.top
-	if v.cursor < len(v.rows) && v.rows[v.cursor].Kind != screen.BeginRow {
+	keep, line, kind := false, v.cursor-v.top, screen.BeginRow
+	if v.cursor < len(v.rows) {
+		kind = v.rows[v.cursor].Kind
+	}
+	if kind != screen.BeginRow {
 		here, keep = moved(v.rows[v.cursor].Place)
 	}
 	v.lay()
 	if keep {
-		v.find(here)
+		v.stand(here, kind)
 		v.top = max(v.cursor-line, 0) // at its line on the screen
 		v.to(v.cursor)
 	}

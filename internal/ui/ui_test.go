@@ -111,6 +111,34 @@ func TestOthers(t *testing.T) {
 	x.until("* A new one", "Renamed elsewhere")
 }
 
+// TestOthersAtOnce: a cursor stays on its message, whether what others append comes in one reading or in several, and on a gap that the person sees.
+func TestOthersAtOnce(t *testing.T) {
+	for _, at := range [][]int{{6}, {3, 6}, {4, 6}, {3, 4, 5, 6}} {
+		st := asked(t)
+		d := drive(t, Options{Store: st}, 80, 24)
+		n := 2
+		for _, to := range at {
+			for ; n < to; n++ {
+				if _, err := d.conv.c.Append(t.Context(), "", pool.NewText(pool.User, "From elsewhere")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.take(changesMsg{[]chatctx.Change{{Context: d.conv.c.ID}}})
+			if r := d.conv.here(); r.Kind != screen.MessageRow || r.Position != 2 {
+				t.Errorf("after %d messages of %v the cursor is on %+v", n, at, r)
+			}
+		}
+		d.press("h") // closes the gap
+		if _, err := d.conv.c.Append(t.Context(), "", pool.NewText(pool.User, "One more")); err != nil {
+			t.Fatal(err)
+		}
+		d.take(changesMsg{[]chatctx.Change{{Context: d.conv.c.ID}}})
+		if r := d.conv.here(); r.Kind != screen.GapRow || r.Count != 5 {
+			t.Errorf("after %v and a fold the cursor is on %+v", at, r)
+		}
+	}
+}
+
 // TestResize goes through sizes; the last one is drawn as if it had been the first.
 func TestResize(t *testing.T) {
 	x := start(t, Options{Store: bread(t)}, 80, 24)

@@ -36,7 +36,10 @@ func (v *conversation) covers(r *screen.Row, owner screen.Place) bool {
 }
 
 // find puts the cursor on a message, and opens the folds around it.
-func (v *conversation) find(p screen.Place) {
+func (v *conversation) find(p screen.Place) { v.stand(p, screen.MessageRow) }
+
+// stand puts the cursor on a message, or, for GapRow, on the gap that begins with it if that is closed, and opens the folds around it.
+func (v *conversation) stand(p screen.Place, kind int) {
 	owner := v.tree.Owner(p)
 	for range len(v.tree.Branches) + 2 { // each round opens something, or is the last
 		i := slices.IndexFunc(v.rows, func(r screen.Row) bool { return v.covers(&r, owner) })
@@ -44,7 +47,7 @@ func (v *conversation) find(p screen.Place) {
 		case i < 0 && !v.openAround(owner):
 			return
 		case i < 0:
-		case v.tree.Owner(v.rows[i].Place) == owner, !v.open(&v.rows[i]):
+		case v.tree.Owner(v.rows[i].Place) == owner && (v.rows[i].Kind != screen.GapRow || kind == screen.GapRow), !v.open(&v.rows[i]):
 			v.center(i)
 			return
 		}
@@ -114,7 +117,7 @@ func (v *conversation) fold() {
 	if at, ok := v.innermost(r); ok {
 		delete(v.folds.Open, at)
 		v.lay()
-		v.find(at)
+		v.stand(at, screen.GapRow)
 		return
 	}
 	if r.Depth > 0 && r.Kind != screen.LeafRow && r.Kind != screen.FoldedRow {
