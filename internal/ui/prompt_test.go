@@ -130,12 +130,16 @@ func TestPromptTakesNoOrders(t *testing.T) {
 		p.Say(h)
 		p.Said()
 		p.Doing(h)
-		x.press("\x1b[200~" + strings.NewReplacer("\x1b", "", "\x00", "").Replace(h) + "\x1b[201~")
+		x.press("typed")
+		x.until("typed") // with all of that drawn
+		x.press("\x1b[200~" + strings.NewReplacer("\x1b", "", "\x00", "").Replace(h) + "\x1b[201~pasted")
+		x.until("pasted")
 		x.press("\r")
 		if _, err := p.Line(); err != nil {
 			t.Fatal(err)
 		}
-		x.press("/a\t\t")
+		x.press("/a\t\tchosen")
+		x.until("chosen")
 		x.press("\x15done\r")
 		if _, err := p.Line(); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (m *prompt) View() tea.View {
 func (m *prompt) above(most int) []string {
 	var out []string
 	if m.doing != "" && len(m.rest) == 0 {
-		out = []string{m.fitted(screen.Line{{Text: m.doing, Style: screen.Dim}})}
+		out = []string{m.fitted(screen.Line{{Text: screen.OneLine(m.doing), Style: screen.Dim}})}
 	}
 	out = append(out, m.rest...)
 	for _, w := range m.waiting {
