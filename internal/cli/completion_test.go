@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // completionHarness makes each shell complete a command line and print what it offers, a line each: LINE is that line, and SCRIPT the file with what chatctx completion prints.
@@ -77,7 +76,7 @@ func TestCompletionInShells(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, l := range lines {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), safety)
 				defer cancel()
 				words := slices.Clone(l.words)
 				if words[len(words)-1] == "" {

@@ -328,7 +328,7 @@ func pasted(t *testing.T, script string) {
 	}
 	server := httptest.NewServer(&fakeProvider{always: "say Petrel."})
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), safety)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bash, "-c", pasteHead+script+"at=done\n")
 	cmd.WaitDelay = time.Second

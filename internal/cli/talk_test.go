@@ -72,7 +72,7 @@ func scriptPicture(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // fakeProvider answers requests in order. An answer is a line: say TEXT; call TOOL JSON; half TEXT (and the connection ends); hang TEXT (until the client
-// has gone); fail TEXT (an error after it); status CODE BODY.
+// has gone; hang alone says nothing); fail TEXT (an error after it); status CODE BODY.
 type fakeProvider struct {
 	mu      sync.Mutex
 	answers []string
@@ -191,7 +191,9 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "fail":
 		io.WriteString(w, p.begin+p.words(text)+p.fail)
 	case "hang":
-		io.WriteString(w, p.begin+p.words(text))
+		if text != "" {
+			io.WriteString(w, p.begin+p.words(text))
+		}
 		w.(http.Flusher).Flush()
 		s.mu.Lock()
 		select {
