@@ -310,6 +310,9 @@ func TestMCPServers(t *testing.T) {
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer(release) }, nil))
 	defer web.Close()
 	defer close(release)
+	usual := pingWait
+	defer func() { pingWait = usual }()
+	pingWait = time.Minute // the server lives, and answers however slowly
 	for name, record := range map[string]chatctx.Tool{
 		"stdio": {Name: "srv", MCP: true, Command: self(t, "mcp")},
 		"http":  {Name: "srv", MCP: true, URL: web.URL},
@@ -324,7 +327,6 @@ func TestMCPServers(t *testing.T) {
 			if len(record.Remotes) != 4 || record.Remotes[0].Name != "echo" || !strings.Contains(string(record.Remotes[0].Schema), "words") {
 				t.Fatalf("it offers %+v", record.Remotes)
 			}
-			record.Timeout = 4 * time.Second // the server starts within it, also where programs start slowly
 			b.tool(record)
 			d, err := b.c.Draft(t.Context(), "")
 			if err != nil || len(d.Tools) != 4 || d.Tools[0].Name != "srv__echo" || !json.Valid(d.Tools[0].Schema) {
@@ -342,9 +344,13 @@ func TestMCPServers(t *testing.T) {
 				t.Errorf("it says %+v", r)
 			}
 			who := b.runOne(e, "srv__who", `{}`).Text
+			record.Timeout = time.Second // it is the same server
+			b.tool(record)
 			if r := b.runOne(e, "srv__sleep", `null`); !r.IsError || !strings.Contains(r.Text, "time limit") {
 				t.Errorf("it says %+v", r)
 			}
+			record.Timeout = 0
+			b.tool(record)
 			if r := b.runOne(e, "srv__echo", `{"words":"still there"}`); r.Text != "heard: still there" {
 				t.Errorf("after a call that was ended it says %+v", r)
 			}

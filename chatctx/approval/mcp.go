@@ -211,7 +211,7 @@ func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation, help
 }
 
 // pingWait is how long a server may take to answer a ping after a call to it was given up.
-const pingWait = 2 * time.Second
+var pingWait = 2 * time.Second
 
 // broken reports whether a server is useless after a call's error. A server that answered with an error lives, and so does one for which other calls wait.
 // After a call that was given up, a ping decides.

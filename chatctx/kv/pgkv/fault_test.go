@@ -110,6 +110,8 @@ func TestKilledServers(t *testing.T) {
 	defer closeDB(t, db)
 	other := open(t, url)
 	defer closeDB(t, other)
+	db.(*database).wait = time.Minute // the server may take that long to come back
+	other.(*database).wait = time.Minute
 	var stop atomic.Bool
 	var writers sync.WaitGroup
 	acknowledged := make([]atomic.Uint64, 6)

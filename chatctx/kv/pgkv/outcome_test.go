@@ -157,6 +157,7 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Errorf("a View meanwhile: %v", err)
 		}
 		d.settled()
+		d.wait = time.Minute // now somebody answers, if slowly
 		before := open(t, direct)
 		defer closeDB(t, before)
 		stored(t, before, true, 1)

@@ -37,7 +37,7 @@ var axe string
 var browser = sync.OnceValues(func() (context.Context, error) {
 	for _, name := range []string{"chromium-headless-shell", "chromium", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
-			ctx, _ := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.WindowSize(1280, 800))
+			ctx, _ := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.WSURLReadTimeout(2*time.Minute), chromedp.WindowSize(1280, 800))
 			ctx, _ = chromedp.NewContext(ctx)
 			return ctx, chromedp.Do(ctx)
 		}
@@ -106,7 +106,7 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	}))
 	r.web = web
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
-	ctx, late := context.WithTimeout(ctx, 2*time.Minute) // a browser that does not answer fails the test
+	ctx, late := context.WithTimeout(ctx, 10*time.Minute) // a browser that does not answer fails the test
 	r.ctx, r.url = ctx, web.URL
 	t.Cleanup(func() {
 		late()
