@@ -106,7 +106,7 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	}))
 	r.web = web
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
-	ctx, late := context.WithTimeout(ctx, 10*time.Minute) // a browser that does not answer fails the test
+	ctx, late := context.WithTimeout(ctx, 5*time.Minute) // a browser that does not answer fails the test
 	r.ctx, r.url = ctx, web.URL
 	t.Cleanup(func() {
 		late()

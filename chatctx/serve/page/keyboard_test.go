@@ -274,8 +274,10 @@ func TestWalkingByKeyboard(t *testing.T) {
 	r.enter("History")
 	r.sees("What was done in this conversation")
 	r.enter("Undo the last")
+	r.sees("undo: To Paris.") // the button has had the focus before
 	r.on("Undo the last")
 	r.enter("Redo")
+	r.sees("redo: To Paris.")
 	r.on("Redo")
 	r.enter("Conversations")
 	r.keeps(`document.querySelector("main select").value`)
