@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
 // A query that cannot be read is refused by each method, and no part of it is left out.
@@ -104,5 +107,24 @@ func TestTheLastLineNeedsNoEnd(t *testing.T) {
 	}
 	if e := errorOf(http.ErrHandlerTimeout)["error"]; e.Message != http.ErrHandlerTimeout.Error() {
 		t.Errorf("another error is %q", e.Message)
+	}
+}
+
+// A conversation that is purged while a request runs is 410; the store keeps nothing of it, so that a later request gets 404.
+func TestPurgedMeanwhileIsGone(t *testing.T) {
+	var a *api
+	a = start(t, Options{Turn: func(turn *turn.Turn) {
+		if _, err := a.store.Maintenance().PurgeContext(t.Context(), turn.Context.ID.String(), chatctx.PurgeOptions{}); err != nil {
+			t.Error(err)
+		}
+	}})
+	id, main := a.context("Boats", "One")
+	for _, want := range []struct {
+		status int
+		kind   string
+	}{{410, `"kind":"purged"`}, {404, `"kind":"not_found"`}} {
+		if res, raw := a.send("POST", base+main+"/send", object{"text": "x"}, nil); res.StatusCode != want.status || !strings.Contains(string(raw), want.kind) || !strings.Contains(string(raw), `"code":3`) {
+			t.Errorf("%s gives %d and not %d: %s", id, res.StatusCode, want.status, raw)
+		}
 	}
 }

@@ -113,6 +113,8 @@ func Classify(err error) (code int, kind string) {
 		return Provider, string(provider.Kind)
 	case errors.As(err, &budget):
 		return Failed, "too_long"
+	case errors.Is(err, chatctx.ErrNotFound) && errors.Is(err, chatctx.ErrPurged): // a context that was there when the request began
+		return NotFound, "purged"
 	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
