@@ -15,14 +15,14 @@ func branchMethods() []*method {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*method{
 		define("branches.list", "GET "+in+"/branches", Read, "list the branches", listBranches),
-		define("branches.get", "GET "+at, Read, "one branch, with its prompts, the settings in force, and who answers on it", getBranch),
-		define("branches.siblings", "GET "+at+"/siblings", Read, "where other branches leave this one, and how many go on there", listSiblings),
-		define("branches.fork", "POST "+at+"/fork", Write, "make a branch with everything up to and with a message", forkBranch),
-		define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has another text", editMessage),
+		define("branches.get", "GET "+at, Read, "get one branch, with its prompts, the settings in force, and who answers on it", getBranch),
+		define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, with the branches that continue there", listSiblings),
+		define("branches.fork", "POST "+at+"/fork", Write, "make a branch with the history up to a message, including it", forkBranch),
+		define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has a new text", editMessage),
 		define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch),
 		define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; undo brings it back", removeBranch),
 		define("branches.activate", "POST "+at+"/activate", Write, "make a branch the active one", activateBranch),
-		define("tree", "GET "+in+"/tree", Read, "how the branches hang together, a window of them", readTree),
+		define("tree", "GET "+in+"/tree", Read, "show how the branches depend on each other, as rows of a tree, page by page", readTree),
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *request) replying(c *chatctx.ChatContext, branch string) (*contract.Cla
 type forkParams struct {
 	change
 	Name     string `json:"name" doc:"the new branch's name"`
-	At       string `json:"at,omitempty" doc:"the last message that the new branch has; else the head"`
+	At       string `json:"at,omitempty" doc:"the last message of the new branch; by default the head"`
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
@@ -104,10 +104,10 @@ func forked(done *chatctx.Committed, err error) (contract.Forked, error) {
 
 type editParams struct {
 	change
-	Message  string `json:"message" doc:"the message that gets another text"`
-	Text     string `json:"text" doc:"the text; its other parts stay"`
-	Name     string `json:"name,omitempty" doc:"the new branch's name; else main.2, main.3 …"`
-	KeepRest bool   `json:"keep_rest,omitempty" doc:"carry what followed the message"`
+	Message  string `json:"message" doc:"the message to edit"`
+	Text     string `json:"text" doc:"the new text; the message keeps its other parts"`
+	Name     string `json:"name,omitempty" doc:"the new branch's name; by default the next free one of main.2, main.3 …"`
+	KeepRest bool   `json:"keep_rest,omitempty" doc:"copy the messages after it to the new branch too"`
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
@@ -147,8 +147,8 @@ func where(done *chatctx.Committed, err error) (contract.Where, error) {
 
 type treeParams struct {
 	conversation
-	From  int `json:"from,omitempty" doc:"the first row, from 1"`
-	Limit int `json:"limit,omitempty" doc:"at most so many rows; 0: 100"`
+	From  int `json:"from,omitempty" doc:"the first row; 0 means 1"`
+	Limit int `json:"limit,omitempty" doc:"the most rows, up to 1000; 0 means 100"`
 }
 
 // row is a branch of the tree.
@@ -308,8 +308,8 @@ func (t *treeReader) at(row, position int) (chatctx.ID, error) {
 
 type siblingParams struct {
 	target
-	From int `json:"from,omitempty" doc:"the first position; 0: the first"`
-	To   int `json:"to,omitempty" doc:"the last position; 0: the last"`
+	From int `json:"from,omitempty" doc:"the first position; 0 means 1"`
+	To   int `json:"to,omitempty" doc:"the last position; 0 means the last one of the branch"`
 }
 
 // fork is a position at which other branches have another message.

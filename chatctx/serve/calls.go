@@ -18,27 +18,27 @@ import (
 func callMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}/calls/{call}"
 	return []*method{
-		define("calls.list", "GET /calls", Read, "open calls of all conversations, the oldest first", listCalls),
-		define("calls.log", "GET /contexts/{context}/calls/log", Read, "every step of the calls of a conversation, the oldest first", callLog),
-		define("calls.get", "GET "+at, Read, "a call with its history, what the rules say of it and why, and the rules that would allow calls like it", getCall),
-		define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, perhaps with other arguments", approveCall),
+		define("calls.list", "GET /calls", Read, "list the open calls of all conversations, oldest first", listCalls),
+		define("calls.log", "GET /contexts/{context}/calls/log", Read, "list every step of a conversation's calls, oldest first", callLog),
+		define("calls.get", "GET "+at, Read, "get a call with its history, what the rules say about it and why, and the rules that would allow similar calls", getCall),
+		define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, with its own arguments or others", approveCall),
 		define("calls.deny", "POST "+at+"/deny", Decide, "deny a call", denyCall),
-		define("calls.cancel", "POST "+at+"/cancel", Decide, "give a call up, also an approved one that nobody has begun to run", cancelCall),
-		define("calls.expire", "POST "+at+"/expire", Decide, "let a call count as denied where nobody has decided in time", expireCall),
-		define("calls.claim", "POST "+at+"/claim", Run, "take an approved call to run it: of several who try, one gets it", claimCall),
-		define("calls.renew", "POST "+at+"/renew", Run, "keep a claim", renewCall),
-		define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall),
-		define("calls.run", "POST "+at+"/run", Run, "run an approved call with the tool that is kept", runCall).lasting(),
+		define("calls.cancel", "POST "+at+"/cancel", Decide, "give up a call that waits, or an approved one that nobody has begun to run", cancelCall),
+		define("calls.expire", "POST "+at+"/expire", Decide, "set when a call that nobody has decided counts as denied", expireCall),
+		define("calls.claim", "POST "+at+"/claim", Run, "claim an approved call to run it; if several programs try, one gets it", claimCall),
+		define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
+		define("calls.resolve", "POST "+at+"/resolve", Run, "store the result of a claimed or uncertain call", resolveCall),
+		define("calls.run", "POST "+at+"/run", Run, "run an approved call with its stored tool", runCall).lasting(),
 	}
 }
 
 type callsParams struct {
-	Context string `json:"context,omitempty" doc:"only those of this conversation and its sub-contexts"`
-	Branch  string `json:"branch,omitempty" doc:"only those of this branch of it"`
-	Tool    string `json:"tool,omitempty" doc:"only those of tools with names of this pattern"`
-	State   string `json:"state,omitempty" doc:"only pending, approved, running or uncertain ones; pending are those that no rule decides"`
-	After   string `json:"after,omitempty" doc:"the cursor next of the page before"`
-	Limit   int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+	Context string `json:"context,omitempty" doc:"only calls of this conversation and its sub-contexts"`
+	Branch  string `json:"branch,omitempty" doc:"only calls of this branch of the conversation"`
+	Tool    string `json:"tool,omitempty" doc:"only calls of tools whose names match this pattern"`
+	State   string `json:"state,omitempty" doc:"pending, approved, running or uncertain; by default all of these. A pending call waits because no rule decides it"`
+	After   string `json:"after,omitempty" doc:"the cursor next of the previous page"`
+	Limit   int    `json:"limit,omitempty" doc:"the most calls, up to 1000; 0 means 100"`
 }
 
 func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
@@ -179,7 +179,7 @@ type callChange struct {
 }
 
 type callRef struct {
-	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id where that is unique"`
+	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
 }
 
 func (r *request) call(on target, ref callRef) (*chatctx.Call, error) {
@@ -236,9 +236,9 @@ func getCall(r *request, in *callParams) (shownCall, error) {
 
 type approveParams struct {
 	callChange
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"what to run it with in place of the proposed arguments"`
-	Reason    string          `json:"reason,omitempty" doc:"why"`
-	Always    int             `json:"always,omitempty" doc:"make the rule of this number among the call's offers, too; needs admin"`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"arguments to run the call with; by default those of the model"`
+	Reason    string          `json:"reason,omitempty" doc:"why, for the call's history"`
+	Always    int             `json:"always,omitempty" doc:"also add a rule: its number among the call's offers, from 1; 0 means none. Needs admin"`
 }
 
 func approveCall(r *request, in *approveParams) (contract.Call, error) {
@@ -285,7 +285,7 @@ func (r *request) decided(done *chatctx.Committed, err error) (contract.Call, er
 
 type reasonParams struct {
 	callChange
-	Reason string `json:"reason,omitempty" doc:"why; that of a denial goes to the model as it is"`
+	Reason string `json:"reason,omitempty" doc:"why; the model gets the reason of a denial word for word"`
 }
 
 func (r *request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
@@ -309,7 +309,7 @@ func cancelCall(r *request, in *reasonParams) (contract.Call, error) {
 
 type expireParams struct {
 	callChange
-	At *time.Time `json:"at,omitempty" doc:"when; left out: never"`
+	At *time.Time `json:"at,omitempty" doc:"when the call expires; without it, never"`
 }
 
 func expireCall(r *request, in *expireParams) (contract.Call, error) {
@@ -337,7 +337,7 @@ type claimParams struct {
 // holding says how a claim is held.
 type holding struct {
 	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
-	Hold  int  `json:"hold,omitempty" doc:"seconds that the claim lasts without being renewed; 0: as long as those of this program"`
+	Hold  int  `json:"hold,omitempty" doc:"how many seconds the claim lasts if it is not renewed, up to 86400; 0 means as long as chatctx's own claims"`
 }
 
 func (in *holding) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
@@ -394,8 +394,8 @@ type resolveParams struct {
 	callChange
 	Text  string          `json:"text,omitempty" doc:"the result as text"`
 	JSON  json.RawMessage `json:"json,omitempty" doc:"the result as JSON, in place of text"`
-	Error bool            `json:"is_error,omitempty" doc:"the tool failed"`
-	Token string          `json:"token,omitempty" doc:"the token of the claim: refused where the claim is another by now"`
+	Error bool            `json:"is_error,omitempty" doc:"whether the result is an error of the tool"`
+	Token string          `json:"token,omitempty" doc:"the token of the claim; if another program has the claim by now, the result is refused"`
 }
 
 func resolveCall(r *request, in *resolveParams) (contract.Answered, error) {

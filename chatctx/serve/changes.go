@@ -16,15 +16,15 @@ import (
 
 func changeMethods() []*method {
 	return []*method{
-		define("changes", "GET /changes", Read, "tell of changes as they are made, by whomever, until it is ended", watchChanges).stream(
-			tells[changed]("ready", "from this cursor on all changes are told"), tells[changed]("change", "something was changed"), tells[changed]("cursor", "how far it is, where only other conversations change"),
-			tells[changed]("reset", "changes were lost: read anew what was read before")),
+		define("changes", "GET /changes", Read, "report each change of the store, whoever makes it, until the client ends the request", watchChanges).stream(
+			tells[changed]("ready", "the stream reports all changes after this cursor"), tells[changed]("change", "something was changed"), tells[changed]("cursor", "the position now, sent now and then while only other conversations change"),
+			tells[changed]("reset", "changes were lost; read everything again")),
 	}
 }
 
 type changesParams struct {
-	After   string `json:"after,omitempty" doc:"the cursor of the last change that is known; over HTTP also Last-Event-ID"`
-	Context string `json:"context,omitempty" doc:"only changes of this conversation, and of the store"`
+	After   string `json:"after,omitempty" doc:"the cursor of the last change that the client knows; by default the present. Over HTTP also Last-Event-ID"`
+	Context string `json:"context,omitempty" doc:"only changes of this conversation and of the store"`
 }
 
 // changed is a change. A reset has only a cursor: everything that was read before may be outdated.

@@ -22,17 +22,17 @@ import (
 func compareMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches),
+		define("compare", "GET "+at+"/compare", Read, "compare branches side by side, turn by turn, with changed words and figures", compareBranches),
 		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
-		define("tokens", "GET "+at+"/tokens", Read, "how large the next request is, of how much, and what becomes of each message", countTokens),
-		define("bill", "GET "+at+"/bill", Read, "what a send would cost, each model, with the provider's cache and without; nothing is sent", billFor),
-		define("cost", "GET /cost", Read, "what replies cost; replies counts all of them, also the unpriced ones and those without_usage, which are in no sum", sumCost),
+		define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
+		define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),
+		define("cost", "GET /cost", Read, "sum up what replies cost; replies counts all, and unpriced and without_usage those that no sum includes", sumCost),
 	}
 }
 
 type compareParams struct {
 	target
-	With []string `json:"with,omitempty" doc:"what to compare: branches, or places on them; left out: the branch and its siblings"`
+	With []string `json:"with,omitempty" doc:"the branches, or places on them, to compare; by default the branch and its siblings"`
 }
 
 func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
@@ -56,7 +56,7 @@ func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
 
 type takeParams struct {
 	refParams
-	KeepRest bool `json:"keep_rest,omitempty" doc:"keep the later turns after the new answer"`
+	KeepRest bool `json:"keep_rest,omitempty" doc:"keep the turns that follow the replaced answer"`
 }
 
 // took is an answer that was taken.
@@ -94,9 +94,9 @@ type state struct {
 
 type tokensParams struct {
 	target
-	Brief bool `json:"brief,omitempty" doc:"without the single messages"`
-	From  int  `json:"from,omitempty" doc:"the first of them, from 1"`
-	Limit int  `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+	Brief bool `json:"brief,omitempty" doc:"leave out the list of messages"`
+	From  int  `json:"from,omitempty" doc:"the first message to list; 0 means 1"`
+	Limit int  `json:"limit,omitempty" doc:"the most messages, up to 1000; 0 means 100"`
 }
 
 // within is the state of a message in the request.
@@ -158,8 +158,8 @@ func (v *sized) count(become string, tokens int) {
 
 type billParams struct {
 	target
-	Text   string   `json:"text,omitempty" doc:"the user's message that would be sent; without it, what the branch ends with is answered"`
-	Models []string `json:"models,omitempty" doc:"the models that would be asked; else that of the settings"`
+	Text   string   `json:"text,omitempty" doc:"the user's message; without it, the request answers the last message of the branch"`
+	Models []string `json:"models,omitempty" doc:"the models to ask; by default the model in the settings"`
 }
 
 // bills are the prices of a send, and the models that could not be asked.
@@ -206,9 +206,9 @@ func billFor(r *request, in *billParams) (bills, error) {
 }
 
 type costParams struct {
-	By      string     `json:"by,omitempty" doc:"a group for each context, branch, model, day or kind"`
-	Since   *time.Time `json:"since,omitempty" doc:"only what came then or later"`
-	Until   *time.Time `json:"until,omitempty" doc:"only what came before"`
+	By      string     `json:"by,omitempty" doc:"context, branch, model, day or kind: adds a sum for each; by default only the whole sum"`
+	Since   *time.Time `json:"since,omitempty" doc:"only replies from then on"`
+	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
 	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`
 }
 

@@ -14,14 +14,14 @@ import (
 func contextMethods() []*method {
 	const at = "/contexts/{context}"
 	return []*method{
-		define("contexts.list", "GET /contexts", Read, "list conversations, newest change first", listContexts),
+		define("contexts.list", "GET /contexts", Read, "list conversations, the latest change first", listContexts),
 		define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext),
-		define("contexts.get", "GET "+at, Read, "one conversation", getContext),
+		define("contexts.get", "GET "+at, Read, "get one conversation", getContext),
 		define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext),
 		define("contexts.copy", "POST "+at+"/copy", Write, "copy a conversation with all its branches", copyContext),
-		define("contexts.trash", "POST "+at+"/trash", Write, "put a conversation into the trash", trashContext),
+		define("contexts.trash", "POST "+at+"/trash", Write, "move a conversation to the trash", trashContext),
 		define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext),
-		define("contexts.activate", "POST "+at+"/activate", Write, "make a conversation the one that the terminal works on", activateContext),
+		define("contexts.activate", "POST "+at+"/activate", Write, "make a conversation the terminal's current one", activateContext),
 	}
 }
 
@@ -51,14 +51,14 @@ func timeOf(t *time.Time) pool.Time {
 }
 
 type listing struct {
-	Word   string     `json:"word,omitempty" doc:"only those with this in the title"`
-	Since  *time.Time `json:"since,omitempty" doc:"only those last changed then or later"`
-	Until  *time.Time `json:"until,omitempty" doc:"only those last changed before"`
-	Trash  bool       `json:"trash,omitempty" doc:"those in the trash instead"`
-	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this one"`
-	Labels []string   `json:"labels,omitempty" doc:"only those that have all of these labels"`
-	After  string     `json:"after,omitempty" doc:"the cursor next of the page before"`
-	Limit  int        `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+	Word   string     `json:"word,omitempty" doc:"only conversations whose title contains this"`
+	Since  *time.Time `json:"since,omitempty" doc:"only conversations last changed then or later"`
+	Until  *time.Time `json:"until,omitempty" doc:"only conversations last changed before then"`
+	Trash  bool       `json:"trash,omitempty" doc:"list those in the trash instead"`
+	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this conversation"`
+	Labels []string   `json:"labels,omitempty" doc:"only conversations that have all these labels"`
+	After  string     `json:"after,omitempty" doc:"the cursor next of the previous page"`
+	Limit  int        `json:"limit,omitempty" doc:"the most conversations, up to 1000; 0 means 100"`
 }
 
 func listContexts(r *request, in *listing) (list[contract.Context], error) {
@@ -108,11 +108,11 @@ func readCursor(s string) (*chatctx.ContextInfo, error) {
 
 type newParams struct {
 	keyed
-	Title    string                     `json:"title,omitempty" doc:"the title; else one is made from the first message"`
+	Title    string                     `json:"title,omitempty" doc:"the title; by default the first words of the first message"`
 	System   string                     `json:"system,omitempty" doc:"the system prompt of main"`
 	Prompt   string                     `json:"prompt,omitempty" doc:"the user prompt of main"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings of the conversation"`
-	Activate bool                       `json:"activate,omitempty" doc:"make it the one that the terminal works on"`
+	Activate bool                       `json:"activate,omitempty" doc:"make it the terminal's current conversation"`
 }
 
 func newContext(r *request, in *newParams) (contract.Named, error) {
@@ -176,8 +176,8 @@ func renameContext(r *request, in *titled) (contract.Named, error) {
 type copyParams struct {
 	conversation
 	keyed
-	Title    string `json:"title,omitempty" doc:"the copy's title; else that of the original"`
-	Activate bool   `json:"activate,omitempty" doc:"make the copy the one that the terminal works on"`
+	Title    string `json:"title,omitempty" doc:"the copy's title; by default the title of the original"`
+	Activate bool   `json:"activate,omitempty" doc:"make the copy the terminal's current conversation"`
 }
 
 func copyContext(r *request, in *copyParams) (contract.Named, error) {

@@ -19,12 +19,12 @@ import (
 
 func fileMethods() []*method {
 	return []*method{
-		define("uploads.add", "POST /uploads", Write, "put a file, or a further part of one, where import takes it from; it is kept for an hour", addUpload).takesBytes(),
-		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
-		define("places", "GET /places", Admin, "what tools of the server's machine keep, and where", listPlaces),
-		define("places.import", "POST /places/import", Admin, "bring in what tools keep; tells how far it is", importPlaces).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
-		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes(),
-		define("export.formats", "GET /export/formats", Read, "the formats that can be written", exportFormats),
+		define("uploads.add", "POST /uploads", Write, "upload a file, or the next part of one, for import; the server keeps it for an hour", addUpload).takesBytes(),
+		define("import", "POST /import", Write, "import uploaded files, and report the progress", importUploads).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
+		define("places", "GET /places", Admin, "list the conversations that tools on the server's machine keep, and where", listPlaces),
+		define("places.import", "POST /places/import", Admin, "import the conversations that tools keep, and report the progress", importPlaces).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
+		define("export", "GET /contexts/{context}/export", Read, "export a conversation as a file", export).bytes(),
+		define("export.formats", "GET /export/formats", Read, "list the formats of export", exportFormats),
 	}
 }
 
@@ -58,7 +58,7 @@ type upload struct {
 
 type uploadParams struct {
 	keyed
-	Upload string `json:"upload,omitempty" doc:"the upload that this is a further part of"`
+	Upload string `json:"upload,omitempty" doc:"the upload that these bytes continue; by default they begin a new one"`
 	Name   string `json:"name,omitempty" doc:"the file's name"`
 }
 
@@ -221,8 +221,8 @@ func (u *uploads) close() {
 
 type importParams struct {
 	keyed
-	Uploads []string `json:"uploads" doc:"what uploads.add gave; they are gone once they were imported"`
-	DryRun  bool     `json:"dry_run,omitempty" doc:"read and report, store nothing, and keep the uploads"`
+	Uploads []string `json:"uploads" doc:"the uploads that uploads.add returned; the import removes them"`
+	DryRun  bool     `json:"dry_run,omitempty" doc:"only report what an import would do; store nothing and keep the uploads"`
 }
 
 // progress says how far an import is.
@@ -273,7 +273,7 @@ func (r *request) places() []exchange.Place {
 
 type placesParams struct {
 	keyed
-	Tools []string `json:"tools" doc:"the tools, as places names them"`
+	Tools []string `json:"tools" doc:"the tools, by their names in places"`
 }
 
 func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
@@ -323,9 +323,9 @@ func firstWarning(rep *exchange.Report) string {
 
 type exportParams struct {
 	conversation
-	Branch string `json:"branch" doc:"the branch, for formats that hold one"`
-	Format string `json:"format,omitempty" doc:"the name of a format; else chatctx, which loses nothing"`
-	Hidden bool   `json:"hidden,omitempty" doc:"hidden messages too, in the formats for reading"`
+	Branch string `json:"branch" doc:"the branch to export, for formats that hold only one"`
+	Format string `json:"format,omitempty" doc:"the format; by default chatctx, which loses nothing"`
+	Hidden bool   `json:"hidden,omitempty" doc:"include hidden messages in formats for reading"`
 }
 
 // mediaTypes are the media types of formats, by extension.

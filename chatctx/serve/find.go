@@ -15,19 +15,19 @@ func findMethods() []*method {
 }
 
 type searchParams struct {
-	Text    string     `json:"text,omitempty" doc:"words, \"phrases\" and beginnings*"`
-	Regexp  string     `json:"regexp,omitempty" doc:"a regular expression in place of text; it reads everything"`
+	Text    string     `json:"text,omitempty" doc:"words, \"phrases\" and beginnings*; all of them must occur"`
+	Regexp  string     `json:"regexp,omitempty" doc:"a regular expression, instead of text; the search reads everything"`
 	Context string     `json:"context,omitempty" doc:"only in this conversation"`
 	Role    string     `json:"role,omitempty" doc:"only messages of this role"`
 	Model   string     `json:"model,omitempty" doc:"only messages of this model"`
 	Tool    string     `json:"tool,omitempty" doc:"only calls of this tool, and its results"`
-	Since   *time.Time `json:"since,omitempty" doc:"only what was created then or later"`
-	Until   *time.Time `json:"until,omitempty" doc:"only what was created before"`
-	Trash   bool       `json:"trash,omitempty" doc:"in the trash too"`
-	Unheld  bool       `json:"unheld,omitempty" doc:"messages too that no branch holds"`
-	First   bool       `json:"first,omitempty" doc:"of the branches that hold a message name one, main where it was put there: that reads least"`
-	Best    bool       `json:"best,omitempty" doc:"those first that fit best; else the newest"`
-	Limit   int        `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+	Since   *time.Time `json:"since,omitempty" doc:"only texts created then or later"`
+	Until   *time.Time `json:"until,omitempty" doc:"only texts created before then"`
+	Trash   bool       `json:"trash,omitempty" doc:"search the trash too"`
+	Unheld  bool       `json:"unheld,omitempty" doc:"also find messages that no branch holds"`
+	First   bool       `json:"first,omitempty" doc:"name only one branch for each message, the one where it was first put if it still holds it; this is the fastest"`
+	Best    bool       `json:"best,omitempty" doc:"sort by how well hits fit; by default the newest come first"`
+	Limit   int        `json:"limit,omitempty" doc:"the most hits, up to 1000; 0 means 100"`
 }
 
 func search(r *request, in *searchParams) (list[contract.Hit], error) {

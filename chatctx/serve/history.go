@@ -11,18 +11,18 @@ import (
 func historyMethods() []*method {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("history.rewind", "POST "+at+"/rewind", Write, "make a message the head; undo brings back what came after it", rewind),
-		define("history.drop", "POST "+at+"/drop", Write, "take messages off a branch; with a call go its results", drop),
+		define("history.rewind", "POST "+at+"/rewind", Write, "make a message the head of a branch; undo brings the later messages back", rewind),
+		define("history.drop", "POST "+at+"/drop", Write, "take messages off a branch, and with a call its results", drop),
 		define("history.clear", "POST "+at+"/clear", Write, "empty a branch", clearBranch),
-		define("history.interrupt", "POST "+at+"/interrupt", Write, "stop an answer, and take the unfinished turn off a branch", interrupt),
-		define("history.pick", "POST "+at+"/pick", Write, "put messages of another branch at the end of this one", pick),
-		define("history.merge", "POST "+at+"/merge", Write, "bring what another branch holds since the common ancestor", merge),
-		define("diff", "GET "+in+"/diff", Read, "what two branches do not share", diff),
-		define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them, or take that back", setMarks),
-		define("marks.list", "GET "+in+"/marks", Read, "the marked messages", listMarks),
-		define("tags.list", "GET "+in+"/tags", Read, "the tags", listTags),
+		define("history.interrupt", "POST "+at+"/interrupt", Write, "stop an answer and take the unfinished turn off a branch", interrupt),
+		define("history.pick", "POST "+at+"/pick", Write, "copy messages of another branch to the end of this one", pick),
+		define("history.merge", "POST "+at+"/merge", Write, "add the messages that another branch has since the common ancestor", merge),
+		define("diff", "GET "+in+"/diff", Read, "list the messages that two branches do not share", diff),
+		define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them from requests, or remove their mark", setMarks),
+		define("marks.list", "GET "+in+"/marks", Read, "list the marked messages", listMarks),
+		define("tags.list", "GET "+in+"/tags", Read, "list the tags", listTags),
 		define("tags.set", "POST "+at+"/tags", Write, "give a message a second name", setTag),
-		define("tags.remove", "POST "+in+"/tags/{tag}/remove", Write, "take a tag away", removeTag),
+		define("tags.remove", "POST "+in+"/tags/{tag}/remove", Write, "remove a tag", removeTag),
 	}
 }
 
@@ -51,7 +51,7 @@ func rewind(r *request, in *refParams) (moved, error) {
 
 type refsParams struct {
 	change
-	Messages []string `json:"messages" doc:"messages, or ranges A..B"`
+	Messages []string `json:"messages" doc:"messages, or ranges A..B: after A, up to B and including it"`
 }
 
 func (p *refsParams) refs() []chatctx.Ref {
@@ -72,7 +72,7 @@ func clearBranch(r *request, in *change) (moved, error) {
 
 type interruptParams struct {
 	change
-	Question bool `json:"question,omitempty" doc:"take the user's message off too"`
+	Question bool `json:"question,omitempty" doc:"also take off the user's message"`
 }
 
 func interrupt(r *request, in *interruptParams) (moved, error) {
@@ -81,7 +81,7 @@ func interrupt(r *request, in *interruptParams) (moved, error) {
 
 type pickParams struct {
 	refsParams
-	From string `json:"from" doc:"the branch that the messages are on"`
+	From string `json:"from" doc:"the branch that has the messages"`
 }
 
 func pick(r *request, in *pickParams) (moved, error) {
@@ -90,8 +90,8 @@ func pick(r *request, in *pickParams) (moved, error) {
 
 type mergeParams struct {
 	change
-	From    string `json:"from" doc:"the branch whose messages are brought"`
-	Summary string `json:"summary,omitempty" doc:"one message with this text in their place"`
+	From    string `json:"from" doc:"the branch whose messages to add"`
+	Summary string `json:"summary,omitempty" doc:"add one message with this text instead of them"`
 }
 
 func merge(r *request, in *mergeParams) (moved, error) {
@@ -125,7 +125,7 @@ func diff(r *request, in *diffParams) (contract.Difference, error) {
 
 type markParams struct {
 	refsParams
-	Mark string `json:"mark,omitempty" doc:"pinned or excluded; empty takes the mark away"`
+	Mark string `json:"mark,omitempty" doc:"pinned or excluded; without it, the mark is removed"`
 }
 
 func setMarks(r *request, in *markParams) (contract.Where, error) {

@@ -11,11 +11,11 @@ import (
 func journalMethods() []*method {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("operations.list", "GET "+in+"/operations", Read, "what was done in a conversation, the newest first", listOperations),
-		define("operations.store", "GET /operations", Read, "what was done to the store: new, rm, restore, import", storeOperations),
-		define("operations.undo", "POST /operations/{operation}/undo", Write, "take back an operation of the store, or bring it back where that is an undo", undoStoreOperation),
-		define("undo", "POST "+at+"/undo", Write, "take back the last operation of a branch, or one that is named; one that is no plain change of a conversation needs decide and admin", undo),
-		define("redo", "POST "+at+"/redo", Write, "take the last undo back; needs decide and admin too", redo),
+		define("operations.list", "GET "+in+"/operations", Read, "list the operations of a conversation, newest first", listOperations),
+		define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations),
+		define("operations.undo", "POST /operations/{operation}/undo", Write, "undo an operation of the store; to undo an undo is to redo it", undoStoreOperation),
+		define("undo", "POST "+at+"/undo", Write, "undo the last operation of a branch, or the one given; an operation that decides about calls or sets what may run also needs decide and admin", undo),
+		define("redo", "POST "+at+"/redo", Write, "redo the last undone operation; also needs decide and admin", redo),
 	}
 }
 
@@ -25,8 +25,8 @@ type operationsParams struct {
 }
 
 type storeOperationsParams struct {
-	After string `json:"after,omitempty" doc:"the operation that the page before ended with"`
-	Limit int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+	After string `json:"after,omitempty" doc:"the last operation of the previous page"`
+	Limit int    `json:"limit,omitempty" doc:"the most operations, up to 1000; 0 means 100"`
 }
 
 func listOperations(r *request, in *operationsParams) (list[contract.Operation], error) {
@@ -69,7 +69,7 @@ func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) 
 
 type undoParams struct {
 	change
-	Operation string `json:"operation,omitempty" doc:"which one; else the newest that holds on the branch, or on the conversation where that came after"`
+	Operation string `json:"operation,omitempty" doc:"the operation to undo; by default the newest in force on the branch or the conversation"`
 }
 
 // plain are the operations that the scope write alone may undo. Others decide about calls, or set what may run or where requests go: undoing them needs
@@ -115,7 +115,7 @@ func undo(r *request, in *undoParams) (contract.Undone, error) {
 
 type storeUndoParams struct {
 	keyed
-	Operation string `json:"operation" doc:"the operation: s and a number"`
+	Operation string `json:"operation" doc:"the operation: s and its number, such as s12"`
 }
 
 func undoStoreOperation(r *request, in *storeUndoParams) (contract.Undone, error) {

@@ -11,9 +11,9 @@ import (
 func labelMethods() []*method {
 	const in = "/contexts/{context}/labels"
 	return []*method{
-		define("labels.list", "GET /labels", Read, "the labels of conversations, with how many have each", listLabels),
+		define("labels.list", "GET /labels", Read, "list the labels, with the number of conversations that have each", listLabels),
 		define("labels.add", "POST "+in, Write, "give a conversation a label; pinned and archived are labels", addLabel),
-		define("labels.remove", "POST "+in+"/{label}/remove", Write, "take a label off a conversation", removeLabel),
+		define("labels.remove", "POST "+in+"/{label}/remove", Write, "remove a label from a conversation", removeLabel),
 	}
 }
 

@@ -18,21 +18,21 @@ import (
 func messageMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("messages.list", "GET "+at+"/messages", Read, "messages of a branch: by positions from either end, by a range A..B, or around one", listMessages),
-		define("messages.get", "GET "+at+"/messages/{message}", Read, "one message", getMessage),
-		define("messages.append", "POST "+at+"/messages", Write, "put messages at the end of a branch", appendMessages),
-		define("artifacts.get", "GET /artifacts/{sha256}", Read, "the bytes of an image, a document, an output that was put aside", getArtifact).bytes(),
-		define("artifacts.put", "POST /artifacts", Write, "store bytes that a message is to refer to", putArtifact).takesBytes(),
+		define("messages.list", "GET "+at+"/messages", Read, "list messages of a branch: by positions from either end, by a range A..B, or around one message", listMessages),
+		define("messages.get", "GET "+at+"/messages/{message}", Read, "get one message", getMessage),
+		define("messages.append", "POST "+at+"/messages", Write, "add messages at the end of a branch", appendMessages),
+		define("artifacts.get", "GET /artifacts/{sha256}", Read, "get the bytes of an image, a document or a long output", getArtifact).bytes(),
+		define("artifacts.put", "POST /artifacts", Write, "store bytes for messages to refer to", putArtifact).takesBytes(),
 	}
 }
 
 type messagesParams struct {
 	target
-	From   int    `json:"from,omitempty" doc:"the first position, from 1; negative: from the end, -1 is the last. Backwards where it is after to"`
-	To     int    `json:"to,omitempty" doc:"the last position, as from; 0: the last"`
-	Range  string `json:"range,omitempty" doc:"A..B in place of positions: what comes after A up to and with B"`
-	Around string `json:"around,omitempty" doc:"a message in place of positions: limit is how many there are around it"`
-	Limit  int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+	From   int    `json:"from,omitempty" doc:"the first position; 0 means 1, and -1 is the last one. If it is after to, the messages come in reverse"`
+	To     int    `json:"to,omitempty" doc:"the last position, counted as in from; 0 means the last one of the branch"`
+	Range  string `json:"range,omitempty" doc:"A..B instead of positions: the messages after A, up to B and including it"`
+	Around string `json:"around,omitempty" doc:"a message instead of positions: the list has limit messages around it"`
+	Limit  int    `json:"limit,omitempty" doc:"the most messages, up to 1000; 0 means 100"`
 }
 
 // page is a part of a branch.
@@ -158,7 +158,7 @@ func getMessage(r *request, in *messageParams) (*chatctx.Entry, error) {
 
 type appendParams struct {
 	change
-	Messages []*chatctx.Message `json:"messages" doc:"messages; role and content, tool_calls or tool_result are enough"`
+	Messages []*chatctx.Message `json:"messages" doc:"the messages; each needs only role and content, tool_calls or tool_result"`
 }
 
 func appendMessages(r *request, in *appendParams) (list[contract.Placed], error) {
@@ -223,7 +223,7 @@ func ready(messages []*chatctx.Message) error {
 }
 
 type artifactParams struct {
-	SHA256 string `json:"sha256" doc:"the hash, in hexadecimal"`
+	SHA256 string `json:"sha256" doc:"the SHA-256 of the bytes, in hexadecimal"`
 }
 
 // written is what a method that writes bytes reports at its end.
@@ -246,7 +246,7 @@ func getArtifact(r *request, in *artifactParams) (written, error) {
 
 type putParams struct {
 	keyed
-	MediaType string `json:"media_type,omitempty" doc:"what it is; else that is found out from the bytes"`
+	MediaType string `json:"media_type,omitempty" doc:"the media type; by default the server detects it from the bytes"`
 }
 
 // stored describes bytes that are in the store.

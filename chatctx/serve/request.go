@@ -64,13 +64,13 @@ func (r *request) need(s Scope) error {
 
 // target names a branch of a context. Both are required, since the terminal's current ones do not concern other programs.
 type target struct {
-	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
+	Context string `json:"context" doc:"the conversation: its id, or its title if that is unique"`
 	Branch  string `json:"branch" doc:"the name of the branch"`
 }
 
 // keyed is embedded in the parameters of changes.
 type keyed struct {
-	Key string `json:"key,omitempty" doc:"do it once for this key; over HTTP also Idempotency-Key"`
+	Key string `json:"key,omitempty" doc:"makes the change only once for this key; over HTTP also Idempotency-Key"`
 }
 
 func (k *keyed) key() string { return k.Key }
@@ -78,7 +78,7 @@ func (k *keyed) key() string { return k.Key }
 // change is the target of a change of a branch.
 type change struct {
 	target
-	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have, else conflict; over HTTP also If-Match"`
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have; any other is a conflict. Over HTTP also If-Match"`
 	keyed
 }
 
@@ -88,13 +88,13 @@ func (c *change) expected() (context, branch string, revision **uint64) {
 
 // conversation names only a context.
 type conversation struct {
-	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
+	Context string `json:"context" doc:"the conversation: its id, or its title if that is unique"`
 }
 
 // contextChange names a context to change.
 type contextChange struct {
 	conversation
-	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have, else conflict; over HTTP also If-Match"`
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
 	keyed
 }
 

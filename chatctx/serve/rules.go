@@ -11,18 +11,18 @@ import (
 
 func ruleMethods() []*method {
 	return []*method{
-		define("rules.list", "GET /rules", Read, "the rules that hold in a conversation, or those of the store", listRules),
+		define("rules.list", "GET /rules", Read, "list the rules that apply to a conversation, or those of the store", listRules),
 		define("rules.add", "POST /rules", Admin, "add a rule to a conversation, one of its branches, or the store", addRule),
-		define("rules.remove", "POST /rules/{rule}/remove", Admin, "take a rule away", removeRule),
-		define("tools.list", "GET /tools", Read, "the tools of a conversation and of the store", listTools),
+		define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove a rule", removeRule),
+		define("tools.list", "GET /tools", Read, "list the tools of a conversation and of the store", listTools),
 		define("tools.put", "POST /tools", Admin, "add a tool to a conversation or the store, or replace it", putTool),
-		define("tools.remove", "POST /tools/{tool}/remove", Admin, "take a tool away", removeTool),
+		define("tools.remove", "POST /tools/{tool}/remove", Admin, "remove a tool", removeTool),
 	}
 }
 
 // scoped names a conversation, or the store if it is "".
 type scoped struct {
-	Context string `json:"context,omitempty" doc:"the conversation; left out: the store"`
+	Context string `json:"context,omitempty" doc:"the conversation; by default the store"`
 }
 
 // id returns the id of the conversation, zero for the store.
@@ -40,7 +40,7 @@ func (in *scoped) id(r *request) (chatctx.ID, error) {
 // scopedChange is a change of a conversation, or of the store, which has no revision.
 type scopedChange struct {
 	scoped
-	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have, else conflict; over HTTP also If-Match"`
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
 	keyed
 }
 
@@ -66,16 +66,16 @@ func listRules(r *request, in *scoped) (list[contract.Rule], error) {
 
 type ruleParams struct {
 	scopedChange
-	Branch   string               `json:"branch,omitempty" doc:"only on this branch of it"`
+	Branch   string               `json:"branch,omitempty" doc:"limit the rule to this branch of the conversation"`
 	Effect   string               `json:"effect" doc:"allow, deny or ask"`
-	Tool     string               `json:"tool" doc:"a pattern of tools' names"`
-	When     []contract.Condition `json:"when,omitempty" doc:"conditions on arguments that all have to hold"`
-	Unless   []contract.Condition `json:"unless,omitempty" doc:"conditions of which none may hold"`
-	Examples []string             `json:"examples,omitempty" doc:"calls that are kept with it, and what has to be decided about them"`
-	Default  bool                 `json:"default,omitempty" doc:"what becomes of calls that no rule decides"`
-	Expires  *time.Time           `json:"expires,omitempty" doc:"the rule holds until then"`
-	Mode     string               `json:"mode,omitempty" doc:"only while the setting mode is this"`
-	Reason   string               `json:"reason,omitempty" doc:"why"`
+	Tool     string               `json:"tool" doc:"a pattern that the tool's name has to match"`
+	When     []contract.Condition `json:"when,omitempty" doc:"conditions on the arguments, all of which must hold"`
+	Unless   []contract.Condition `json:"unless,omitempty" doc:"conditions on the arguments, none of which may hold"`
+	Examples []string             `json:"examples,omitempty" doc:"example calls with the expected decision, stored with the rule"`
+	Default  bool                 `json:"default,omitempty" doc:"apply the effect to all calls that no other rule decides"`
+	Expires  *time.Time           `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
+	Mode     string               `json:"mode,omitempty" doc:"apply the rule only while the setting mode has this value"`
+	Reason   string               `json:"reason,omitempty" doc:"why the rule exists, for people"`
 }
 
 func addRule(r *request, in *ruleParams) (contract.Rule, error) {
@@ -142,18 +142,18 @@ func listTools(r *request, in *scoped) (list[contract.Tool], error) {
 type toolParams struct {
 	scopedChange
 	Tool        string            `json:"tool" doc:"the tool's name"`
-	Description string            `json:"description,omitempty" doc:"what it does, for the model"`
-	Schema      json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of its arguments"`
-	Command     []string          `json:"command,omitempty" doc:"the command that runs it, or the MCP server's"`
-	Stdin       bool              `json:"stdin,omitempty" doc:"the arguments go to the command's standard input"`
-	Dashes      bool              `json:"dashes,omitempty" doc:"an argument may begin with a dash"`
-	MCP         bool              `json:"mcp,omitempty" doc:"it is an MCP server"`
+	Description string            `json:"description,omitempty" doc:"what the tool does, for the model"`
+	Schema      json.RawMessage   `json:"schema,omitempty" doc:"the JSON Schema of the arguments"`
+	Command     []string          `json:"command,omitempty" doc:"the command and its arguments: they run the tool, or start the MCP server"`
+	Stdin       bool              `json:"stdin,omitempty" doc:"pass the call's arguments to the command's standard input"`
+	Dashes      bool              `json:"dashes,omitempty" doc:"allow arguments that begin with a dash"`
+	MCP         bool              `json:"mcp,omitempty" doc:"whether the tool is an MCP server"`
 	URL         string            `json:"url,omitempty" doc:"the MCP server's address"`
-	Dir         string            `json:"cwd,omitempty" doc:"the folder that it runs in"`
-	Env         map[string]string `json:"env,omitempty" doc:"its environment"`
-	Timeout     string            `json:"timeout,omitempty" doc:"its time limit: 90s, 5m"`
-	Repeatable  bool              `json:"repeatable,omitempty" doc:"running it twice does no harm"`
-	Prune       string            `json:"prune,omitempty" doc:"prune, summarise or keep"`
+	Dir         string            `json:"cwd,omitempty" doc:"the folder in which the command runs"`
+	Env         map[string]string `json:"env,omitempty" doc:"additional environment variables of the command"`
+	Timeout     string            `json:"timeout,omitempty" doc:"the time limit of a run, such as 90s or 5m"`
+	Repeatable  bool              `json:"repeatable,omitempty" doc:"whether the tool may run twice for one call without harm"`
+	Prune       string            `json:"prune,omitempty" doc:"what becomes of old results in requests: prune, summarise or keep"`
 }
 
 func putTool(r *request, in *toolParams) (contract.Tool, error) {

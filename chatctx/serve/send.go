@@ -15,31 +15,31 @@ import (
 func sendMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("send", "POST "+at+"/send", Run, "ask a model, or several at once, and put each answer on a branch; tells what comes", send).stream(sendEvents...),
-		define("retry", "POST "+at+"/retry", Run, "answer the last user message again, on a new branch beside the old answer; tells what comes", retry).stream(sendEvents...),
+		define("send", "POST "+at+"/send", Run, "send a message to a model, or to several at once, and report the answers as they come; each answer is stored on a branch", send).stream(sendEvents...),
+		define("retry", "POST "+at+"/retry", Run, "answer the last user message again on a new branch, and report the answer as it comes; the old answer stays", retry).stream(sendEvents...),
 	}
 }
 
 // asked says whom to ask.
 type asked struct {
-	Model    string                     `json:"model,omitempty" doc:"the model; else that of the settings"`
-	Provider string                     `json:"provider,omitempty" doc:"where it is asked; else its name tells"`
-	Models   []string                   `json:"models,omitempty" doc:"several models, asked at once, each on a new branch that is called like it"`
-	Times    int                        `json:"times,omitempty" doc:"ask each so often, each on a new branch"`
-	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings that hold for this request alone"`
+	Model    string                     `json:"model,omitempty" doc:"the model; by default the one in the settings"`
+	Provider string                     `json:"provider,omitempty" doc:"the provider; by default the model's name decides"`
+	Models   []string                   `json:"models,omitempty" doc:"several models to ask at once, instead of model; each answers on a new branch with its name"`
+	Times    int                        `json:"times,omitempty" doc:"how many answers to get from each model, each on a new branch; 0 means 1"`
+	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings for this request only"`
 }
 
 type sendParams struct {
 	change
 	asked
-	Text    string           `json:"text,omitempty" doc:"the user's message as text; without it and message, what the branch ends with is answered"`
-	Message *chatctx.Message `json:"message,omitempty" doc:"the user's message, in place of text"`
+	Text    string           `json:"text,omitempty" doc:"the user's message as text; without text and message, the model answers the last message of the branch"`
+	Message *chatctx.Message `json:"message,omitempty" doc:"the user's message, instead of text"`
 }
 
 type retryParams struct {
 	change
 	asked
-	Name     string `json:"name,omitempty" doc:"the new branch's name; else main.2, main.3 …"`
+	Name     string `json:"name,omitempty" doc:"the new branch's name; by default the next free one of main.2, main.3 …"`
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
@@ -73,8 +73,8 @@ type (
 )
 
 var sendEvents = []toldEvent{
-	tells[requested]("request", "a request goes to a provider"), tells[delta]("delta", "words of an answer"), tells[retried]("retry", "a provider failed and is asked again"),
-	tells[arrived]("message", "a message was stored, the whole of it"), tells[contract.Answer]("answer", "of several answers, one is done"), tells[failed]("failed", "of several answers, one failed"),
+	tells[requested]("request", "a request goes to a provider"), tells[delta]("delta", "the next words of an answer"), tells[retried]("retry", "a provider failed and is asked again after some seconds"),
+	tells[arrived]("message", "a message is complete and stored"), tells[contract.Answer]("answer", "one of several answers is complete"), tells[failed]("failed", "one of several answers failed"),
 }
 
 // answers are the result of a send: an answer for each branch, and the failures.

@@ -12,14 +12,14 @@ import (
 func settingMethods() []*method {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("prompts.set", "POST "+at+"/prompts", Write, "set the prompts of a branch; what is left out stays, empty takes one away", setPrompts),
-		define("settings.branch", "GET "+at+"/settings", Read, "the settings in force on a branch", getBranchSettings),
-		define("settings.context", "GET "+in+"/settings", Read, "a conversation's own settings", getContextSettings),
-		define("settings.store", "GET /settings", Read, "the store's defaults", getStoreSettings),
-		define("settings.table", "GET /settings/table", Read, "all settings that there are: names, values, defaults, and what they do", getSettingTable),
-		define("settings.setBranch", "POST "+at+"/settings", Write, "set settings of a branch; null takes one away. Those that name hosts, keys or folders need admin", setBranchSettings),
-		define("settings.setContext", "POST "+in+"/settings", Write, "set settings of a conversation, as for a branch", setContextSettings),
-		define("settings.setStore", "POST /settings", Admin, "set the store's defaults", setStoreSettings),
+		define("prompts.set", "POST "+at+"/prompts", Write, "set the prompts of a branch; one left out stays, and an empty one is removed", setPrompts),
+		define("settings.branch", "GET "+at+"/settings", Read, "get the settings in force on a branch", getBranchSettings),
+		define("settings.context", "GET "+in+"/settings", Read, "get a conversation's own settings", getContextSettings),
+		define("settings.store", "GET /settings", Read, "get the store's defaults", getStoreSettings),
+		define("settings.table", "GET /settings/table", Read, "list all settings that exist: their names, values, defaults and meanings", getSettingTable),
+		define("settings.setBranch", "POST "+at+"/settings", Write, "change settings of a branch; null removes one. Settings that name hosts, keys or folders need admin", setBranchSettings),
+		define("settings.setContext", "POST "+in+"/settings", Write, "change settings of a conversation, in the same way as those of a branch", setContextSettings),
+		define("settings.setStore", "POST /settings", Admin, "change the store's defaults", setStoreSettings),
 	}
 }
 
@@ -37,8 +37,8 @@ func (r *request) maySet(set map[string]json.RawMessage) error {
 
 type promptsParams struct {
 	change
-	System *string `json:"system,omitempty" doc:"the system prompt"`
-	Prompt *string `json:"prompt,omitempty" doc:"the user prompt"`
+	System *string `json:"system,omitempty" doc:"the new system prompt"`
+	Prompt *string `json:"prompt,omitempty" doc:"the new user prompt"`
 }
 
 func setPrompts(r *request, in *promptsParams) (contract.Where, error) {
@@ -87,7 +87,7 @@ func getSettingTable(*request, *struct{}) (contract.SettingTable, error) {
 
 type branchSettings struct {
 	change
-	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
+	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null removes a setting"`
 }
 
 func setBranchSettings(r *request, in *branchSettings) (contract.Settings, error) {
@@ -98,7 +98,7 @@ func setBranchSettings(r *request, in *branchSettings) (contract.Settings, error
 
 type contextSettings struct {
 	contextChange
-	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
+	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null removes a setting"`
 }
 
 func setContextSettings(r *request, in *contextSettings) (contract.Settings, error) {
@@ -113,7 +113,7 @@ func setContextSettings(r *request, in *contextSettings) (contract.Settings, err
 
 type storeSettings struct {
 	keyed
-	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
+	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null removes a setting"`
 }
 
 func setStoreSettings(r *request, in *storeSettings) (contract.Settings, error) {

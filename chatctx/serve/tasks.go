@@ -9,17 +9,17 @@ import (
 func taskMethods() []*method {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("tasks.list", "GET "+in+"/tasks", Read, "the sub-contexts of a conversation", listTasks),
+		define("tasks.list", "GET "+in+"/tasks", Read, "list the sub-contexts of a conversation", listTasks),
 		define("tasks.start", "POST "+at+"/tasks", Write, "start a sub-context for a task; nothing is sent yet", startTask),
-		define("tasks.return", "POST "+in+"/return", Write, "end a task with a summary for its parent", returnTask),
-		define("tasks.abandon", "POST "+in+"/abandon", Write, "end a task that is not to go on", abandonTask),
+		define("tasks.return", "POST "+in+"/return", Write, "end a task and give its parent a summary", returnTask),
+		define("tasks.abandon", "POST "+in+"/abandon", Write, "end a task without a result", abandonTask),
 	}
 }
 
 type tasksParams struct {
 	conversation
-	Deep  bool `json:"deep,omitempty" doc:"those of its sub-contexts too"`
-	Ended bool `json:"ended,omitempty" doc:"those in the trash too"`
+	Deep  bool `json:"deep,omitempty" doc:"also list the sub-contexts of sub-contexts"`
+	Ended bool `json:"ended,omitempty" doc:"also list those in the trash"`
 }
 
 func listTasks(r *request, in *tasksParams) (list[contract.Task], error) {
@@ -40,10 +40,10 @@ func listTasks(r *request, in *tasksParams) (list[contract.Task], error) {
 
 type startParams struct {
 	change
-	Goal   string `json:"goal" doc:"what is to be done, with all that has to be known"`
-	Title  string `json:"title,omitempty" doc:"the title; else from the goal"`
-	System string `json:"system,omitempty" doc:"its system prompt"`
-	Keep   bool   `json:"keep,omitempty" doc:"do not move it to the trash when it has ended"`
+	Goal   string `json:"goal" doc:"what the task has to do, with everything that it needs to know"`
+	Title  string `json:"title,omitempty" doc:"the title; by default the first words of the goal"`
+	System string `json:"system,omitempty" doc:"the system prompt of the sub-context"`
+	Keep   bool   `json:"keep,omitempty" doc:"keep the sub-context when the task ends; by default it moves to the trash"`
 }
 
 func startTask(r *request, in *startParams) (contract.Task, error) {
@@ -73,9 +73,9 @@ func (r *request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded) (cont
 
 type returnParams struct {
 	contextChange
-	Summary string `json:"summary,omitempty" doc:"what the parent gets; else the task's last answer"`
-	Branch  string `json:"branch,omitempty" doc:"the parent's branch that takes it; else the one that it was started from"`
-	Keep    bool   `json:"keep,omitempty" doc:"do not move it to the trash"`
+	Summary string `json:"summary,omitempty" doc:"the summary for the parent; by default the task's last answer"`
+	Branch  string `json:"branch,omitempty" doc:"the parent's branch that gets the summary; by default the one that started the task"`
+	Keep    bool   `json:"keep,omitempty" doc:"keep the sub-context; by default it moves to the trash"`
 }
 
 func returnTask(r *request, in *returnParams) (contract.Task, error) {
@@ -96,7 +96,7 @@ func returnTask(r *request, in *returnParams) (contract.Task, error) {
 
 type abandonParams struct {
 	contextChange
-	Reason string `json:"reason,omitempty" doc:"why"`
+	Reason string `json:"reason,omitempty" doc:"why, for the parent"`
 }
 
 func abandonTask(r *request, in *abandonParams) (contract.Task, error) {

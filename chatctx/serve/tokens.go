@@ -10,9 +10,9 @@ import (
 
 func tokenMethods() []*method {
 	return []*method{
-		define("tokens.list", "GET /tokens", Admin, "the tokens that let programs in, without their secrets", listTokens),
-		define("tokens.add", "POST /tokens", Admin, "make a token; its secret is given this once", addToken),
-		define("tokens.remove", "POST /tokens/{token}/remove", Admin, "take a token away", removeToken),
+		define("tokens.list", "GET /tokens", Admin, "list the tokens, without their secrets", listTokens),
+		define("tokens.add", "POST /tokens", Admin, "make a token; only this answer contains its secret", addToken),
+		define("tokens.remove", "POST /tokens/{token}/remove", Admin, "remove a token", removeToken),
 	}
 }
 
@@ -39,8 +39,8 @@ func listTokens(r *request, _ *struct{}) (list[tokenInfo], error) {
 
 type tokenParams struct {
 	keyed
-	Token  string   `json:"token" doc:"its name, which stands beside what is decided with it"`
-	Scopes []string `json:"scopes" doc:"read, write, decide, run, admin"`
+	Token  string   `json:"token" doc:"the token's name; what it changes is recorded under this name"`
+	Scopes []string `json:"scopes" doc:"the scopes: read, write, decide, run, admin"`
 }
 
 func addToken(r *request, in *tokenParams) (tokenInfo, error) {
@@ -66,7 +66,7 @@ func CheckScopes(words []string) error {
 
 type tokenRef struct {
 	keyed
-	Token string `json:"token" doc:"its name"`
+	Token string `json:"token" doc:"the token's name"`
 }
 
 func removeToken(r *request, in *tokenRef) (struct{}, error) {
