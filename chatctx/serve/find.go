@@ -25,7 +25,7 @@ type searchParams struct {
 	Until   *time.Time `json:"until,omitempty" doc:"only texts created before then"`
 	Trash   bool       `json:"trash,omitempty" doc:"search the trash too"`
 	Unheld  bool       `json:"unheld,omitempty" doc:"also find messages that no branch holds"`
-	First   bool       `json:"first,omitempty" doc:"name only one branch for each message, the one where it was first put if it still holds it; this is the fastest"`
+	First   bool       `json:"first,omitempty" doc:"name only one branch for each message: main, if it was first put there. This is the fastest"`
 	Best    bool       `json:"best,omitempty" doc:"sort by how well hits fit; by default the newest come first"`
 	Limit   int        `json:"limit,omitempty" doc:"the most hits, up to 1000; 0 means 100"`
 }
