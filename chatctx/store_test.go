@@ -714,7 +714,7 @@ func TestWatchTellsOfOtherProcesses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chats.db")
 	s := open(t, file)
 	c := newContext(t, s, "a")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	changes, err := s.Watch(ctx)
 	if err != nil {
