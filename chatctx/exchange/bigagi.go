@@ -63,6 +63,11 @@ func readBigAGI(r *reading) error {
 			if strings.HasPrefix(v.get("sender").str(), "Bot") && msgs[0].Role == pool.User {
 				msgs[0].Role = pool.Assistant
 			}
+			for flag := range v.get("userFlags").items() {
+				for i := range msgs {
+					msgs[i].Unsent = msgs[i].Unsent || flag.str() == "aix.skip"
+				}
+			}
 		})
 		in := &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.pick("userTitle|autoTitle").str(), Created: v.get("created").time(), Updated: v.get("updated").time()}
 		return t.handOn(in, v, "")

@@ -32,6 +32,13 @@ var chatboxShape = shape{role: "role", time: "timestamp", model: "model", provid
 		"reasoning": thinking("text", "signature"),
 		"tool-call": callAndResult("toolCallId", "toolName", "args", "result", func(p value) bool { return p.get("state").str() == "error" }),
 		"image":     keeping,
+	},
+	usage: func(m *chatctx.Message, v value) {
+		tokens(m, v.get("usage"), []string{"inputTokens"}, []string{"outputTokens"}, []string{"cachedInputTokens"}, []string{"reasoningTokens"})
+		m.Unfinished = v.get("generating").bool()
+		if v.get("isSummary").bool() {
+			m.Kind = summary
+		}
 	}}
 
 // readChatbox leaves out everything but sessions: the settings contain keys of providers.

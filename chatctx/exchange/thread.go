@@ -19,6 +19,7 @@ const (
 	injected      = "injected"
 	summary       = "summary"
 	interrupted   = "interrupted"
+	denied        = "denied"         // the result of a call that was not run; intake knows it too
 	orphaned      = "orphan"         // a result whose call is not on its path
 	failure       = "error"          // a program's report that no answer came, in place of the model's answer
 	branchSummary = "branch summary" // of an abandoned branch, told to the model on another one
@@ -313,7 +314,7 @@ func (r *reading) words(m *chatctx.Message) pool.Hash {
 // pairCalls gives results without a call's id that of the call that they answer, closes all calls, and marks the results whose call is not above them. The
 // nodes must be in the order of tree: those below a node follow it without a gap.
 func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
-	p := &pairing{in: in, end: make([]int, len(in.Nodes)), holders: map[string][]int{}, answers: map[answer]bool{}}
+	p := &pairing{in: in, end: make([]int, len(in.Nodes)), holders: map[string][]int{}, answers: map[answer]*chatctx.Message{}}
 	for i := range in.Nodes {
 		p.end[i] = i + 1
 		for _, c := range in.Nodes[i].Message.Calls {
@@ -341,7 +342,7 @@ func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
 	}
 }
 
-// answer is a call of a node; it maps to whether its result is an error.
+// answer is a call of a node; it maps to its result.
 type answer struct {
 	node int
 	call string
@@ -351,7 +352,7 @@ type pairing struct {
 	in      *chatctx.Incoming
 	end     []int            // the node after the last one below each node
 	holders map[string][]int // the nodes that have a call with each id
-	answers map[answer]bool
+	answers map[answer]*chatctx.Message
 }
 
 // maxTries bounds how many calls of one id are examined for a result, and how far up the search for one without an id goes.
@@ -377,7 +378,7 @@ func (p *pairing) pair(i int, m *chatctx.Message) bool {
 }
 
 func (p *pairing) answered(holder int, m *chatctx.Message) {
-	p.answers[answer{holder, m.Result.RequestID}] = m.Result.IsError
+	p.answers[answer{holder, m.Result.RequestID}] = m
 }
 
 func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
@@ -406,15 +407,17 @@ func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
 	return false
 }
 
-// settle closes a node's calls: those with a result were run, the others are denied. An imported call never waits.
+// settle closes a node's calls: those with a result were run, unless that says that they were denied, and the others are denied. An imported call never waits.
 func (p *pairing) settle(i int) {
 	calls := p.in.Nodes[i].Message.Calls
 	for k := range calls {
 		c := &calls[k]
-		switch failed, done := p.answers[answer{i, c.ID}]; {
-		case !done:
+		switch m := p.answers[answer{i, c.ID}]; {
+		case m == nil:
 			c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "no result"
-		case failed:
+		case m.Kind == denied:
+			c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "denied in the file"
+		case m.Result.IsError:
 			c.Status, c.Execution = pool.Approved, pool.Failed
 		default:
 			c.Status, c.Execution = pool.Approved, pool.Done

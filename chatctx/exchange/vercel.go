@@ -202,12 +202,12 @@ func (p *vercelParts) invocation(v value, tool string) {
 	case "output-error":
 		p.result(id, tool, v.get("errorText"), true)
 	case "output-denied":
-		p.result(id, tool, firstPresent(v.at("approval", "reason"), v.get("errorText")), true)
+		p.result(id, tool, firstPresent(v.at("approval", "reason"), v.get("errorText")), true).Kind = denied
 	}
 }
 
 // result adds a result. The output in model messages says which type it has.
-func (p *vercelParts) result(call, tool string, out value, isError bool) {
+func (p *vercelParts) result(call, tool string, out value, isError bool) *chatctx.Message {
 	var m *chatctx.Message
 	switch val := out.get("value"); out.get("type").str() {
 	case "content":
@@ -221,10 +221,13 @@ func (p *vercelParts) result(call, tool string, out value, isError bool) {
 		fallthrough
 	default:
 		m = toolOutput(call, tool, out)
-		isError = isError || out.get("type").str() == "execution-denied"
+		if out.get("type").str() == "execution-denied" {
+			isError, m.Kind = true, denied
+		}
 	}
 	m.Created, m.Result.IsError = p.now.Created, isError
 	p.results = append(p.results, m)
+	return m
 }
 
 func vercelResultParts(v value) []pool.Part {

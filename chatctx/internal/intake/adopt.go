@@ -22,7 +22,7 @@ func (g *graft) answered() error {
 				if !g.above(j, i) {
 					continue
 				}
-				if err := g.closeImported(g.in.Nodes[j].Message.ID, r); err != nil {
+				if err := g.closeImported(g.in.Nodes[j].Message.ID, n.Message); err != nil {
 					return err
 				}
 			}
@@ -44,8 +44,9 @@ func (g *graft) above(up, i int) bool {
 	return i == up
 }
 
-// closeImported records in a stored message that one of its calls was run.
-func (g *graft) closeImported(id pool.ID, r *pool.Result) error {
+// closeImported records in a stored message that one of its calls was run, or denied.
+func (g *graft) closeImported(id pool.ID, answer *pool.Message) error {
+	r := answer.Result
 	m, err := pool.Get(g.t.Tx, g.t.ID, id)
 	if err != nil || m == nil {
 		return err
@@ -55,8 +56,10 @@ func (g *graft) closeImported(id pool.ID, r *pool.Result) error {
 		if c.ID != r.RequestID || c.Status != pool.Denied || c.Reason != noResult {
 			continue
 		}
-		c.Status, c.Execution, c.Reason = pool.Approved, pool.Done, ""
-		if r.IsError {
+		switch c.Status, c.Execution, c.Reason = pool.Approved, pool.Done, ""; {
+		case answer.Kind == "denied":
+			c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "denied in the file"
+		case r.IsError:
 			c.Execution = pool.Failed
 		}
 	}
