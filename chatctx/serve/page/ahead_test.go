@@ -238,7 +238,7 @@ func TestMessageDuringAnAnswer(t *testing.T) {
 	r.until(`document.querySelector("main article")?.innerText.includes("First")`) // the question is to be seen
 	r.keys("Second")
 	r.keys(kb.Enter, chromedp.ModifierCtrl)
-	r.sees("The message waits until the answer that is being written is there.")
+	r.said("The message waits for the answer that is being written.")
 	r.sees("1 message waits")
 	r.shot("waits")
 	close(gate)

@@ -472,7 +472,7 @@ class Writer {
   came(done) {
     for (const a of done.answers) {
       if (a.waiting) this.view.app.asked(a);
-      if (a.queued) notice("The message waits until the answer that is being written is there.");
+      if (a.queued) say("The message waits for the answer that is being written."); // below the text stands how many wait
     }
     for (const f of done.failed) say(`No answer on ${hidden(f.branch)}: ${hidden(f.error.message)}`);
   }
