@@ -379,7 +379,33 @@ func TestALinkedContextIsAllowedNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for c, n := range map[*ChatContext]int{root: 5, task: 5, linked: 4, below: 4} {
+	answer := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "t", Tool: "Agent"}}}
+	main := []IncomingBranch{{Name: "main", Leaf: 1}}
+	in, err := s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p", Title: "parent", Branches: main, Nodes: []Node{{ID: "1", Message: answer}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := s.Context(t.Context(), in[0].Context.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = parent.Begin("")
+	b.AddRule(Rule{Effect: Allow, Tool: "a"}, RuleScope{})
+	b.AddRule(Rule{Effect: Ask, Tool: "b"}, RuleScope{})
+	commit(t, b)
+	in, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p/x", Title: "agent", Parent: &SourceLink{Format: "f", Conversation: "p"}, Answers: "t", Branches: main,
+		Nodes: []Node{{ID: "1", Message: pool.NewText(pool.User, "dig")}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := s.Context(t.Context(), in[0].Context.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task, err := agent.TaskInfo(t.Context()); err != nil || task.Parent != parent.ID || task.Index != 1 {
+		t.Errorf("the task of an agent: %+v, %v", task, err)
+	}
+	for c, n := range map[*ChatContext]int{root: 5, task: 5, linked: 4, below: 4, parent: 3, agent: 2} {
 		rules, err := s.Rules(t.Context(), c.ID)
 		if err != nil || len(rules) != n {
 			t.Errorf("%d rules hold, want %d: %v, %v", len(rules), n, rules, err)
