@@ -132,7 +132,7 @@ func (c *condition) mayHold(s *subject) (answer, string) {
 		})
 	})
 	if why == "" {
-		why = fmt.Sprintf("%s: %s", c.source.String(), map[answer]string{no: "no", unsure: "cannot be told", yes: "yes"}[best])
+		why = fmt.Sprintf("%s: %s", c.source.String(), map[answer]string{no: "no", unsure: "undecided", yes: "yes"}[best])
 	}
 	return best, why
 }
@@ -179,7 +179,7 @@ func (c *condition) onText(surely, possibly func(text string) bool) {
 		case hasHalves(text):
 			return unsure, ""
 		case strings.Contains(c.source.Value, "/") && leadsAnywhere(text):
-			return unsure, "where the path leads cannot be told"
+			return unsure, "undecided: nobody knows where the path leads"
 		}
 		return no, ""
 	}
@@ -357,7 +357,7 @@ func equals(c *condition, value string) error {
 				a = max(a, truth(slices.ContainsFunc(readings(text, s.dir), func(text string) bool { return fold(text) == plain || fold(text) == wanted })))
 			}
 			if a == no && strings.Contains(value, "/") && leadsAnywhere(text) {
-				return unsure, "where the path leads cannot be told"
+				return unsure, "undecided: nobody knows where the path leads"
 			}
 		}
 		return a, ""

@@ -78,7 +78,7 @@ func surelyEach(patterns []commandPattern, s *script) bool {
 func possiblyEach(patterns []commandPattern, s *script) (answer, string) {
 	best, why := no, "no command fits"
 	if s.untold != "" {
-		best, why = unsure, "it cannot be told which commands run: "+s.untold
+		best, why = unsure, "it is undecided which commands run: "+s.untold
 	}
 	for _, cmd := range s.commands {
 		for _, p := range patterns {

@@ -58,10 +58,10 @@ func absoluteFolder(folder, dir string) (string, error) {
 // path is relative to dir; with "" the answer is unsure. folded ignores the case of names.
 func under(path, folder, dir string, folded bool) (answer, string) {
 	if why := untold(path); why != "" {
-		return unsure, fmt.Sprintf("%q cannot be told: %s", path, why)
+		return unsure, fmt.Sprintf("%q is undecided: %s", path, why)
 	}
 	if !filepath.IsAbs(path) && dir == "" {
-		return unsure, fmt.Sprintf("%q cannot be told: nobody says which folder it is relative to", path)
+		return unsure, fmt.Sprintf("%q is undecided: it is relative, and no folder is set", path)
 	}
 	if !filepath.IsAbs(folder) {
 		return unsure, fmt.Sprintf("the folder %s of the rule is not absolute", folder)

@@ -167,7 +167,7 @@ func RulingLine(j *chatctx.Ruling) string {
 	case j.Rule == nil:
 		return "ask: no rule decides"
 	case j.Untold:
-		return fmt.Sprintf("%s: whether rule %s of the %s denies it cannot be told: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
+		return fmt.Sprintf("%s: rule %s of the %s denies, but is undecided: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
 	}
 	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
 }
