@@ -38,12 +38,12 @@ func arguments(raw []byte) (object json.RawMessage, what string) {
 		if inner, ok := cleanObject([]byte(text)); ok {
 			return inner, "arguments that were an object in a string were taken out of it"
 		}
-		return member("invalid_arguments", text), "arguments that are no JSON are sent as a text"
+		return member("invalid_arguments", text), "arguments that are not JSON are sent as a text"
 	}
 	if ok {
 		return append(append(json.RawMessage(`{"arguments":`), clean...), '}'), "arguments that are no object are sent in one"
 	}
-	return member("invalid_arguments", string(raw)), "arguments that are no JSON are sent as a text"
+	return member("invalid_arguments", string(raw)), "arguments that are not JSON are sent as a text"
 }
 
 // member returns an object with one text.

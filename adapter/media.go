@@ -191,7 +191,7 @@ func (m *Media) asText() string {
 func (m *Media) check(rules *MediaRules) {
 	isImage := strings.HasPrefix(m.Type, "image/")
 	if m.Kind == pool.ImagePart && !isImage {
-		m.left = "its content is no image"
+		m.left = "its content is not an image"
 		return
 	}
 	types, limit := rules.Documents, rules.FileBytes

@@ -34,7 +34,7 @@ func TestMedia(t *testing.T) {
 		"lost":            {part: pool.Part{Type: "image", SHA256: pool.Hash{2}}, left: "not in the store"},
 		"none":            {part: pool.Part{Type: "image"}, left: "empty"},
 		"no bytes":        {part: pool.Part{Type: "image", Data: []byte{}}, left: "empty"},
-		"words":           {part: pool.Part{Type: "image", MediaType: "image/png", Data: []byte("hello")}, left: "no image"},
+		"words":           {part: pool.Part{Type: "image", MediaType: "image/png", Data: []byte("hello")}, left: "not an image"},
 		"gif":             {part: pool.Part{Type: "image", Data: []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00")}, left: "image/gif is not taken"},
 		"large":           {part: pool.Part{Type: "image", Data: append(image, make([]byte, 100)...)}, kind: "image/png"}, // it is made smaller
 		"large, broken":   {part: pool.Part{Type: "image", Data: append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 100)...)}, left: "the limit is 100"},

@@ -17,7 +17,7 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	}
 	clean, ok := cleanObject(raw)
 	if !ok {
-		return anyObject, "its schema is no JSON object; any arguments are allowed"
+		return anyObject, "its schema is not a JSON object; any arguments are allowed"
 	}
 	o, err := wire.ParseObject(completed(clean, false, 0))
 	if err != nil {

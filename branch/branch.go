@@ -112,11 +112,11 @@ func CheckSessions(sessions []Session) error {
 	for i := range sessions {
 		s := &sessions[i]
 		if s.Start < 0 || s.PrunedTo < 0 {
-			return fmt.Errorf("session %d begins at position %d and is pruned to %d", i+1, s.Start, s.PrunedTo)
+			return fmt.Errorf("session %d begins at position %d and is pruned to %d: neither may be negative", i+1, s.Start, s.PrunedTo)
 		}
 		for _, d := range s.Digests {
 			if d.From < 1 || d.To < d.From {
-				return fmt.Errorf("session %d has a digest of the positions %d to %d", i+1, d.From, d.To)
+				return fmt.Errorf("session %d has a digest of the positions %d to %d: the first must be 1 or more, and not behind the last", i+1, d.From, d.To)
 			}
 		}
 	}

@@ -46,15 +46,15 @@ func badName(format string, args ...any) error { return &nameError{fmt.Sprintf(f
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return badName("a name is not empty")
+		return badName("the name is empty: give one")
 	case len(name) > 255:
-		return badName("a name has at most 255 bytes, this one %d", len(name))
+		return badName("the name has %d bytes: at most 255 are allowed", len(name))
 	case !utf8.ValidString(name):
 		return badName("the name is not UTF-8")
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return badName("a name has no control characters, and %q has one", name)
+			return badName("the name %q has a control character: take another one", name)
 		}
 	}
 	return nil
@@ -256,7 +256,7 @@ func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 func All(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	return tx.Scan(Bucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
 		if len(key) != 32 {
-			return fmt.Errorf("%w: a branch with a key of %d bytes", kv.ErrDamaged, len(key))
+			return fmt.Errorf("%w: a branch's key has %d bytes", kv.ErrDamaged, len(key))
 		}
 		b, err := Decode(pool.ID(key[16:]), value)
 		if err != nil {
@@ -336,11 +336,11 @@ type entry struct {
 
 func decodeEntry(value []byte) (entry, error) {
 	if len(value) < 17 {
-		return entry{}, fmt.Errorf("%w: a history entry of %d bytes", kv.ErrDamaged, len(value))
+		return entry{}, fmt.Errorf("%w: a history entry has %d bytes", kv.ErrDamaged, len(value))
 	}
 	turns, n := binary.Uvarint(value[16:])
 	if n <= 0 {
-		return entry{}, fmt.Errorf("%w: a history entry without its count", kv.ErrDamaged)
+		return entry{}, fmt.Errorf("%w: a history entry has no count", kv.ErrDamaged)
 	}
 	return entry{pool.ID(value[:16]), turns}, nil
 }

@@ -101,7 +101,7 @@ func (b *Batch) Together(with *Batch) *Batch {
 // fail with ErrConflict, as do Undo and Redo of such changes.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if b.store == nil {
-		return nil, record.Invalidf("a batch is begun with Begin")
+		return nil, record.Invalidf("the batch was not begun: use Store.Begin or ChatContext.Begin")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -542,7 +542,7 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 			return err
 		}
 		if src == t.Target {
-			return record.Invalidf("a branch is not merged into itself")
+			return record.Invalidf("a branch cannot be merged into itself: name another one")
 		}
 		return t.MergeBranch(src, message, s)
 	})
@@ -574,7 +574,7 @@ func (b *Batch) RemoveBranch(name string) {
 		if active, err := t.IsActive(gone); err != nil {
 			return err
 		} else if active && gone.ID == t.Rec.Active && b.store.at.Place != nil {
-			return record.Conflict("%q is the branch of everybody who has not switched: it cannot be removed", gone.Name)
+			return record.Conflict("the branch %q cannot be removed: everybody who has not switched is on it", gone.Name)
 		} else if active {
 			return record.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
 		}
@@ -796,7 +796,7 @@ func (b *Batch) SetCompactSummary(ref Ref, text string) {
 	b.texts("summary", &text)
 	b.rewrite("summary", ref, func(m *Message) error {
 		if m.Result == nil {
-			return record.Invalidf("message %s is no tool result", Short(m.ID))
+			return record.Invalidf("message %s is not a tool result", Short(m.ID))
 		}
 		m.Result.CompactSummary = text
 		return nil

@@ -69,7 +69,7 @@ func (c *ChatContext) scanCounts(tx kv.Tx, encoding string, ids []ID, out []int)
 // SetCounts stores token counts, one for each message (else ErrInvalid). In a read-only store it does nothing.
 func (c *ChatContext) SetCounts(ctx context.Context, encoding string, ids []ID, counts []int) error {
 	if len(counts) != len(ids) {
-		return record.Invalidf("%d counts for %d messages: each has one", len(counts), len(ids))
+		return record.Invalidf("%d counts were given for %d messages: give one for each", len(counts), len(ids))
 	}
 	if err := record.CheckKey("the name of an encoding", encoding); err != nil {
 		return err

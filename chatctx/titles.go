@@ -28,7 +28,7 @@ func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Messa
 		return nil, err
 	}
 	if err := view.CheckTitle(title); err != nil || title == "" {
-		return nil, record.Invalidf("a title is not empty, and at most 1024 bytes without control characters")
+		return nil, record.Invalidf("a title must have 1 to 1024 bytes of UTF-8, without control characters")
 	}
 	if paid != nil {
 		if err := s.Ready([]*Message{paid}); err != nil {

@@ -80,6 +80,6 @@ func misplaced(p placed, steps []Enhancer) Enhancer {
 		names[i] = s.Name()
 	}
 	return Func(p.Name(), func(context.Context, *chatctx.Draft) error {
-		return fmt.Errorf("it is to stand at the step %q, which is not there; the steps are %s", p.step, strings.Join(names, ", "))
+		return fmt.Errorf("its place is beside the step %q, which does not exist: the steps are %s", p.step, strings.Join(names, ", "))
 	})
 }

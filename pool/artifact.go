@@ -230,7 +230,7 @@ func ScanArtifacts(tx kv.Tx, after Hash, fn func(a ArtifactInfo, err error) erro
 			return fn(ArtifactInfo{h, head.MediaType, head.Size}, err)
 		case h != last || len(key) != len(h)+4:
 			last = h
-			return fn(ArtifactInfo{SHA256: h}, damagedArtifact(h, "a chunk without a header"))
+			return fn(ArtifactInfo{SHA256: h}, damagedArtifact(h, "a chunk has no header"))
 		}
 		return nil
 	})

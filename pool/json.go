@@ -323,7 +323,7 @@ func (w *writer) rawMap(m map[string]json.RawMessage) {
 
 func (w *writer) time(t Time) {
 	if t < minTime || t > maxTime {
-		w.fail("a time outside the years 1 to 9999")
+		w.fail("the time lies outside the years 1 to 9999")
 		return
 	}
 	w.text(t.String())
@@ -356,7 +356,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	if t < minTime || t > maxTime {
-		return nil, (&cursor{}).invalid("a time outside the years 1 to 9999")
+		return nil, (&cursor{}).invalid("the time lies outside the years 1 to 9999")
 	}
 	return []byte(`"` + t.String() + `"`), nil
 }

@@ -55,7 +55,7 @@ func (r *reader) entry(data []byte, e *Entry) error {
 		return r.invalid("it is not valid JSON")
 	}
 	if !utf8.Valid(data) {
-		return r.invalid("text that is not UTF-8")
+		return r.invalid("the text is not UTF-8")
 	}
 	needed := false
 	err := r.items(data, '{', func(name string, value []byte) error {
@@ -79,7 +79,7 @@ func (r *reader) entry(data []byte, e *Entry) error {
 		return r.invalid("it has no role")
 	}
 	if !needed {
-		return r.invalid("content, tool_calls or tool_result is needed")
+		return r.invalid("it needs content, tool_calls or tool_result")
 	}
 	return r.unused()
 }
@@ -131,10 +131,10 @@ func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []fi
 			return r.putAside(name, value)
 		}
 		if i < 0 {
-			return r.invalid("unknown key %q; it may have %s", name, namesOf(fields))
+			return r.invalid("it has the unknown key %q; known are %s", name, namesOf(fields))
 		}
 		if seen&(1<<i) != 0 {
-			return r.invalid("key %q twice", name)
+			return r.invalid("it has the key %q twice", name)
 		}
 		seen |= 1 << i
 		back := r.enter(name)
@@ -343,7 +343,7 @@ func (r *reader) rawMap(data []byte, m *map[string]json.RawMessage) error {
 	*m = map[string]json.RawMessage{}
 	return r.items(data, '{', func(name string, value []byte) error {
 		if _, twice := (*m)[name]; twice {
-			return r.invalid("key %q twice", name)
+			return r.invalid("it has the key %q twice", name)
 		}
 		back := r.enterName(name)
 		var raw json.RawMessage
@@ -451,7 +451,7 @@ func (r *reader) text(data []byte, s *string) error {
 		return nil
 	}
 	if hasLoneSurrogate(data) {
-		return r.invalid("text with half of a surrogate pair (\\ud800 to \\udfff)")
+		return r.invalid("the text has half of a surrogate pair (\\ud800 to \\udfff)")
 	}
 	if err := json.Unmarshal(data, s); err != nil {
 		return r.invalid("%v", err)

@@ -397,7 +397,7 @@ func scanAfter[T any](tx kv.Tx, ctx, after ID, fn func(ID, *T, error) error, rea
 	}
 	return tx.Scan(Bucket, r, func(k, value []byte) error {
 		if len(k) != 2*len(ID{}) {
-			return fn(ID{}, nil, fmt.Errorf("%w: a message's key of %d bytes", kv.ErrDamaged, len(k)))
+			return fn(ID{}, nil, fmt.Errorf("%w: a message's key has %d bytes", kv.ErrDamaged, len(k)))
 		}
 		id := ID(bytes.Clone(k[len(ID{}):]))
 		v, err := read(id, value)

@@ -135,11 +135,11 @@ func checkRead(m *Message) error {
 			}
 		case *Time:
 			if *x < minTime || *x > maxTime {
-				return c.invalid("a time outside the years 1 to 9999")
+				return c.invalid("the time lies outside the years 1 to 9999")
 			}
 		}
 		if !ok {
-			return c.invalid("text that is not UTF-8")
+			return c.invalid("the text is not UTF-8")
 		}
 		return nil
 	})
@@ -152,7 +152,7 @@ func checkCounts(m *Message) error {
 		n = max(n, len(m.Result.Parts))
 	}
 	if n > maxItems {
-		return tooLarge{(&cursor{}).invalid("more than %d parts, calls or names in one message", maxItems)}
+		return tooLarge{(&cursor{}).invalid("it has more than %d parts, calls or names", maxItems)}
 	}
 	return nil
 }

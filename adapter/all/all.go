@@ -25,7 +25,7 @@ var providers = map[string]adapter.Adapter[adapter.Body]{
 func of(name string) (adapter.Adapter[adapter.Body], error) {
 	p, ok := providers[name]
 	if !ok {
-		return p, fmt.Errorf("%w %q: it is one of %s", adapter.ErrProvider, name, strings.Join(adapter.Providers, ", "))
+		return p, fmt.Errorf("%w %q: use one of %s", adapter.ErrProvider, name, strings.Join(adapter.Providers, ", "))
 	}
 	return p, nil
 }

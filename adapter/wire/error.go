@@ -33,7 +33,7 @@ const (
 var ErrIncomplete = errors.New("the reply broke off before its end")
 
 // ErrNoCount means that this provider does not count tokens.
-var ErrNoCount = errors.New("this provider has no way to count tokens")
+var ErrNoCount = errors.New("this provider cannot count tokens")
 
 // Error is what a provider, or the way to it, answered instead of a reply. It never contains a key.
 type Error struct {

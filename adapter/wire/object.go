@@ -150,7 +150,7 @@ func Merge(older, newer json.RawMessage) json.RawMessage {
 func Streaming(r Request, more ...Member) (Request, error) {
 	o, err := ParseObject(r.Body)
 	if err != nil {
-		return r, fmt.Errorf("the request body is no JSON object: %w", err)
+		return r, fmt.Errorf("the request body is not a JSON object: %w", err)
 	}
 	stream := json.RawMessage("true")
 	if r.Whole {

@@ -120,7 +120,7 @@ func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted boo
 	}
 	u, err = url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, false, errors.New("the base_url is no address: it has to begin with https:// or http://")
+		return nil, false, errors.New("the base_url is not an address: it must begin with https:// or http://")
 	}
 	u.RawQuery, u.Fragment = "", ""
 	return u, trusted, nil

@@ -131,7 +131,7 @@ func (s *Sender) JSON(ctx context.Context, path string, h http.Header, body []by
 		return s.unreachable(ctx, guard, err)
 	}
 	if err := Decode(data, v); err != nil {
-		e := &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode, Message: "the answer from " + s.host() + " is no JSON: " + plain(resp.StatusCode, data)}
+		e := &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode, Message: "the answer from " + s.host() + " is not JSON: " + plain(resp.StatusCode, data)}
 		return e.without(s.Key)
 	}
 	return nil
@@ -188,7 +188,7 @@ func (s *Sender) once(ctx context.Context, method, path string, body []byte, h h
 	req, err := http.NewRequestWithContext(g.ctx, method, s.Base+path, bytes.NewReader(body))
 	if err != nil {
 		g.stop()
-		return nil, nil, &Error{Kind: Invalid, Provider: s.Provider, Message: "the base_url is no address"}
+		return nil, nil, &Error{Kind: Invalid, Provider: s.Provider, Message: "the base_url is not an address"}
 	}
 	for _, from := range []http.Header{s.Header, h} {
 		for name, values := range from {

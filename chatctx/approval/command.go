@@ -85,7 +85,7 @@ func folderOf(t *chatctx.Tool) error {
 		return nil
 	}
 	if st, err := os.Stat(t.Dir); err != nil || !st.IsDir() {
-		return fmt.Errorf("the folder %s that the tool %s runs in is not there", t.Dir, t.Name)
+		return fmt.Errorf("the folder %s, in which the tool %s runs, does not exist: make it, or add the tool again with another --cwd", t.Dir, t.Name)
 	}
 	return nil
 }
@@ -107,11 +107,11 @@ func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 		case err != nil:
 			return nil, err
 		case strings.ContainsRune(word, 0):
-			return nil, errors.New("an argument holds a zero byte: no command takes that")
+			return nil, errors.New("an argument holds a zero byte, which no command can take")
 		case ok:
 			argv = append(argv, word)
 		case i == 0:
-			return nil, fmt.Errorf("the command itself is %s, which is not among the arguments", element)
+			return nil, fmt.Errorf("the command's own name comes from the argument %s, which is missing", element)
 		}
 		x.dashes = x.dashes || element == "--"
 	}
@@ -174,7 +174,7 @@ func (x *expansion) value(name string) (text string, there bool, err error) {
 	}
 	if v := values[0]; v.Kind == jsontree.String {
 		if hasHalves(v.Text) {
-			return "", false, fmt.Errorf("the argument %s is no text", name)
+			return "", false, fmt.Errorf("the argument %s is not text", name)
 		}
 		return v.Text, true, nil
 	}
@@ -234,7 +234,7 @@ func (s *sink) texts() (string, []pool.Part) {
 	sum := sha256.Sum256(s.buf)
 	if binary {
 		part.MediaType, part.Name = "application/octet-stream", "output"
-		return fmt.Sprintf("[%d bytes that are no text, in artifact %x]", len(s.buf), sum), []pool.Part{part}
+		return fmt.Sprintf("[%d bytes that are not text, in artifact %x]", len(s.buf), sum), []pool.Part{part}
 	}
 	end := textEnd(s.buf, TextOutput)
 	return fmt.Sprintf("%s\n[%d more bytes; the whole output is artifact %x]", s.buf[:end], len(s.buf)-end, sum), []pool.Part{part}

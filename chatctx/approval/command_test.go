@@ -46,8 +46,8 @@ func TestExpand(t *testing.T) {
 		args     string
 		says     string
 	}{
-		{nil, `{}`, "no command"}, {[]string{"{cmd}"}, `{}`, "cmd is missing"}, {[]string{"{cmd?}"}, `{}`, "the command itself"}, {[]string{"x", "{a}"}, `{"a":"\u0000"}`, "zero byte"},
-		{[]string{"x"}, `{`, "cannot be read"}, {[]string{"x", "{a}"}, `{"a":1,"a":2}`, "twice"}, {[]string{"x", "{a}"}, `{"a":"\ud800"}`, "no text"},
+		{nil, `{}`, "no command"}, {[]string{"{cmd}"}, `{}`, "cmd is missing"}, {[]string{"{cmd?}"}, `{}`, "command's own name"}, {[]string{"x", "{a}"}, `{"a":"\u0000"}`, "zero byte"},
+		{[]string{"x"}, `{`, "cannot be read"}, {[]string{"x", "{a}"}, `{"a":1,"a":2}`, "twice"}, {[]string{"x", "{a}"}, `{"a":"\ud800"}`, "is not text"},
 		{[]string{"grep", "{pattern}", "--", "{path}"}, `{"pattern":"key"}`, "path is missing"}, {[]string{"x", "{a}"}, `{"a":null}`, "a is missing"},
 		{[]string{"x", "{dash}"}, args, "dash"}, {[]string{"x", "{lone}"}, args, "dash"}, {[]string{"x", "-{dash}"}, args, "dash"}, {[]string{"x", "{dash}", "--"}, args, "dash"},
 		{[]string{"x", "a{dash}=1"}, args, "dash"}, {[]string{"x", "{deep.z}"}, args, "deep.z is missing"}, {[]string{"x", "{Path}"}, args, "Path is missing"},
@@ -135,7 +135,7 @@ func TestHostileTools(t *testing.T) {
 		isError bool
 		says    string
 	}{
-		{"stdin", false, "read 0 bytes"}, {"fail", true, "before it failed\n\n[exit status 3]"}, {"quiet", false, "(no output)"}, {"binary", false, "5 bytes that are no text"},
+		{"stdin", false, "read 0 bytes"}, {"fail", true, "before it failed\n\n[exit status 3]"}, {"quiet", false, "(no output)"}, {"binary", false, "5 bytes that are not text"},
 		{"flood", true, ErrOutput.Error()}, {"nowhere", true, "not there"}, {"lines", false, "more bytes; the whole output is artifact"}, {"leave", false, "started"},
 	} {
 		begin := time.Now()

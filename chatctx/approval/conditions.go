@@ -75,20 +75,20 @@ func parseCondition(source *chatctx.Condition) (*condition, error) {
 	var err error
 	if source.Op == Tool {
 		if source.Value == "" || source.Argument != "" || strings.Contains(source.Value, " ") {
-			return nil, fmt.Errorf("tool needs a pattern of tool names and no argument; quote an argument named tool: %q", Tool)
+			return nil, fmt.Errorf("the condition tool takes a pattern of tool names and nothing else; if you mean an argument of this name, put it in quotes: %q", Tool)
 		}
 		c.names, err = parseGlob(source.Value)
 		return c, err
 	}
 	if source.Argument == "" || source.Argument == Tool {
-		return nil, fmt.Errorf("a condition needs the name of an argument; quote one named tool: %q", Tool)
+		return nil, fmt.Errorf("the condition names no argument; if you mean an argument named tool, put it in quotes: %q", Tool)
 	}
 	if c.path, err = parsePath(source.Argument); err != nil {
 		return nil, err
 	}
 	make, ok := operators[source.Op]
 	if !ok {
-		return nil, fmt.Errorf("no operator %q: there are %s", source.Op, strings.Join(Ops, ", "))
+		return nil, fmt.Errorf("there is no operator %q: use one of %s", source.Op, strings.Join(Ops, ", "))
 	}
 	return c, make(c, source.Value)
 }
@@ -296,7 +296,7 @@ func within(c *condition, value string) error {
 func bounds(s string) (lo, hi *decimal, err error) {
 	from, to, ok := strings.Cut(s, "..")
 	if !ok || from == "" && to == "" {
-		return nil, nil, fmt.Errorf("the range %q: write LO..HI, one of them may be left out", s)
+		return nil, nil, fmt.Errorf("the range %q cannot be read: write LO..HI, LO.. or ..HI", s)
 	}
 	read := func(word string) *decimal {
 		if word == "" {
@@ -304,13 +304,13 @@ func bounds(s string) (lo, hi *decimal, err error) {
 		}
 		d, ok := number(word)
 		if !ok {
-			err = fmt.Errorf("the range %q: %q is no number, or its exponent is too large", s, word)
+			err = fmt.Errorf("the range %q: %q is not a number, or its exponent is too large", s, word)
 		}
 		return &d
 	}
 	lo, hi = read(from), read(to)
 	if err == nil && lo != nil && hi != nil && lo.compare(*hi) > 0 {
-		err = fmt.Errorf("the range %q: no number is in it; the smaller end goes first", s)
+		err = fmt.Errorf("the range %q is empty: write the smaller end first", s)
 	}
 	return lo, hi, err
 }
@@ -326,7 +326,7 @@ func inFolder(c *condition, value string) error {
 		case jsontree.List, jsontree.Object:
 			return no, ""
 		}
-		return unsure, "it is no path"
+		return unsure, "it is not a path"
 	}
 	c.surely = func(v *jsontree.Value, s *subject) bool {
 		if v.Kind != jsontree.String {

@@ -28,7 +28,7 @@ func parseGlob(s string) (*pattern, error) {
 			return nil, err
 		}
 		if *one.at, err = regexp.Compile(`(?s` + one.folded + `)\A(?:` + expression + `)\z`); err != nil {
-			return nil, fmt.Errorf("the pattern %q is not one", s)
+			return nil, fmt.Errorf("the pattern %q cannot be read", s)
 		}
 	}
 	return p, nil
@@ -57,11 +57,11 @@ func globExpression(s string, path bool) (string, error) {
 	g := &globber{in: []rune(s), path: path}
 	for g.at < len(g.in) {
 		if err := g.one(); err != nil {
-			return "", fmt.Errorf("the pattern %q is not valid: %w", s, err)
+			return "", fmt.Errorf("the pattern %q cannot be read: %w", s, err)
 		}
 	}
 	if g.braces > 0 {
-		return "", fmt.Errorf("the pattern %q is not valid: a { is not closed", s)
+		return "", fmt.Errorf("the pattern %q cannot be read: a { is not closed", s)
 	}
 	return g.out.String(), nil
 }

@@ -40,7 +40,7 @@ func TestNothingGetsAway(t *testing.T) {
 				says    string
 			}{
 				{"leave", false, "started"}, {"fail", true, "before it failed\n\n[exit status 3]"}, {"die", true, "signal: killed"},
-				{"zeros", false, "3 bytes that are no text"}, {"args", false, `["a b",""]`}, {"nowhere", true, "not there"}, {"homeless", true, "gone that the tool homeless runs in is not there"},
+				{"zeros", false, "3 bytes that are not text"}, {"args", false, `["a b",""]`}, {"nowhere", true, "not there"}, {"homeless", true, "gone, in which the tool homeless runs, does not exist"},
 			} {
 				r := b.runOne(e, c.tool, `{}`)
 				if r.IsError != c.isError || !strings.Contains(r.Text, c.says) {

@@ -89,7 +89,7 @@ func headers(t *chatctx.Tool) (http.RoundTripper, error) {
 		case v == "":
 			return nil, fmt.Errorf("the MCP server %s: the environment variable %s for its header %s is not set", t.Name, variable, name)
 		case strings.ContainsAny(v, "\r\n\x00"):
-			return nil, fmt.Errorf("the MCP server %s: the value of the environment variable %s cannot be a header's", t.Name, variable)
+			return nil, fmt.Errorf("the MCP server %s: the environment variable %s holds a value that no header can have", t.Name, variable)
 		}
 		h.values.Set(name, v)
 	}

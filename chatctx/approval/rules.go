@@ -62,15 +62,15 @@ func parseRule(r *chatctx.Rule) (*rule, error) {
 	p := &rule{Rule: r}
 	switch {
 	case r.Effect != chatctx.Allow && r.Effect != chatctx.Deny && r.Effect != chatctx.Ask:
-		return nil, fmt.Errorf("a rule is allow, deny or ask, not %q", r.Effect)
+		return nil, fmt.Errorf("the effect of a rule must be allow, deny or ask, not %q", r.Effect)
 	case r.Default && (r.Effect == chatctx.Allow || r.Tool != "" || len(r.When)+len(r.Unless)+len(r.Examples) > 0 || r.Mode != "" || r.Message != chatctx.ID{}):
-		return nil, errors.New("a default is ask or deny, and nothing else")
+		return nil, errors.New("a default must be ask or deny, and names no tools, conditions or examples")
 	case r.After != 0 && (r.Effect != chatctx.Ask || r.After < 0 || r.Default):
-		return nil, errors.New("only an ask has a time after which calls expire")
+		return nil, errors.New("only the effect ask takes a time after which calls expire")
 	case r.Default:
 		return p, nil
 	case r.Tool == "":
-		return nil, errors.New("a rule needs a pattern of tools' names; * is all of them")
+		return nil, errors.New("the rule names no tool: give a pattern of names, or * for all tools")
 	}
 	var err error
 	if p.names, err = parseGlob(r.Tool); err != nil {

@@ -52,7 +52,7 @@ const schemaURL = "tool:schema"
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s is elsewhere: a tool's schema has to contain everything it needs", url)
+	return nil, fmt.Errorf("%s refers to something outside: a tool's schema must contain everything it needs", url)
 }
 
 // CheckSchema returns an error if a model cannot be given a schema. A nil schema stands for any object.
@@ -65,13 +65,13 @@ func CheckSchema(raw json.RawMessage) error {
 		return fmt.Errorf("its schema: %w", err)
 	}
 	if tree.Kind != jsontree.Object {
-		return errors.New("its schema is no JSON object")
+		return errors.New("its schema is not a JSON object")
 	}
 	if n := untoldNumber(tree); n != "" {
 		return fmt.Errorf("its schema holds %s, whose exponent is too large", n)
 	}
 	if typ := tree.Get("type"); typ != nil && (typ.Kind != jsontree.String || typ.Text != "object") {
-		return errors.New(`its schema is not an object's: providers take "type": "object" alone`)
+		return errors.New(`its schema must have "type": "object": providers take no other`)
 	}
 	_, err = compileSchema(raw)
 	return err
@@ -80,7 +80,7 @@ func CheckSchema(raw json.RawMessage) error {
 func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("its schema is no JSON: %w", err)
+		return nil, fmt.Errorf("its schema is not JSON: %w", err)
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
@@ -92,7 +92,7 @@ func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 		var invalid *jsonschema.SchemaValidationError
 		var details *jsonschema.ValidationError
 		if errors.As(err, &invalid) && errors.As(invalid.Err, &details) {
-			return nil, fmt.Errorf("its schema is no JSON Schema: %s", faults(details))
+			return nil, fmt.Errorf("its schema is not a JSON Schema: %s", faults(details))
 		}
 		return nil, fmt.Errorf("its schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 	}

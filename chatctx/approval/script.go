@@ -70,7 +70,7 @@ func (s *script) read(text string, depth int) {
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		s.cannot("it is no shell text: " + err.Error())
+		s.cannot("it is not shell text: " + err.Error())
 	}
 	if file == nil {
 		return

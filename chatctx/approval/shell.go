@@ -40,7 +40,7 @@ func each(c *condition, value string) error {
 	}
 	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
 		if v.Kind != jsontree.String {
-			return unsure, "it is no shell text"
+			return unsure, "it is not shell text"
 		}
 		return possiblyEach(patterns, readScript(v.Text))
 	}

@@ -15,9 +15,9 @@ import (
 func untold(path string) string {
 	switch {
 	case path == "" || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "it is no path"
+		return "it is not a path"
 	case hasHalves(path):
-		return "it is no text"
+		return "it is not text"
 	case strings.TrimSpace(path) != path:
 		return "it has white space around it"
 	case path[0] == '~':

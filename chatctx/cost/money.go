@@ -93,7 +93,7 @@ func (s *perMillion) money() Money {
 func parseMoney(s string) (Money, error) {
 	whole, behind, _ := strings.Cut(s, ".")
 	if whole == "" || len(whole) > 9 || len(behind) > 9 || strings.Trim(whole+behind, "0123456789") != "" {
-		return 0, fmt.Errorf("%q is no price: write a number like 3 or 0.25, of at most nine digits behind the point", s)
+		return 0, fmt.Errorf("%q is not a price: write a number like 3 or 0.25, with at most nine digits after the point", s)
 	}
 	n, err := strconv.ParseInt(whole+behind+strings.Repeat("0", 9-len(behind)), 10, 64)
 	return Money(n), err

@@ -133,7 +133,7 @@ func Parse(setting json.RawMessage) (*Prices, error) {
 	}
 	var byName map[string]json.RawMessage
 	if err := json.Unmarshal(setting, &byName); err != nil {
-		return nil, fmt.Errorf("prices is an object like {\"gpt-4o\": {\"input\": 2.5, \"output\": 10, \"cache_read\": 1.25}}, or a file with one: %w", err)
+		return nil, fmt.Errorf("prices must be an object like {\"gpt-4o\": {\"input\": 2.5, \"output\": 10, \"cache_read\": 1.25}}, or a file with one: %w", err)
 	}
 	if _, one := byName["input"]; one {
 		byName = map[string]json.RawMessage{"*": setting}
@@ -159,7 +159,7 @@ const largest = 1 << 20
 
 func readFile(path string) (json.RawMessage, error) {
 	if !filepath.IsAbs(path) {
-		return nil, fmt.Errorf("%q is no object, and a file needs its whole path", path)
+		return nil, fmt.Errorf("%q is not an object; if it is a file, give its whole path", path)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -192,7 +192,7 @@ func parsePrice(raw json.RawMessage, currency string) (*Price, error) {
 		return nil, err
 	}
 	if j.Input == nil || j.Output == nil {
-		return nil, fmt.Errorf("input and output are needed")
+		return nil, fmt.Errorf("input or output is missing: give both")
 	}
 	p := &Price{Currency: currency, Over: j.Over}
 	if j.Currency != "" {
@@ -216,7 +216,7 @@ func parsePrice(raw json.RawMessage, currency string) (*Price, error) {
 		return nil, first
 	}
 	if (j.Over > 0) != (len(j.Long) > 0) || j.Over < 0 {
-		return nil, fmt.Errorf("over, a number of tokens, and long, the prices above it, go together")
+		return nil, fmt.Errorf("over (a number of tokens) and long (the prices above it) go together: give both")
 	}
 	if j.Long != nil {
 		var err error
@@ -224,7 +224,7 @@ func parsePrice(raw json.RawMessage, currency string) (*Price, error) {
 			return nil, fmt.Errorf("long: %w", err)
 		}
 		if p.Long.Long != nil {
-			return nil, fmt.Errorf("long has no long of its own")
+			return nil, fmt.Errorf("long cannot contain another long")
 		}
 	}
 	return p, nil

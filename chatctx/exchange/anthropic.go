@@ -100,7 +100,7 @@ func readAnthropicItem(r *reading, at place, v value) error {
 func anthropicMessage(t *thread, at place, id string, v value, model string) {
 	role := v.get("role").str()
 	if role == "" {
-		t.skip(at, "", "", "%s that is no message", v.kind())
+		t.skip(at, "", "", "%s that is not a message", v.kind())
 		return
 	}
 	m := &chatctx.Message{}

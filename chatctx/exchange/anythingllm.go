@@ -21,7 +21,7 @@ func readAnything(r *reading) error {
 	err := r.eachItem("", func(at place, v value) error {
 		n++
 		if !v.is(objectKind) || !v.has("prompt") {
-			r.skip(1, at, "%s that is no turn", v.kind())
+			r.skip(1, at, "%s that is not a turn", v.kind())
 			return nil
 		}
 		t := g.of(at, "workspace "+v.get("workspace").str())

@@ -79,7 +79,7 @@ func (c *cherry) message(v value) {
 	c.n++
 	id, at := firstOf(v.get("id").str(), itoa(c.n)), c.t.at.in("message "+itoa(c.n))
 	if v.get("role").str() == "" {
-		c.t.skip(at, "", "", "%s that is no message", v.kind())
+		c.t.skip(at, "", "", "%s that is not a message", v.kind())
 		return
 	}
 	t := newTurn(cherryShape.message(v), id)

@@ -36,7 +36,7 @@ func (c *claudeCode) emit() error {
 		messages = messages || l.kind != ccLink
 	}
 	if !messages {
-		c.r.warn(place{}, "a session without messages")
+		c.r.warn(place{}, "the session has no messages")
 		return nil
 	}
 	for i := range c.lines {
@@ -478,7 +478,7 @@ func (c *claudeCode) names() []string {
 		l := &c.lines[i]
 		if c.ids[l.id] != i && !c.warnedIDs {
 			c.warnedIDs = true
-			c.r.warn(l.at, "the id %q stands twice, at different places; both are kept", show.Clip(l.id, 60))
+			c.r.warn(l.at, "the id %q occurs twice, at different places; both are kept", show.Clip(l.id, 60))
 		}
 		if l.kind == ccLink || l.fold != i {
 			continue

@@ -91,7 +91,7 @@ func (c *cline) message(v value) {
 	case role != "":
 		roleOf(m, role)
 	case v.get("type").str() != "reasoning":
-		c.t.skip(at, "", "", "%s that is no message", v.kind())
+		c.t.skip(at, "", "", "%s that is not a message", v.kind())
 		return
 	default:
 		m.Content = []pool.Part{unknownPart(v)}

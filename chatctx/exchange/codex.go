@@ -107,7 +107,7 @@ func (c *codex) line(at place, v value) error {
 		case v.has("role"):
 			c.item(at, v, created)
 		default:
-			c.r.skip(1, at, "a line that is no record: %s", keyList(v))
+			c.r.skip(1, at, "a line that is not a record: %s", keyList(v))
 		}
 	case "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "error", "turn.completed":
 	default:
@@ -444,7 +444,7 @@ func (c *codex) emit() error {
 		}
 	}
 	if len(t.records) == 0 {
-		c.r.warn(place{}, "a session without messages")
+		c.r.warn(place{}, "the session has no messages")
 		return nil
 	}
 	if in.Conversation = c.id; in.Conversation == "" {

@@ -40,7 +40,7 @@ func readCursorDB(r *reading) error {
 		v, _, err := new(document).parse([]byte(w.str("value")), false)
 		if err != nil || !v.is(objectKind) {
 			if len(w.str("value")) > 0 {
-				r.skip(1, place{what: w.str("key")}, "the value is no object of JSON")
+				r.skip(1, place{what: w.str("key")}, "the value is not an object of JSON")
 			}
 			continue
 		}

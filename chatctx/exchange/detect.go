@@ -151,7 +151,7 @@ func (h *head) seen() string {
 	case bytes.HasPrefix(low, []byte("<!doctype html")), bytes.HasPrefix(low, []byte("<html")), bytes.HasPrefix(low, []byte("<head")):
 		return "an HTML page, not an export as JSON"
 	case h.db != nil:
-		return "an SQLite database that is no conversation log"
+		return "an SQLite database that is not a conversation log"
 	case h.first().has("error"):
 		return "an error message, not an export: " + show.Clip(string(h.first().get("error").raw()), 200)
 	case bytes.IndexByte(low, 0) >= 0 || !utf8.Valid(text[:runeEnd(text, 512)]):
@@ -159,7 +159,7 @@ func (h *head) seen() string {
 	case h.first().is(objectKind):
 		return "JSON with " + whichKeys(h.first())
 	case text[0] == '{' || text[0] == '[':
-		return "JSON that is no list of conversations, or is damaged at its beginning"
+		return "JSON that is not a list of conversations, or is damaged at its beginning"
 	}
 	return "text that begins with " + quoteClip(string(text), 40)
 }

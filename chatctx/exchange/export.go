@@ -80,7 +80,7 @@ func exportFormat(name string) (ExportFormat, error) {
 		}
 		names = append(names, f.Name)
 	}
-	return ExportFormat{}, chatctx.Invalid("no export format %q; there are %s", name, strings.Join(names, ", "))
+	return ExportFormat{}, chatctx.Invalid("there is no export format %q: use one of %s", name, strings.Join(names, ", "))
 }
 
 // Artifact returns the bytes of a stored image or document and their media type; nil if the store lacks them.

@@ -75,7 +75,7 @@ func readGptmeLines(r *reading, t *thread, prefix string) error {
 	return r.eachLine(func(at place, v value) error {
 		n++
 		if v.get("role").str() == "" {
-			t.skip(at, "", "", "%s that is no message", v.kind())
+			t.skip(at, "", "", "%s that is not a message", v.kind())
 			return nil
 		}
 		id := itoa(n)

@@ -139,7 +139,7 @@ func (d folder) get(name string) (*file, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", p)
+		return nil, fmt.Errorf("%s is not a regular file", p)
 	}
 	open := func() (io.ReadCloser, error) { return os.Open(p) }
 	return &file{name: p, path: name, size: info.Size(), open: open, within: d, disk: p}, nil
@@ -204,15 +204,15 @@ func openArchive(name, path string, l Limits) (*archive, func() error, error) {
 func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, fmt.Errorf("a damaged ZIP: %w", err)
+		return nil, fmt.Errorf("the ZIP is damaged: %w", err)
 	}
 	if len(z.File) > l.Members {
-		return nil, fmt.Errorf("a ZIP of %d members, the limit is %d", len(z.File), l.Members)
+		return nil, fmt.Errorf("the ZIP has %d members: the limit is %d", len(z.File), l.Members)
 	}
 	rest := uint64(size)
 	for _, f := range z.File {
 		if f.CompressedSize64 > rest {
-			return nil, errors.New("a ZIP whose members overlap: refused, since they may unpack to any size")
+			return nil, errors.New("the ZIP is refused: its members overlap, and may unpack to any size")
 		}
 		rest -= f.CompressedSize64
 	}
@@ -270,7 +270,7 @@ func (a *archive) get(name string) (*file, error) {
 	}
 	open := func() (io.ReadCloser, error) {
 		if z.Flags&1 != 0 {
-			return nil, errors.New("encrypted: unpack it first")
+			return nil, errors.New("it is encrypted: unpack it first")
 		}
 		rc, err := z.Open()
 		if err != nil {
@@ -401,13 +401,13 @@ func (c *content) unpack(counted *countingReader, l Limits, all *unpacked) (bool
 	case isGzip(b):
 		z, err := gzip.NewReader(c.Reader)
 		if err != nil {
-			return false, fmt.Errorf("a damaged gzip file: %w", err)
+			return false, fmt.Errorf("the gzip file is damaged: %w", err)
 		}
 		rc = z
 	case isZstd(b):
 		z, err := zstd.NewReader(c.Reader, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
-			return false, fmt.Errorf("a damaged zstd file: %w", err)
+			return false, fmt.Errorf("the zstd file is damaged: %w", err)
 		}
 		rc = z.IOReadCloser()
 	default:

@@ -107,7 +107,7 @@ func (t *graphThread) message(at place, m value, n int, parent string) string {
 		typ = c
 	}
 	if !langChainTypes[typ] || !data.has("content") {
-		t.skip(at, "", "", "%s that is no message", m.kind())
+		t.skip(at, "", "", "%s that is not a message", m.kind())
 		return parent
 	}
 	id := firstOf(data.get("id").str(), itoa(n)+" below "+parent)

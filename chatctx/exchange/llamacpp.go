@@ -41,7 +41,7 @@ func (l *llama) line(at place, v value) error {
 	case "message":
 		l.message(at, v, v.get("message"))
 	default:
-		l.r.skip(1, at, "a line that is no message: %s", keyList(v))
+		l.r.skip(1, at, "a line that is not a message: %s", keyList(v))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestLLMDamaged(t *testing.T) {
 		}
 	}
 	_, rep := readAll(t, Options{}, filepath.Join("..", "..", "internal", "sqlite", "testdata", "logged.db"))
-	if rep.Outcome() != Nothing || !strings.Contains(rep.Warnings[0].Text, "no conversation log") {
+	if rep.Outcome() != Nothing || !strings.Contains(rep.Warnings[0].Text, "not a conversation log") {
 		t.Errorf("%+v", rep.Warnings)
 	}
 }

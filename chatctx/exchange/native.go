@@ -194,7 +194,7 @@ func parseHashText(s string) (pool.Hash, error) {
 	}
 	h, err := pool.ParseHash(s)
 	if err != nil {
-		return h, fmt.Errorf("%q is no SHA-256: %w", show.Clip(s, 80), err)
+		return h, fmt.Errorf("%q is not a SHA-256: %w", show.Clip(s, 80), err)
 	}
 	return h, nil
 }

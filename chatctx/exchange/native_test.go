@@ -374,7 +374,7 @@ func TestDamagedNativeExports(t *testing.T) {
 		contexts int
 	}{
 		"a message is missing":   {replaced(find("message"), ""), 1},
-		"a line is no JSON":      {replaced(find("message"), "{\"message\":{\n"), 1},
+		"a line is not JSON":     {replaced(find("message"), "{\"message\":{\n"), 1},
 		"the artifact is other":  {replaced(find("artifact"), strings.Replace(lines[find("artifact")], `"data":"iVB`, `"data":"iVC`, 1)), 1},
 		"no end":                 {replaced(find("end"), ""), 1},
 		"cut off":                {strings.Join(lines[:len(lines)-3], ""), 1},
@@ -480,7 +480,7 @@ func TestNativeLineIsLeftOutAlone(t *testing.T) {
 		`{"call":{"message":"` + there + `","index":0,"call_id":"c","execution":[]}}`:                                `the line "call" is left out: call.execution is not a text`,
 		`{"call":{"message":"` + there + `","index":0,"decisions":7}}`:                                               `the line "call" is left out: call.decisions is not a list`,
 		`{"call":{"message":"` + there + `","index":0,"decisions":[{"from":7,"at":"then"}]}}`:                        `call.decisions[0].from is not a text, call.decisions[0].at is not a time`,
-		`{"again":["` + missing + `"]}`:         `left out: the message ` + missing + ` is named before it is there`,
+		`{"again":["` + missing + `"]}`:         `left out: the message ` + missing + ` is named before it comes`,
 		`{"again":["x"]}`:                       `left out: again[0] is not an id`,
 		`{"again":7}`:                           `left out: again is not a list`,
 		`{"artifact":{"sha256":7,"data":"%%"}}`: `artifact.sha256 is not a text, artifact.data is not base64`,

@@ -181,7 +181,7 @@ func (n *nativeReader) spoil(at place, err error) error {
 func (n *nativeReader) header(at place, v value) error {
 	version, _ := v.get(nativeName).int()
 	if version > nativeVersion {
-		return fmt.Errorf("an export of version %d, this program reads up to %d: update chatctx", version, nativeVersion)
+		return fmt.Errorf("the export is of version %d, and this program reads up to %d: update chatctx", version, nativeVersion)
 	}
 	h, wrong := decoded[nativeHeader](n.r, at, "first line", v)
 	n.fields(at, wrong)
@@ -320,7 +320,7 @@ func nameOf(id chatctx.ID) string {
 func (n *nativeReader) known(at place, ids []chatctx.ID) []chatctx.ID {
 	return slices.DeleteFunc(ids, func(id chatctx.ID) bool {
 		if !n.has[id] {
-			n.r.warn(at, "left out: %s is named before it is there", nameOf(id))
+			n.r.warn(at, "left out: %s is named before it comes", nameOf(id))
 		}
 		return !n.has[id]
 	})
@@ -519,7 +519,7 @@ func (d *nativeDry) Again(_ context.Context, ids []chatctx.ID) error {
 	for _, id := range ids {
 		m := d.known[id]
 		if m == nil {
-			return fmt.Errorf("message %s is named before it is there", id)
+			return fmt.Errorf("message %s is named before it comes", id)
 		}
 		if err := d.add(m); err != nil {
 			return err
@@ -530,7 +530,7 @@ func (d *nativeDry) Again(_ context.Context, ids []chatctx.ID) error {
 
 func (d *nativeDry) add(m *chatctx.Message) error {
 	if len(d.paths) == 0 {
-		return fmt.Errorf("a message before any branch")
+		return fmt.Errorf("a message stands before the first branch")
 	}
 	at := step{d.leaf(), m.ID}
 	node, known := d.index[at]

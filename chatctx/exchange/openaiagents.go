@@ -101,7 +101,7 @@ func (a *agents) item(at place, id string, v value) {
 	said := role == "assistant" && (typ == "message" || typ == "")
 	switch {
 	case !v.is(objectKind) || typ == "" && role == "":
-		a.t.skip(at, "", "", "%s that is no item", v.kind())
+		a.t.skip(at, "", "", "%s that is not an item", v.kind())
 		return
 	case strings.HasSuffix(typ, "_output") || role != "" && role != "assistant":
 		a.flush()

@@ -253,7 +253,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 			r.skipContext(0, atIndex(i), "%s of the item", notRead(perr))
 			return nil
 		case len(bytes.TrimSpace(rest)) > 0:
-			r.warn(atIndex(i), "something follows the item")
+			r.warn(atIndex(i), "something follows the item on its line")
 		}
 		return f(atIndex(i), v)
 	})

@@ -331,7 +331,7 @@ func zedMessage(t *thread, at place, id string, v value) {
 			tu.result(res.pick("tool_use_id|id").str(), res.get("tool_name").str(), firstPresent(res.get("content"), res.get("output")), res.get("is_error").bool())
 		}
 	default:
-		t.skip(at, "", "", "%s that is no message", v.kind())
+		t.skip(at, "", "", "%s that is not a message", v.kind())
 		return
 	}
 	t.take(at, id, t.last(), v, tu.done()...)

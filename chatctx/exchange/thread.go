@@ -135,7 +135,7 @@ func skippedOnce(i int) int {
 func (t *thread) rename(at place, id string) string {
 	if !t.warned {
 		t.warned = true
-		t.r.warn(at, "the id %q stands twice with different content; both are kept", show.Clip(id, 80))
+		t.r.warn(at, "the id %q occurs twice with different content; both are kept", show.Clip(id, 80))
 	}
 	for n := 2; ; n++ {
 		other := fmt.Sprintf("%s~%d", id, n)

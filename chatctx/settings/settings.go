@@ -144,12 +144,12 @@ const most = 1_000_000_000
 // Table has every setting of this version. Other settings are from a later version or from another program.
 var Table = []Setting{
 	{Name: "model", Group: Asked, Type: Text, Harmless: true, Does: "the model that is asked"},
-	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "where the model is asked; without it the model's name tells"},
+	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "the provider that is asked; without it the model's name decides"},
 	{Name: "base_url", Group: Asked, Type: Address, Does: "the address of a server that speaks the provider's protocol"},
-	{Name: "key_env", Group: Asked, Type: Variable, Scope: Beside, Does: "the environment variable with the key for the base_url beside it; without one, for the own host of the provider beside it"},
+	{Name: "key_env", Group: Asked, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key: for the base_url of the same place, or else for the own host of its provider"},
 	{Name: "organization", Group: Asked, Type: Text, Scope: Beside, Does: "the account's organization that requests are for"},
 	{Name: "organisation", Group: Asked, Type: Text, Scope: Beside, Does: "the same as organization"},
-	{Name: "profile", Group: Asked, Type: Text, Scope: Beside, Does: "the deviations of a server from the protocol that it speaks"},
+	{Name: "profile", Group: Asked, Type: Text, Scope: Beside, Does: "how a server deviates from the protocol that it speaks"},
 	{Name: "retries", Group: Asked, Type: Count, Max: 100, Default: "2", Does: "how often a failed request is sent again"},
 	{Name: "timeout", Group: Asked, Type: Time, Default: "10m", Does: "how long to wait for an answer"},
 
@@ -159,7 +159,7 @@ var Table = []Setting{
 	{Name: "stop", Group: Asking, Type: Texts, Harmless: true, Does: "texts at which an answer ends"},
 	{Name: "thinking", Group: Asking, Type: Level, Max: most, Words: "off low medium high", Harmless: true, Does: "how much the model thinks first"},
 	{Name: "response_format", Group: Asking, Type: JSON, Does: "what an answer looks like: text, json or a schema"},
-	{Name: "tool_choice", Group: Asking, Type: JSON, Does: "whether tools are to be called"},
+	{Name: "tool_choice", Group: Asking, Type: JSON, Does: "whether the model may or must call tools, or which one"},
 	{Name: "parallel_tool_calls", Group: Asking, Type: Truth, Does: "whether several tools may be called at once"},
 
 	{Name: "budget", Group: Fitting, Type: Count, Max: most, Off: true, Default: "the model's", Harmless: true, Does: "the most that a request may take, in tokens"},
@@ -183,31 +183,31 @@ var Table = []Setting{
 	{Name: "compact.at", Group: Compacting, Type: Share, Max: 1, Default: "80 %", Harmless: true, Does: "the part of the budget at which a conversation is compacted"},
 	{Name: "compact.keep", Group: Compacting, Type: Count, Max: most, Default: "4000", Harmless: true, Does: "how many of the newest tokens a compaction leaves"},
 	{Name: "compact.max_messages", Group: Compacting, Type: Count, Max: most, Off: true, Default: "off", Harmless: true, Does: "the number of messages at which a conversation is compacted"},
-	{Name: "compact.keep_messages", Group: Compacting, Type: Count, Max: most, Default: "6", Harmless: true, Does: "how many of the newest messages it leaves, where compact.max_messages made it due"},
+	{Name: "compact.keep_messages", Group: Compacting, Type: Count, Max: most, Default: "6", Harmless: true, Does: "how many of the newest messages a compaction leaves that compact.max_messages made due"},
 	{Name: "compact.at_turns", Group: Compacting, Type: Count, Max: most, Off: true, Default: "off", Harmless: true, Does: "the number of turns at which a conversation is compacted; a third of them stays"},
-	{Name: "compact.provider", Group: Compacting, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "where that model is asked"},
+	{Name: "compact.provider", Group: Compacting, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "the provider that makes summaries"},
 	{Name: "compact.model", Group: Compacting, Type: Text, Harmless: true, Does: "the model that makes summaries, and shorter digests"},
-	{Name: "compact.system", Group: Compacting, Type: Text, Harmless: true, Does: "what whoever makes summaries is told"},
+	{Name: "compact.system", Group: Compacting, Type: Text, Harmless: true, Does: "the system prompt for making summaries"},
 	{Name: "compact.base_url", Group: Compacting, Type: Address, Does: "the address of the server that makes summaries"},
-	{Name: "compact.key_env", Group: Compacting, Type: Variable, Scope: Beside, Does: "the same for compact.base_url and compact.provider"},
-	{Name: "compact.profile", Group: Compacting, Type: Text, Scope: Beside, Does: "the deviations of that server"},
+	{Name: "compact.key_env", Group: Compacting, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key for compact.base_url, or else for compact.provider"},
+	{Name: "compact.profile", Group: Compacting, Type: Text, Scope: Beside, Does: "how that server deviates from its protocol"},
 
 	{Name: "cache", Group: Costing, Type: Truth, Default: "true", Harmless: true, Does: "whether the provider's cache is used"},
 	{Name: "cache.ttl", Group: Costing, Type: Word, Words: "5m 1h", Default: "5m", Harmless: true, Does: "how long the provider's cache keeps the beginning of a request"},
-	{Name: "prices", Group: Costing, Type: JSON, Does: "what a million tokens of a model cost: an object by models, or the path of a file with one; chatctx cost goes by the store's"},
+	{Name: "prices", Group: Costing, Type: JSON, Does: "what a million tokens of a model cost: an object by models, or the path of a file with one; chatctx cost uses the store's"},
 
 	{Name: "mode", Group: Working, Type: Text, Does: "a word that rules and tools ask for"},
 	{Name: "calls.folder", Group: Working, Type: Text, Does: "the folder in which tools run"},
 	{Name: "embedding.model", Group: Working, Type: Text, Does: "the model that makes vectors for sessions --search"},
 	{Name: "embedding.base_url", Group: Working, Type: Address, Does: "the address of the server that makes vectors"},
-	{Name: "embedding.key_env", Group: Working, Type: Variable, Scope: Beside, Does: "the environment variable with the key for the embedding.base_url beside it"},
+	{Name: "embedding.key_env", Group: Working, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key for the embedding.base_url of the same place"},
 
 	{Name: "openai.", Group: Own, Type: JSON, Does: "a field of OpenAI's Chat Completions, as it is"},
 	{Name: "openai-responses.", Group: Own, Type: JSON, Does: "a field of OpenAI's Responses, as it is"},
 	{Name: "anthropic.", Group: Own, Type: JSON, Does: "a field of Anthropic's Messages, as it is"},
 	{Name: "gemini.", Group: Own, Type: JSON, Does: "a field of Gemini's generateContent, as it is"},
 	{Name: "ollama.", Group: Own, Type: JSON, Does: "a field of Ollama's chat, as it is"},
-	{Name: "app.", Group: Own, Type: JSON, Does: "a program's own"},
+	{Name: "app.", Group: Own, Type: JSON, Does: "a setting of another program"},
 }
 
 // Lookup returns the row of a name. Of several rows that fit, the one with the longest name counts.

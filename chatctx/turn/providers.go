@@ -47,7 +47,7 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 	list := strings.Join(adapter.Providers, ", ")
 	if p := textSetting(settings, "provider"); p != "" {
 		if !adapter.Known(p) {
-			return "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, p, list)
+			return "", fmt.Errorf("%w %q: use one of %s", ErrNoProvider, p, list)
 		}
 		return p, nil
 	}
@@ -61,7 +61,7 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 	if p := adapter.ProviderOf(model); p != "" {
 		return p, nil
 	}
-	return "", fmt.Errorf("%w is known for the model %q: say --provider with one of %s", ErrNoProvider, model, list)
+	return "", fmt.Errorf("%w is known for the model %q: give --provider one of %s", ErrNoProvider, model, list)
 }
 
 // inForce returns the settings of the turn's branch.
@@ -100,7 +100,7 @@ func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, g
 	}
 	make, ok := clients[name]
 	if !ok {
-		return nil, "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
+		return nil, "", fmt.Errorf("%w %q: use one of %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
 	}
 	c, err := make(wireOptions(inForce, o, getenv))
 	return c, name, err

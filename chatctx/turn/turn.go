@@ -211,7 +211,7 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 	ended, err := s.finish(ctx, e)
 	if err != nil {
 		if !errors.Is(err, chatctx.ErrStopped) {
-			err = fmt.Errorf("the answer has come and is not stored: %w", err)
+			err = fmt.Errorf("the answer came, but could not be stored: %w", err)
 		}
 		return false, errors.Join(failed, err)
 	}

@@ -188,7 +188,7 @@ func decodeMessage(line []byte, m *chatctx.Message) error {
 		return err
 	}
 	if t := bytes.TrimSpace(line); t[0] != '{' {
-		return fmt.Errorf("no JSON object: %s", cut(oneLine(string(t)), 40))
+		return fmt.Errorf("this is not a JSON object: %s", cut(oneLine(string(t)), 40))
 	}
 	return json.Unmarshal(line, m)
 }

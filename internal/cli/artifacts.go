@@ -53,7 +53,7 @@ func doArtifacts(r *run) error {
 func doArtifact(r *run) error {
 	key := r.arg(0)
 	if len(strings.TrimSpace(key)) < 4 {
-		return usagef("a key has at least 4 digits, not %q", key)
+		return usagef("the key %q is too short: give at least 4 digits", key)
 	}
 	c, snap, err := r.snapshot()
 	if err != nil {
@@ -84,7 +84,7 @@ func doArtifact(r *run) error {
 		v.Data = base64.StdEncoding.EncodeToString(a.Data)
 	}
 	if v.Text == nil && r.con.tty && !r.json() {
-		return &hinted{usagef("this is binary, %s: it would garble the terminal", size(int64(a.Size))), "send it to a file: " + r.again("artifact show "+a.Key[:16]) + " > FILE"}
+		return &hinted{usagef("the artifact is binary (%s) and would garble the terminal", size(int64(a.Size))), "send it to a file: " + r.again("artifact show "+a.Key[:16]) + " > FILE"}
 	}
 	return r.emit(v, func() {
 		switch {

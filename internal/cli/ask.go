@@ -156,7 +156,7 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 		}
 	}
 	if times < 1 || times*len(models) > maxAsked {
-		return nil, usagef("-n takes a number from 1 on, and all together are at most %d answers", maxAsked)
+		return nil, usagef("-n takes a number of 1 or more, and one command gets at most %d answers", maxAsked)
 	}
 	set, err := r.settingsOf(models)
 	if err != nil {

@@ -22,7 +22,7 @@ func attach(ctx context.Context, m *chatctx.Message, images, files []string) err
 		}
 		kind := mediaType(b, path)
 		if !strings.HasPrefix(kind, "image/") {
-			return &usageError{fmt.Sprintf("%s is no image: its content is %s", path, kind), "--file takes files of any kind"}
+			return &usageError{fmt.Sprintf("%s is not an image: its content is %s", path, kind), "--file takes files of any kind"}
 		}
 		m.Content = append(m.Content, pool.Part{Type: pool.ImagePart, MediaType: kind, Name: filepath.Base(path), Data: b})
 	}

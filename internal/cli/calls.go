@@ -165,7 +165,7 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 		f.Tool = r.flag("matching")
 	}
 	if _, err := path.Match(f.Tool, ""); err != nil {
-		return f, usagef("the pattern %q is not one", f.Tool)
+		return f, usagef("the pattern %q cannot be read", f.Tool)
 	}
 	if s := r.flag("state"); s != "" {
 		f.State = contract.CallStates[s]
@@ -179,7 +179,7 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 // openCalls opens the store for a list of calls, and reads its filter.
 func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter, err error) {
 	if r.given("n") && r.flags.Int("n") < 1 {
-		return nil, f, usagef("%s -n needs a number from 1 on", command)
+		return nil, f, usagef("%s -n takes a number of 1 or more", command)
 	}
 	if st, err = r.reader(); err == nil {
 		f, err = r.callFilter(st)

@@ -14,10 +14,10 @@ func doCallsApprove(r *run) error {
 	v := chatctx.Verdict{Status: pool.Approved}
 	if r.given("arguments") {
 		if len(r.args) != 1 {
-			return usagef("--arguments are for one call")
+			return usagef("--arguments goes with one call only")
 		}
 		if v.Arguments = json.RawMessage(r.flag("arguments")); !json.Valid(v.Arguments) {
-			return usagef("--arguments is no JSON")
+			return usagef("--arguments is not JSON")
 		}
 	}
 	return r.decide(v, "approved")
@@ -40,7 +40,7 @@ func (r *run) decide(v chatctx.Verdict, done string) error {
 	many := r.is("all") || r.given("matching")
 	switch {
 	case r.is("everywhere") && !many:
-		return usagef("--everywhere says where --all or --matching look")
+		return usagef("--everywhere needs --all or --matching")
 	case many && len(r.args) > 0:
 		return usagef("%s takes calls, or --all or --matching", r.name)
 	case !many && len(r.args) == 0:

@@ -291,7 +291,7 @@ func (v *reviewer) edit(c *chatctx.Call, arguments json.RawMessage) (json.RawMes
 		return arguments, err
 	}
 	if !json.Valid([]byte(text)) {
-		return arguments, errors.New("that is no JSON; the arguments stay as they are")
+		return arguments, errors.New("that is not JSON; the arguments stay as they are")
 	}
 	v.r.printf("to be run with:\n%s\n", pretty(json.RawMessage(text)))
 	return compact(json.RawMessage(text)), nil

@@ -90,7 +90,7 @@ func doCallsResolve(r *run) error {
 	a := chatctx.Answer{Result: pool.Result{IsError: r.is("error")}, By: r.flag("by")}
 	if a.Result.Text = text; r.is("as-json") {
 		if !json.Valid([]byte(text)) {
-			return usagef("the result is no JSON")
+			return usagef("the result is not JSON")
 		}
 		a.Result.Text, a.Result.JSON = "", json.RawMessage(text)
 	}
@@ -158,7 +158,7 @@ func (x *executors) close() {
 
 func doCallsRun(r *run) error {
 	if r.given("limit") && r.flags.Int("limit") < 1 {
-		return usagef("calls run --limit needs a number from 1 on")
+		return usagef("calls run --limit takes a number of 1 or more")
 	}
 	if len(r.args) == 0 && r.is("again") {
 		return &usageError{"calls run --again needs CALL", "each call whose program died is looked at on its own: chatctx calls ls --state uncertain"}

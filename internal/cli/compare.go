@@ -32,7 +32,7 @@ chatctx compare main trains@a1 --html > compare.html`},
 
 func doCompare(r *run) error {
 	if r.is("markdown") && r.is("html") || (r.is("markdown") || r.is("html")) && r.json() {
-		return usagef("compare writes --markdown, --html or --json, one of them")
+		return usagef("compare takes one of --markdown, --html and --json")
 	}
 	c, err := r.settled()
 	if err != nil {

@@ -108,7 +108,7 @@ func doExport(r *run) error {
 // them.
 func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
 	if o.All || r.flags.IsSet("context") {
-		return false, usagef("export takes names or filters, --context or --all: one of them")
+		return false, usagef("export takes one of these: names or filters, --context, --all")
 	}
 	names := r.args
 	if len(names) == 0 && !r.filtered() {
@@ -162,13 +162,13 @@ type importSource struct {
 func doImport(r *run) error {
 	switch {
 	case r.is("scan") && r.is("watch"):
-		return usagef("import --scan or --watch, not both: --watch --all takes in all that --scan lists")
+		return usagef("import takes --scan or --watch, not both: --watch --all takes in all that --scan lists")
 	case r.is("scan"):
 		return doScan(r)
 	case r.is("watch"):
 		return doWatch(r)
 	case r.is("all"):
-		return usagef("import --all goes with --scan or --watch")
+		return usagef("import --all needs --scan or --watch")
 	case len(r.args) == 0:
 		return usagef("import needs a file, a folder or - for standard input; --scan lists what tools of this machine keep")
 	}

@@ -159,7 +159,7 @@ func (r *run) mayWrite(target string) error {
 			return err
 		}
 		if !dir.IsDir() {
-			return fmt.Errorf("%s is no folder", filepath.Dir(target))
+			return fmt.Errorf("%s is not a folder", filepath.Dir(target))
 		}
 		return nil
 	}
@@ -174,7 +174,7 @@ func (r *run) mayWrite(target string) error {
 	}
 	if path, err := r.storePath(); err == nil && !isURL(path) {
 		if own, err := os.Stat(path); err == nil && os.SameFile(own, st) {
-			return usagef("%s is the store itself", target)
+			return usagef("%s is the store itself: name another file", target)
 		}
 	}
 	return r.confirm("Write over "+clean(target)+"?", fmt.Errorf("%s %w", target, errExists))

@@ -136,7 +136,7 @@ func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
 		return nil, err
 	}
 	if part == nil {
-		return nil, &usageError{fmt.Sprintf("%q is no range A..B", ref), "one message: " + r.again("show "+quote(ref)) + "\nup to it: " + r.again("log .."+quote(ref))}
+		return nil, &usageError{fmt.Sprintf("%q is not a range A..B", ref), "one message: " + r.again("show "+quote(ref)) + "\nup to it: " + r.again("log .."+quote(ref))}
 	}
 	if !r.given("around") {
 		return part, nil

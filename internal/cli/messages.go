@@ -241,7 +241,7 @@ func (r *run) appended(a *appender) error {
 		known = fmt.Sprintf(", %d were there already", a.known)
 	}
 	if n := a.mended + a.lines.mended; n > 0 {
-		a.r.note("half characters and bytes that are no text were replaced in %s of JSON", count(n, "place"))
+		a.r.note("half characters and bytes that are not text were replaced in %s of JSON", count(n, "place"))
 	}
 	r.printf("added %s to %s%s\n", count(a.stored, "message"), placed(a.last), known)
 	if a.newest != "" {

@@ -55,7 +55,7 @@ func (r *run) secretFinder() (func(string) ([]chatctx.Secret, error), error) {
 		return nil, usagef("--pattern: %v", err)
 	}
 	if re.MatchString("") || re.MatchString(chatctx.RedactedMark) {
-		return nil, usagef("--pattern finds nothing at all, or %s: say it more narrowly", chatctx.RedactedMark)
+		return nil, usagef("--pattern matches the empty text, or %s: make it narrower", chatctx.RedactedMark)
 	}
 	return func(text string) ([]chatctx.Secret, error) {
 		var out []chatctx.Secret
@@ -86,7 +86,7 @@ func doRedact(r *run) error {
 	if !r.json() {
 		r.printRedactions(plan)
 	}
-	if err := r.confirm("Redact it? Nothing brings it back.", usagef("redact changes what nothing brings back")); err != nil {
+	if err := r.confirm("Redact it? Nothing brings it back.", usagef("redact changes messages for good: nothing brings them back")); err != nil {
 		return err
 	}
 	o.DryRun = false

@@ -87,7 +87,7 @@ func (r *run) newRule() (*chatctx.Rule, error) {
 		}
 	}
 	if scopes > 1 {
-		return nil, usagef("a rule is for --call, --here, --store or else the context")
+		return nil, usagef("a rule takes one of --call, --here and --store; without them it is for the context")
 	}
 	return rule, approval.Rules{}.Rule(rule)
 }
@@ -115,7 +115,7 @@ func doRulesAdd(r *run) error {
 
 func doRulesDefault(r *run) error {
 	if r.is("here") && r.is("store") {
-		return usagef("a default is for --here, --store or else the context")
+		return usagef("a default takes --here or --store, not both; without them it is for the context")
 	}
 	rule := &chatctx.Rule{Default: true, Effect: r.arg(0)}
 	if err := (approval.Rules{}).Rule(rule); err != nil {
@@ -348,7 +348,7 @@ type ruleNoteJSON struct {
 func doRulesTest(r *run) error {
 	args := json.RawMessage(r.arg(1))
 	if len(r.args) > 1 && !json.Valid(args) {
-		return usagef("the arguments are no JSON")
+		return usagef("the arguments are not JSON")
 	}
 	st, err := r.reader()
 	if err != nil {

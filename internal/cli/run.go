@@ -207,7 +207,7 @@ func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error
 func (r *run) most() (int, error) {
 	n := r.flags.Int("n")
 	if r.given("n") && n < 1 {
-		return 0, usagef("%s -n needs a number from 1 on", r.name)
+		return 0, usagef("%s -n takes a number of 1 or more", r.name)
 	}
 	return n, nil
 }

@@ -52,7 +52,7 @@ func (r *run) importPlaces(found []exchange.Place) ([]string, error) {
 			}
 			paths = append(paths, arg)
 		default:
-			return nil, usagef("no tool %q is looked for; these are: %s", arg, strings.Join(exchange.ToolsWithPlaces(), ", "))
+			return nil, usagef("import --scan knows no tool %q: it knows %s", arg, strings.Join(exchange.ToolsWithPlaces(), ", "))
 		}
 	}
 	return paths, nil
@@ -80,7 +80,7 @@ func doScan(r *run) error {
 			r.printf("%-12s %s, %s, newest of %s  %s\n", p.Tool, count(p.Files, "file"), size(p.Bytes), p.Changed.Format("2006-01-02 15:04"), clean(p.Path))
 		}
 		if len(found) == 0 {
-			r.note("nothing is where it is looked for: name a file or folder")
+			r.note("no tool keeps conversations where they are looked for: name a file or folder")
 			return
 		}
 		r.note("import it: %s   or some of it: %s", r.again("import --scan --all"), r.again("import --scan "+found[0].Tool))

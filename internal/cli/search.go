@@ -138,11 +138,11 @@ func (r *run) searchOptions() (chatctx.SearchOptions, error) {
 	case strings.TrimSpace(text) == "" && !r.is("reindex"):
 		return o, &usageError{"search needs the TEXT to look for", "chatctx search " + `'"night train" lisb*'`}
 	case o.Limit < 0:
-		return o, usagef("search -n needs a number from 0 on")
+		return o, usagef("search -n takes a number of 0 or more")
 	case o.Role != "" && o.Role != pool.System && o.Role != pool.User && o.Role != pool.Assistant && o.Role != pool.ToolRole:
 		return o, &usageError{fmt.Sprintf("no role %q", o.Role), "a message is from system, user, assistant or tool"}
 	case o.Best && o.Regexp != "":
-		return o, usagef("search --best ranks words; an expression has none")
+		return o, usagef("search --best ranks words, and takes no expression")
 	}
 	return o, nil
 }

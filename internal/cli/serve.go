@@ -132,7 +132,7 @@ type server struct {
 func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	s := &server{}
 	if (r.flag("cert") == "") != (r.flag("key") == "") {
-		return nil, usagef("--cert and --key go together")
+		return nil, usagef("--cert and --key go together: give both")
 	}
 	if r.flag("cert") != "" {
 		cert, err := tls.LoadX509KeyPair(r.flag("cert"), r.flag("key"))
@@ -209,7 +209,7 @@ func (s *server) answer(r *run) error {
 
 func doServe(r *run) error {
 	if r.is("stdio") && (r.given("listen") || r.given("cert") || r.given("host")) {
-		return usagef("serve takes --stdio, or an address")
+		return usagef("serve takes --stdio or an address, not both")
 	}
 	st, err := r.writer()
 	if err != nil {

@@ -121,7 +121,7 @@ func doGrant(r *run) error {
 	switch role {
 	case kv.RoleOwner, kv.RoleWriter, kv.RoleReader, kv.RoleNone:
 	default:
-		return usagef("grant: no role %q: it is owner, writer, reader or none", r.arg(0))
+		return usagef("grant knows no role %q: use owner, writer, reader or none", r.arg(0))
 	}
 	st, err := r.reader()
 	if err != nil {

@@ -110,7 +110,7 @@ func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to
 	case ends && !(r.given("from") && r.given("to")):
 		err = usagef("--from and --to go together: they are the first and the last message of a stretch")
 	case r.given("keep-tokens") || r.given("keep-messages"):
-		err = usagef("a stretch says what goes; --keep-tokens and --keep-messages are for a compaction from the beginning")
+		err = usagef("a range says itself what goes: leave out --keep-tokens and --keep-messages")
 	}
 	if err != nil {
 		return false, 0, 0, err
@@ -144,7 +144,7 @@ func (r *run) stretchOf(snap *chatctx.Snapshot, ref string) (from, to int, err e
 	case err != nil:
 		return 0, 0, err
 	case part == nil:
-		return 0, 0, &usageError{fmt.Sprintf("%q is no range A..B", ref), "up to it: " + r.again("compact .."+quote(ref))}
+		return 0, 0, &usageError{fmt.Sprintf("%q is not a range A..B", ref), "up to it: " + r.again("compact .."+quote(ref))}
 	case part.Snapshot != snap:
 		return 0, 0, &chatctx.RefError{Kind: "message", Ref: ref, Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
 	}

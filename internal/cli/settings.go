@@ -484,7 +484,7 @@ func acceptSettings(r *run, names []string) error {
 	}
 	switch left := unknownHeld(places, taken); {
 	case len(left) > 0 && len(names) == 0:
-		r.note("held back as before, since this version cannot have them in force: %s", strings.Join(left, ", "))
+		r.note("still held back, since this version cannot use them: %s", strings.Join(left, ", "))
 	case len(taken) == 0:
 		r.note("nothing is held back")
 	}

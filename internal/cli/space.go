@@ -90,7 +90,7 @@ func doGC(r *run) error {
 		return err
 	}
 	if o.KeepOperations < 0 {
-		return usagef("gc --keep-operations needs a number from 0 on")
+		return usagef("gc --keep-operations takes a number of 0 or more")
 	}
 	st, err := r.writer()
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *run) nothingGoes(plan *chatctx.Collected) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
 	}
-	r.note("nothing goes: no trash is older than %s, and no operation beyond the newest %d of its context is", r.flag("older-than"), r.flags.Int("keep-operations"))
+	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its context, is older than %[1]s", r.flag("older-than"), r.flags.Int("keep-operations"))
 	return true
 }
 
@@ -221,7 +221,7 @@ func doPurge(r *run) error {
 	if !r.json() {
 		r.printPurged("would be erased", plan)
 	}
-	if err := r.confirm("Erase it? Nothing brings it back.", usagef("purge erases what nothing brings back")); err != nil {
+	if err := r.confirm("Erase it? Nothing brings it back.", usagef("purge erases for good: nothing brings it back")); err != nil {
 		return err
 	}
 	gone, err := purge(st, false)

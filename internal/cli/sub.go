@@ -99,7 +99,7 @@ func (r *run) subOptions() (o subtask.Options, err error) {
 	o.MaxDepth, o.MaxRounds, o.MaxTokens = r.flags.Int("depth"), r.flags.Int("rounds"), r.flags.Int64("tokens")
 	for _, name := range []string{"depth", "rounds", "tokens"} {
 		if r.given(name) && (o.MaxDepth < 0 || o.MaxRounds < 0 || o.MaxTokens < 0 || r.flag(name) == "0") {
-			return o, usagef("--%s takes a number from 1 on", name)
+			return o, usagef("--%s takes a number of 1 or more", name)
 		}
 	}
 	if r.is("no-tools") {

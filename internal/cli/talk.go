@@ -241,7 +241,7 @@ func (r *run) saidText(files *[]string) (string, error) {
 		return f == "-"
 	})
 	if input > 1 {
-		return "", usagef("standard input can be read only once: %d times - ask for it", input)
+		return "", usagef("standard input can be read only once, and - stands for it %d times", input)
 	}
 	if len(words) == 0 && len(*files)+len(r.flags.StringSlice("image")) == 0 {
 		words = []string{"-"}
@@ -491,7 +491,7 @@ func refusal(m *chatctx.Message) error {
 func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
 		if r.given("model") || r.given("provider") {
-			r.note("the model of the command line does not hold for it: the answer that is on its way goes on with its own")
+			r.note("the answer that is on its way keeps its own model, not the one of this command")
 		}
 		if out.Holder.PID == os.Getpid() {
 			r.note("queued: it goes on %s and is asked after the answer that is on its way there", clean(out.Branch))
@@ -524,7 +524,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	}
 	r.note("%s; take it back: %s", line, r.again("undo "+out.Operation))
 	if told && req.Options.Budget == 0 && req.Draft.Settings["budget"] == nil {
-		r.note("how much %s takes is not known, so nothing is left out: chatctx config budget=N, in tokens", clean(req.Options.Model))
+		r.note("the window of %s is not known, so nothing is left out: set it with chatctx config budget=N, in tokens", clean(req.Options.Model))
 	}
 }
 

@@ -67,7 +67,7 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("more than %s, which is the most for one piece", size(limit))
+		return nil, fmt.Errorf("it is longer than %s, the most for one text", size(limit))
 	}
 	return b, nil
 }

@@ -134,7 +134,7 @@ func (r *run) readSchema(t *chatctx.Tool) error {
 	}
 	var object map[string]any
 	if json.Unmarshal(raw, &object) != nil {
-		return usagef("%s is no JSON object", r.flag("schema"))
+		return usagef("%s is not a JSON object", r.flag("schema"))
 	}
 	t.Schema = compact(raw)
 	return nil

@@ -43,7 +43,7 @@ const maxDepth = 500
 
 // Errors of Parse.
 var (
-	ErrSyntax = errors.New("it is no JSON")
+	ErrSyntax = errors.New("it is not JSON")
 	ErrDepth  = fmt.Errorf("it is nested more than %d deep", maxDepth)
 )
 
@@ -264,7 +264,7 @@ func Arguments(raw []byte) (*Value, error) {
 	case Object:
 		return v, nil
 	}
-	return nil, errors.New("they are no JSON object")
+	return nil, errors.New("they are not a JSON object")
 }
 
 // Canonical returns the canonical form of a call's arguments: {} for none. It returns arguments that cannot be parsed as they are.

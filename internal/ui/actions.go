@@ -319,7 +319,7 @@ func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*chatctx.Un
 			return m.st.Undo(m.ctx, c.ID.String(), branch, op)
 		}
 	}
-	return nil, errors.New("nothing was done in this conversation that could be taken back")
+	return nil, errors.New("this conversation has nothing to take back")
 }
 
 // redo redoes what was undone last: on its branch, which may be gone with it, else on the active one.

@@ -240,7 +240,7 @@ func (q *queue) askArguments(m *model, c *waiting) *question {
 	ref := string(c.Ref())
 	return m.askText("the arguments of "+c.Tool, "arguments "+ref, q.arguments(c), func(m *model, text string) (tea.Cmd, error) {
 		if !json.Valid([]byte(text)) {
-			return nil, errors.New("that is no JSON")
+			return nil, errors.New("that is not JSON")
 		}
 		q.edited[ref] = screen.Compact(json.RawMessage(text))
 		m.say(false, "y runs it with these arguments")

@@ -243,7 +243,7 @@ type editing struct {
 
 func newEditing(editor func(string) (*exec.Cmd, error), text string) (*editing, error) {
 	if editor == nil {
-		return nil, errors.New("no editor is set: VISUAL, EDITOR")
+		return nil, errors.New("no editor is set: set VISUAL or EDITOR")
 	}
 	f, err := os.CreateTemp("", "chatctx-*.md")
 	if err != nil {

@@ -324,7 +324,7 @@ func TestCalls(t *testing.T) {
 	x.press("e")
 	x.until("the arguments of write_file")
 	x.press("x", "enter") // no longer valid JSON
-	x.until("that is no JSON", "the arguments of write_file", "}x")
+	x.until("that is not JSON", "the arguments of write_file", "}x")
 	for range 3 { // over the lines, to delete all
 		x.press("\x15\x7f")
 	}

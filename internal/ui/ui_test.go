@@ -334,8 +334,8 @@ func TestUndoStaysHere(t *testing.T) {
 	st := bread(t)
 	d := drive(t, Options{Store: st}, 80, 24)
 	for _, step := range []struct{ keys, says string }{
-		{"u", "nothing was done in this conversation"}, {"t", "this answer stands on main already"}, {"R", "main ends here already"}, {"T", ""}, {"k", ""}, {"enter", "tagged"}, {"u", "took back"}, {"u", "nothing was done in this conversation"},
-		{"m", "is marked"}, {"c", "this is the marked place"}, {"esc", ""}, {"u", "nothing was done in this conversation"},
+		{"u", "has nothing to take back"}, {"t", "this answer stands on main already"}, {"R", "main ends here already"}, {"T", ""}, {"k", ""}, {"enter", "tagged"}, {"u", "took back"}, {"u", "has nothing to take back"},
+		{"m", "is marked"}, {"c", "this is the marked place"}, {"esc", ""}, {"u", "has nothing to take back"},
 	} {
 		d.press(step.keys)
 		if !strings.Contains(d.note, step.says) {

@@ -87,7 +87,7 @@ type Restored struct {
 func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	if same, err := sameFile(path, backup); err != nil || same {
 		if same {
-			err = record.Invalidf("%s is the store itself", backup)
+			err = record.Invalidf("%s is the store itself: name another file", backup)
 		}
 		return nil, err
 	}

@@ -44,7 +44,7 @@ type Copied struct {
 // end it checks the copy in full and compares the digests of both; its error names the first problem.
 func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOptions) (*Copied, error) {
 	if from == to {
-		return nil, record.Invalidf("a store is not copied onto itself")
+		return nil, record.Invalidf("a store cannot be copied onto itself: name another one")
 	}
 	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), CopyOptions: co, from: from, to: to}
 	o.Create = false

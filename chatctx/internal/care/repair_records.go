@@ -137,7 +137,7 @@ func (m *mender) calls(c *mended) error {
 			return "is not as it was stored", nil
 		}
 		if len(key) != 34 {
-			return "is no call", nil
+			return "is not a call", nil
 		}
 		message, index := record.CallOfKey(key)
 		if msg := c.messages[message]; msg == nil || index >= len(msg.Calls) {
@@ -460,7 +460,7 @@ func (m *mender) artifacts() error {
 func (m *mender) strayArtifacts() error {
 	return m.take(6, pool.ArtifactBucket, kv.Range{}, func(key, _ []byte) (string, error) {
 		if len(key) != 32 && len(key) != 36 {
-			return "is no artifact", nil
+			return "is not an artifact", nil
 		}
 		return "", nil
 	})
@@ -511,7 +511,7 @@ func (m *mender) recents() error {
 	want, labels := map[string]bool{}, map[string]bool{}
 	err := m.take(3, record.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
 		if len(key) != 16 {
-			return "is no context", nil
+			return "is not a context", nil
 		}
 		rec, err := record.DecodeContext(pool.ID(key), value)
 		if err != nil {
@@ -554,7 +554,7 @@ func (m *mender) listed(invariant int, bucket string, want map[string]bool, stra
 func (m *mender) openStrays() error {
 	return m.take(5, record.OpenBucket, kv.Range{}, func(key, _ []byte) (string, error) {
 		if len(key) != 42 {
-			return "is no call", nil
+			return "is not a call", nil
 		}
 		has, err := m.tx.Get(record.CallBucket, key[8:])
 		if err == nil && has == nil {

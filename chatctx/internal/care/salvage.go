@@ -55,7 +55,7 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 		return nil, err
 	}
 	if s == nil {
-		return nil, fmt.Errorf("%w: nothing of one is left in %s", kv.ErrNotOurs, from)
+		return nil, fmt.Errorf("%w: nothing in %s belongs to one", kv.ErrNotOurs, from)
 	}
 	mended := &Repaired{}
 	if err := mend(ctx, s, false, mended); err != nil {

@@ -156,14 +156,14 @@ func parseDocs(value []byte) ([]Doc, error) {
 	for len(b) > 0 {
 		n, k := binary.Uvarint(b)
 		if k <= 0 || n > maxDocs || n == 0 || len(b) < k+docHead+1 {
-			return nil, damaged("a record of documents that does not fit")
+			return nil, damaged("a record of documents does not fit")
 		}
 		var d Doc
 		copy(d[:], b[k:k+docHead])
 		same := int(b[k+docHead])
 		rest := len(d) - docHead - same
 		if b = b[k+docHead+1:]; rest < 0 || len(b) < same+rest*int(n) {
-			return nil, damaged("a record of documents that does not fit")
+			return nil, damaged("a record of documents does not fit")
 		}
 		copy(d[docHead:], b[:same])
 		b = b[same:]
@@ -191,7 +191,7 @@ func (d *Docs) At(n uint64) (Doc, error) {
 		d.docs = nil
 		err := d.tx.Scan(DocBucket, kv.Range{To: docKey(n + 1), Reverse: true}, func(key, value []byte) (err error) {
 			if len(key) != 8 {
-				return damaged("a key of %d bytes in %s", len(key), DocBucket)
+				return damaged("a key of %d bytes is in %s", len(key), DocBucket)
 			}
 			d.from = binary.BigEndian.Uint64(key)
 			if d.docs, err = parseDocs(value); err != nil {
@@ -204,7 +204,7 @@ func (d *Docs) At(n uint64) (Doc, error) {
 		}
 	}
 	if n < d.from || n-d.from >= uint64(len(d.docs)) {
-		return Doc{}, damaged("document %d is not there", n)
+		return Doc{}, damaged("document %d is missing", n)
 	}
 	return d.docs[n-d.from], nil
 }
@@ -214,7 +214,7 @@ func ScanDocs(tx kv.Tx, fn func(from uint64, docs []Doc) error) error {
 	return tx.Scan(DocBucket, kv.Range{}, func(key, value []byte) error {
 		docs, err := parseDocs(value)
 		if err == nil && len(key) != 8 {
-			err = damaged("a key of %d bytes in %s", len(key), DocBucket)
+			err = damaged("a key of %d bytes is in %s", len(key), DocBucket)
 		}
 		if err != nil {
 			return err

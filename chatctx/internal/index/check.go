@@ -15,7 +15,7 @@ func Check(tx kv.Tx, s *State, have func(Doc)) error {
 	next := uint64(0)
 	err := ScanDocs(tx, func(from uint64, docs []Doc) error {
 		if from != next {
-			return damaged("documents %d to %d are not there", next, from)
+			return damaged("documents %d to %d are missing", next, from)
 		}
 		next += uint64(len(docs))
 		for _, d := range docs {
@@ -59,7 +59,7 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 	totals, count := map[uint64]uint64{}, map[uint64]uint64{}
 	err := tx.Scan(TermBucket, kv.Range{}, func(key, value []byte) error {
 		if len(key) < 13 {
-			return damaged("a key of %d bytes in %s", len(key), TermBucket)
+			return damaged("a key of %d bytes is in %s", len(key), TermBucket)
 		}
 		id := binary.BigEndian.Uint64(key)
 		b, ok := blocks[id]
@@ -67,7 +67,7 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 			if used[id] {
 				return nil
 			}
-			return damaged("terms of the block %d, which is not there", id)
+			return damaged("there are terms of block %d, which is missing", id)
 		}
 		if id != block {
 			block, last = id, entry{}
@@ -88,7 +88,7 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 			return fits
 		})
 		if err == nil && !fits {
-			err = damaged("terms of the block %d that do not fit", id)
+			err = damaged("the terms of block %d do not fit", id)
 		}
 		return err
 	})

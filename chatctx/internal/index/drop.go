@@ -105,7 +105,7 @@ func dropFrom(tx kv.RwTx, b *Block, gone map[uint64]bool) error {
 			return true
 		})
 		if err == nil && !whole {
-			err = damaged("a list that is cut short")
+			err = damaged("a list is cut short")
 		}
 		if touched {
 			changed = append(changed, record{bytes.Clone(key), bytes.Clone(value)})

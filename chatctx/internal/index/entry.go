@@ -138,7 +138,7 @@ func decode(value []byte, fn func(*entry) bool) error {
 	next := func() (v int) {
 		n, k := binary.Uvarint(b)
 		if k <= 0 || n > math.MaxInt32 {
-			b, err = nil, damaged("a record that does not fit")
+			b, err = nil, damaged("a record does not fit")
 			return 0
 		}
 		b = b[k:]
@@ -147,7 +147,7 @@ func decode(value []byte, fn func(*entry) bool) error {
 	for len(b) > 0 && err == nil {
 		shared, more := next(), next()
 		if err != nil || shared > len(e.term) || more > len(b) {
-			return damaged("a record that does not fit")
+			return damaged("a record does not fit")
 		}
 		e.term = append(e.term[:shared], b[:more]...)
 		b = b[more:]
@@ -157,7 +157,7 @@ func decode(value []byte, fn func(*entry) bool) error {
 			span, size = next(), next()
 		}
 		if err != nil || size > len(b) || n == 0 || size == 0 {
-			return damaged("a record that does not fit")
+			return damaged("a record does not fit")
 		}
 		e.first, e.last, e.n, e.list = uint32(first), uint32(first+span), uint32(n), b[:size:size]
 		b = b[size:]

@@ -180,7 +180,7 @@ func ScanWaiting(tx kv.Tx, newest bool, fn func(Waiting) error) error {
 	return tx.Scan(WaitingBucket, kv.Range{Reverse: newest}, func(key, value []byte) error {
 		w, ok := waitingOf(key, value)
 		if !ok {
-			return damaged("a key of %d bytes in %s", len(key), WaitingBucket)
+			return damaged("a key of %d bytes is in %s", len(key), WaitingBucket)
 		}
 		return fn(w)
 	})

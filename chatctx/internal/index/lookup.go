@@ -142,7 +142,7 @@ func isCut(term, prefix []byte) bool {
 
 func spoilt(err error, bad bool) error {
 	if err == nil && bad {
-		err = damaged("a list that does not fit")
+		err = damaged("a list does not fit")
 	}
 	return err
 }

@@ -178,12 +178,12 @@ func (in *Incoming) ready(s *record.Store) error {
 	}
 	for name, n := range in.Tags {
 		if n < 1 || n > len(in.Nodes) || branch.CheckName(name) != nil {
-			return record.Invalidf("the tag %q of conversation %q is for node %d of %d", name, in.Conversation, n, len(in.Nodes))
+			return record.Invalidf("the tag %q of conversation %q names node %d, but there are %d nodes", name, in.Conversation, n, len(in.Nodes))
 		}
 	}
 	for _, b := range in.Branches {
 		if b.Leaf < 0 || b.Leaf > len(in.Nodes) {
-			return record.Invalidf("branch %q of conversation %q ends at node %d of %d", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
+			return record.Invalidf("branch %q of conversation %q ends at node %d, but there are %d nodes", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
 		}
 	}
 	if len(in.Branches) == 0 {

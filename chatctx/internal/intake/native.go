@@ -124,7 +124,7 @@ type nativeSource struct {
 // Native begins to take in a context.
 func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error) {
 	if n.ID == (pool.ID{}) {
-		return nil, record.Invalidf("a context without an id")
+		return nil, record.Invalidf("the context has no id")
 	}
 	if err := n.texts(r.store); err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (i *NativeImport) length(b *branch.Branch) int {
 // Append adds messages, which must have ids, to the branch that was begun last, and the states of their calls.
 func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls []NativeCall) error {
 	if len(i.branches) == 0 {
-		return record.Invalidf("a message before any branch")
+		return record.Invalidf("a message stands before the first branch")
 	}
 	if err := i.ready(msgs, calls); err != nil {
 		return err
@@ -396,10 +396,10 @@ func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 	}
 	for _, m := range msgs {
 		if m.ID == (pool.ID{}) {
-			return record.Invalidf("a message without an id")
+			return record.Invalidf("a message has no id")
 		}
 		if i.seen[m.ID] {
-			return record.Invalidf("message %s stands there twice", m.ID)
+			return record.Invalidf("message %s is appended twice", m.ID)
 		}
 		i.seen[m.ID] = true
 		if err := i.run.store.Message(m); err != nil {
@@ -419,13 +419,13 @@ func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
 		return i.more.again(ids)
 	}
 	if len(i.branches) == 0 {
-		return record.Invalidf("a message before any branch")
+		return record.Invalidf("a message stands before the first branch")
 	}
 	return i.write(ctx, i.branches[len(i.branches)-1], func(_ *journal.Txn, b *branch.Branch) error {
 		for _, id := range ids {
 			h, ok := i.homes[i.to(id)]
 			if !ok || h.Segment == 0 {
-				return record.Invalidf("message %s is named before it is there", id)
+				return record.Invalidf("message %s is named before it comes", id)
 			}
 			b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 		}
@@ -439,7 +439,7 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 		return err
 	}
 	if len(i.branches) == 0 {
-		return record.Invalidf("a message before any branch")
+		return record.Invalidf("a message stands before the first branch")
 	}
 	if i.more != nil {
 		i.more.in.Loose = append(i.more.in.Loose, m)
@@ -697,7 +697,7 @@ func (n *nativeMore) again(ids []pool.ID) error {
 	for _, id := range ids {
 		m := n.known[id]
 		if m == nil || len(n.paths) == 0 {
-			return record.Invalidf("message %s is named before it is there", id)
+			return record.Invalidf("message %s is named before it comes", id)
 		}
 		n.step(m)
 	}

@@ -123,7 +123,7 @@ const MostKey = 1000
 // CheckKey returns ErrInvalid if the key cannot be stored.
 func (o *AppendOptions) CheckKey() error {
 	if len(o.Key) > MostKey || !utf8.ValidString(o.Key) {
-		return record.Invalid("a key has at most %d bytes, of UTF-8: this one has %d", MostKey, len(o.Key))
+		return record.Invalid("the key must be UTF-8 of at most %d bytes, and has %d", MostKey, len(o.Key))
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (t *Txn) revertChange(c record.Change) error {
 	case c.Kind == record.FieldsChange && c.Bucket == branch.Bucket:
 		return t.revertBranchFields(c)
 	}
-	return record.Damaged("operation with a change of the unknown kind %d", c.Kind)
+	return record.Damaged("an operation has a change of the unknown kind %d", c.Kind)
 }
 
 func (t *Txn) revertSplice(c record.Change) error {
@@ -109,7 +109,7 @@ func (t *Txn) revertSplice(c record.Change) error {
 // changedBranch reads the branch of a change, by its id or by its record's key.
 func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	if len(key) < 16 {
-		return nil, record.Damaged("an operation that changed the branch %x", key)
+		return nil, record.Damaged("an operation changed the branch %x, which is not an id", key)
 	}
 	id := pool.ID(key[len(key)-16:])
 	l, err := t.Load(id)
@@ -218,7 +218,7 @@ func (t *Txn) revertContext(c record.Change, onContext bool) error {
 	if !onContext {
 		var before pool.ID
 		if err := record.DecMode.Unmarshal(c.Fields[record.ActiveField], &before); err != nil {
-			return record.Damaged("an operation with the active branch %x", c.Fields[record.ActiveField])
+			return record.Damaged("an operation names the active branch %x, which is not an id", c.Fields[record.ActiveField])
 		}
 		l, err := t.Load(t.Rec.Active)
 		if err != nil {
@@ -274,7 +274,7 @@ func (t *Txn) fixActive() error {
 		return kv.ErrStop
 	})
 	if err == nil && !left {
-		err = record.Conflict("no branch would be left: first undo the removal of the others")
+		err = record.Conflict("this undo would leave no branch: first undo the removal of the others")
 	}
 	return err
 }
@@ -328,7 +328,7 @@ func (t *Txn) undo(n uint64) (*record.Operation, error) {
 		return nil, err
 	}
 	if len(op.Chains) == 0 {
-		return nil, record.Conflict("operation %d (%s) cannot be taken back: what ran has run", n, op.What)
+		return nil, record.Conflict("operation %d (%s) cannot be taken back: its tool has run", n, op.What)
 	}
 	for _, c := range op.Chains {
 		top, err := t.top(c)
@@ -396,7 +396,7 @@ func (t *Txn) holding(n uint64) (*record.Operation, error) {
 		return nil, undoneAlready("", n, op)
 	}
 	if op.Expired {
-		return nil, record.Conflict("operation %d (%s) is too old: gc has let go of what it would bring back", n, op.What)
+		return nil, record.Conflict("operation %d (%s) is too old: gc has removed what it would bring back", n, op.What)
 	}
 	return op, nil
 }

@@ -59,7 +59,7 @@ func (t *Txn) answerAt(ref record.Ref) ([]branch.Piece, pool.ID, error) {
 		return nil, pool.ID{}, err
 	}
 	if begins == 0 || ends <= begins {
-		return nil, pool.ID{}, record.Conflict("%q is no answer: no message of branch %q answers there", ref, on.Name)
+		return nil, pool.ID{}, record.Conflict("%q is not an answer: no message of branch %q answers there", ref, on.Name)
 	}
 	question, err := branch.IDAt(t.Tx, t.ID, on.Pieces, begins-1)
 	return branch.Slice(on.Pieces, begins, ends), question, err

@@ -141,7 +141,7 @@ func (t *Txn) Arrive() error {
 		return nil
 	}
 	if err := t.Store.Place.Switch(t.ID, t.went); err != nil {
-		return fmt.Errorf("the change is stored, but which branch you are on could not be noted: %w", err)
+		return fmt.Errorf("the change is stored, but the branch that you are on could not be noted: %w", err)
 	}
 	return nil
 }

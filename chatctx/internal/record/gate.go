@@ -91,7 +91,7 @@ const maxKey = 1024
 // CheckKey refuses a word that cannot stand in the key of a record. what names the word in the error.
 func CheckKey(what, word string) error {
 	if len(word) > maxKey {
-		return Invalid("%s has at most %d bytes, this one %d", what, maxKey, len(word))
+		return Invalid("%s must have at most %d bytes, and has %d", what, maxKey, len(word))
 	}
 	return pool.CheckText(what, word)
 }

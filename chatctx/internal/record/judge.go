@@ -76,7 +76,7 @@ type Broken struct {
 func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
 	at := strings.LastIndex(s, "=>")
 	if at < 0 {
-		return "", nil, "", Invalidf("the example %q: write TOOL ARGUMENTS => allow, ask or deny", s)
+		return "", nil, "", Invalidf("the example %q cannot be read: write TOOL ARGUMENTS => allow, ask or deny", s)
 	}
 	tool, rest, _ := strings.Cut(strings.TrimSpace(s[:at]), " ")
 	effect = strings.TrimSpace(s[at+2:])
@@ -87,9 +87,9 @@ func ParseExample(s string) (tool string, arguments json.RawMessage, effect stri
 	case tool == "":
 		return "", nil, "", Invalidf("the example %q names no tool", s)
 	case arguments != nil && !json.Valid(arguments):
-		return "", nil, "", Invalidf("the example %q: its arguments are not JSON", s)
+		return "", nil, "", Invalidf("the arguments of the example %q are not JSON", s)
 	case effect != Allow && effect != Ask && effect != Deny:
-		return "", nil, "", Invalidf("the example %q has to end with allow, ask or deny", s)
+		return "", nil, "", Invalidf("the example %q must end with allow, ask or deny", s)
 	}
 	return tool, arguments, effect, nil
 }

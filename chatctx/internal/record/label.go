@@ -20,7 +20,7 @@ func CheckLabel(label string) error {
 	why := ""
 	switch {
 	case label == "":
-		return Invalidf("a label is empty")
+		return Invalidf("the label is empty: give it a name")
 	case len(label) > maxLabel:
 		why = "is longer than 200 bytes"
 	case !utf8.ValidString(label) || strings.ContainsFunc(label, func(c rune) bool { return unicode.IsControl(c) || c == utf8.RuneError }):

@@ -184,7 +184,7 @@ func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 		return m, nil
 	}
 	if err := DecMode.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("%w: a record that is no map: %w", kv.ErrDamaged, err)
+		return nil, fmt.Errorf("%w: a record is not a map: %w", kv.ErrDamaged, err)
 	}
 	return m, nil
 }

@@ -151,21 +151,21 @@ type Remote struct {
 func (t *Tool) Check() error {
 	switch {
 	case t.Name == "" || len(t.Name) > 128 || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
-		return Invalidf("the tool's name %q: 1 to 128 bytes without spaces", t.Name)
+		return Invalidf("the tool's name %q must have 1 to 128 bytes, without spaces", t.Name)
 	case t.Schema != nil && (!json.Valid(t.Schema) || t.Schema[0] != '{'):
-		return Invalidf("the schema of tool %q is no JSON object", t.Name)
+		return Invalidf("the schema of tool %q is not a JSON object", t.Name)
 	case t.Timeout < 0:
 		return Invalidf("the time limit of tool %q is negative", t.Name)
 	case t.Prune != "" && t.Prune != "prune" && t.Prune != "summarise" && t.Prune != "keep":
-		return Invalidf("prune of tool %q is %q: there are prune, summarise, keep", t.Name, t.Prune)
+		return Invalidf("prune of tool %q is %q: it must be prune, summarise or keep", t.Name, t.Prune)
 	case t.MCP && len(t.Command) == 0 && t.URL == "":
 		return Invalidf("the MCP server %q needs a command or a URL", t.Name)
 	case len(t.Headers) > 0 && t.URL == "":
-		return Invalidf("headers are for an MCP server with a URL")
+		return Invalidf("only an MCP server with a URL takes headers")
 	}
 	for name, variable := range t.Headers {
 		if !token(name) || variable == "" || strings.ContainsAny(variable, "=\x00") {
-			return Invalidf("the header %q of tool %q: a header has a name, and takes the value of an environment variable", name, t.Name)
+			return Invalidf("the header %q of tool %q must have a name, and name the environment variable that holds its value", name, t.Name)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 			task.MaxDepth = up.MaxDepth
 		}
 		if up.State != record.TaskRunning {
-			return record.Conflict("the sub-context %q is %s: it can start no other", parent.Rec.Title, up.State)
+			return record.Conflict("the sub-context %q is %s: it cannot start another", parent.Rec.Title, up.State)
 		}
 	}
 	if task.MaxDepth > 0 && task.Depth > task.MaxDepth {
@@ -111,7 +111,7 @@ func Read(ctx context.Context, c *record.Conversation) (*Info, error) {
 	var out *Info
 	err := view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
 		if rec.Task == nil {
-			return record.Invalidf("%q is no sub-context", rec.Title)
+			return record.Invalidf("%q is not a sub-context", rec.Title)
 		}
 		info, err := view.InfoOf(c.Store, tx, c.ID, rec)
 		if err != nil {
@@ -214,7 +214,7 @@ func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) 
 // endMessage returns the message that the parent gets.
 func endMessage(ctx context.Context, c *record.Conversation, e *End) (*pool.Message, error) {
 	if e.State != record.TaskReturned && e.State != record.TaskFailed && e.State != record.TaskAbandoned {
-		return nil, record.Invalidf("a task does not end as %q", e.State)
+		return nil, record.Invalidf("a task cannot end as %q", e.State)
 	}
 	info, err := Read(ctx, c)
 	if err != nil {
@@ -300,7 +300,7 @@ func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Messag
 		if e.State != record.TaskReturned {
 			return nil
 		}
-		return record.Conflict("the parent of %q is gone: nothing of it is lost, chatctx sub abandon ends it", child.Rec.Title)
+		return record.Conflict("the parent of %q is gone: the sub-context is kept, and chatctx sub abandon ends it", child.Rec.Title)
 	}
 	t, err := journal.BeginAt(st.Store, st.Tx, child.Rec.Parent)
 	if err != nil {
@@ -344,7 +344,7 @@ func taskBranch(t *journal.Txn, child *journal.Txn, name string) (*branch.Branch
 		return nil, err
 	}
 	if b == nil {
-		return nil, record.Conflict("the branch %q that %q was started from is gone: nothing of it is lost, chatctx sub return --to BRANCH returns to another", child.Rec.Task.BranchName, child.Rec.Title)
+		return nil, record.Conflict("the branch %q, from which %q was started, is gone: chatctx sub return --to BRANCH returns to another one", child.Rec.Task.BranchName, child.Rec.Title)
 	}
 	return t.Branch(b.Name)
 }

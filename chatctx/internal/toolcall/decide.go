@@ -47,9 +47,9 @@ func (v *Verdict) DenialText() string {
 func (v *Verdict) Check() error {
 	switch {
 	case v.Status != pool.Approved && v.Status != pool.Denied:
-		return record.Invalidf("a call is approved or denied, not %q", v.Status)
+		return record.Invalidf("a decision must be approved or denied, not %q", v.Status)
 	case v.Arguments != nil && v.Status != pool.Approved:
-		return record.Invalidf("other arguments belong to an approval")
+		return record.Invalidf("only an approval takes other arguments")
 	case v.Arguments == nil:
 		return nil
 	}

@@ -269,7 +269,7 @@ func (l *callLister) read(tx kv.Tx) error {
 func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err error) {
 	err = tx.Scan(record.OpenBucket, kv.Range{From: l.from}, func(key, _ []byte) error {
 		if len(key) != 42 {
-			return record.Damaged("an open call with a key of %d bytes", len(key))
+			return record.Damaged("the key of an open call has %d bytes", len(key))
 		}
 		if len(keys) == callPage {
 			from = slices.Clone(key)

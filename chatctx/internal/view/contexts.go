@@ -360,7 +360,7 @@ func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessa
 	changed := false
 	for k, v := range set {
 		if k == "" || !json.Valid(v) {
-			return nil, false, record.Invalidf("%q with the value %q: a value is JSON", k, v)
+			return nil, false, record.Invalidf("the name %q needs a value that is JSON, not %q", k, v)
 		}
 		if string(v) == "null" {
 			_, had := out[k]

@@ -159,7 +159,7 @@ func (c *checker) freeIDs(fn func(id uint64)) {
 		return
 	}
 	if order.Uint16(data[8:]) != freePage {
-		c.fault(c.m.freelist, "is no list of free pages")
+		c.fault(c.m.freelist, "is not a list of free pages")
 		return
 	}
 	ids := data[pageHead:]

@@ -113,7 +113,7 @@ func regular(path string) (os.FileInfo, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, path)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s is no ordinary file", kv.ErrNotOurs, path)
+		return nil, fmt.Errorf("%w: %s is not an ordinary file", kv.ErrNotOurs, path)
 	case info.Size() == 0:
 		return nil, fmt.Errorf("%w: %s is empty", kv.ErrNotOurs, path)
 	}

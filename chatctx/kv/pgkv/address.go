@@ -89,7 +89,7 @@ func schemaName(path string) (string, error) {
 		name = strings.ToLower(name)
 	}
 	if name == "" || len(name) > 63 || strings.HasPrefix(name, "pg_") || name == "information_schema" || strings.ContainsRune(name, 0) {
-		return "", fmt.Errorf("search_path=%s in the store's URL: it takes the name of the one schema that keeps the store", path)
+		return "", fmt.Errorf("search_path=%s in the store's URL must name one schema, the one that keeps the store", path)
 	}
 	return name, nil
 }
