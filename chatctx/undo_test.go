@@ -734,7 +734,7 @@ func TestUndoGivesBackWhatWas(t *testing.T) {
 	}
 }
 
-// TestUndoOfADecisionThatAForkShares: a call that was denied stands on the fork too, so it does not wait again, on neither. Taken back with the fork it does.
+// TestUndoOfADecisionThatAForkShares: a denied call that a fork holds too does not wait again when the denial is undone. It does once the fork is undone first.
 func TestUndoOfADecisionThatAForkShares(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "look")

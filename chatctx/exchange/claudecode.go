@@ -74,7 +74,7 @@ type ccLine struct {
 	up     int // the line above, -1 for a root
 	fold   int // the line whose reply this one continues, otherwise itself
 	above  int // the message above, past links; -1 for none
-	newest int // in the first line of an id: the last line of that id
+	newest int // of the first line that has an id: the last line that has it
 	group  int
 }
 

@@ -28,7 +28,7 @@ func Remove(dir, prefix string) {
 	}
 }
 
-// running tells whether a process of this machine may be there.
+// running reports whether a process of this machine may still run.
 func running(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

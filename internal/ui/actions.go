@@ -17,11 +17,11 @@ func changingKeys() []key {
 		{[]string{"s"}, inTree | inPreview, "switch", "make the branch at the cursor the active one", (*model).switchHere},
 		{[]string{"f"}, inTree | inPreview, "fork", "fork at the message, and go on there", (*model).forkHere},
 		{[]string{"e"}, inTree | inPreview, "edit", "edit the message, on a branch of its own", (*model).editHere},
-		{[]string{"E"}, inTree | inPreview, "", "the same in your editor (VISUAL, EDITOR)", (*model).editInEditor},
+		{[]string{"E"}, inTree | inPreview, "", "edit the message in your editor (VISUAL, EDITOR)", (*model).editInEditor},
 		{[]string{"m"}, inTree | inPreview, "", "mark the place, to compare it with another", (*model).markHere},
-		{[]string{"c"}, inTree | inPreview, "compare", "compare with the marked place; without one, what parts at the fork above", (*model).compareHere},
+		{[]string{"c"}, inTree | inPreview, "compare", "compare with the marked place; without one, compare the branches of the fork above", (*model).compareHere},
 		{[]string{"t"}, inTree | inPreview, "", "take the answer in place of the active branch's own", (*model).takeHere},
-		{[]string{"p"}, inTree | inPreview, "", "pick: the message to the end of the active branch", (*model).pickHere},
+		{[]string{"p"}, inTree | inPreview, "", "pick the message: add it at the end of the active branch", (*model).pickHere},
 		{[]string{"M"}, inTree | inPreview, "", "merge the branch at the cursor into the active one", (*model).mergeHere},
 		{[]string{"R"}, inTree | inPreview, "", "rewind the branch to the message", (*model).rewindHere},
 		{[]string{"d"}, inTree | inPreview, "", "drop the message from the branch", (*model).dropHere},
@@ -32,10 +32,10 @@ func changingKeys() []key {
 		{[]string{"u"}, inTree | inPreview, "undo", "undo what was done last on the active branch", (*model).undo},
 		{[]string{"U", "ctrl+r"}, inTree | inPreview, "", "redo", (*model).redo},
 		{[]string{"s"}, inList, "use", "make the conversation the current one for all commands", (*model).use},
-		{[]string{"c"}, inList, "new", "a new conversation", (*model).create},
+		{[]string{"c"}, inList, "new", "begin a conversation", (*model).create},
 		{[]string{"b"}, inList, "", "rename the conversation", (*model).rename},
 		{[]string{"D"}, inList, "", "put the conversation into the trash", (*model).trash},
-		{[]string{"u"}, inList, "", "undo what was done last in the conversation; take out of the trash what was just put there", (*model).undoInList},
+		{[]string{"u"}, inList, "", "undo what was done last in the conversation, and take out of the trash what was just put there", (*model).undoInList},
 	}
 }
 

@@ -52,20 +52,20 @@ type keyGroup struct {
 func movingKeys() []key {
 	return []key{
 		{[]string{"up", "k", "down", "j"}, anywhere, "", "move", nil},
-		{[]string{"pgup", "pgdown", "ctrl+u", "ctrl+d"}, anywhere, "", "a screen, half a screen", nil},
-		{[]string{"home", "g", "end", "G"}, anywhere, "", "the beginning, the end", nil},
+		{[]string{"pgup", "pgdown", "ctrl+u", "ctrl+d"}, anywhere, "", "move by a screen, by half a screen", nil},
+		{[]string{"home", "g", "end", "G"}, anywhere, "", "go to the beginning, to the end", nil},
 		{[]string{"left", "h"}, inTree, "", "fold; go to the fork above", func(m *model) tea.Cmd { return m.inTree((*conversation).fold) }},
 		{[]string{"right", "l"}, inTree, "", "unfold; go down", func(m *model) tea.Cmd { return m.inTree((*conversation).unfold) }},
-		{[]string{"["}, inTree, "", "the fork point before", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toFork(-1) }) }},
-		{[]string{"]"}, inTree, "", "the next fork point", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toFork(1) }) }},
-		{[]string{"@"}, inTree, "", "the head of the active branch", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toHead(v.active()) }) }},
+		{[]string{"["}, inTree, "", "go to the previous fork", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toFork(-1) }) }},
+		{[]string{"]"}, inTree, "", "go to the next fork", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toFork(1) }) }},
+		{[]string{"@"}, inTree, "", "go to the head of the active branch", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toHead(v.active()) }) }},
 		{[]string{"enter"}, inList, "open", "open the conversation", (*model).enterList},
-		{[]string{"enter"}, inTree, "", "into the preview", func(m *model) tea.Cmd { m.focus = onPreview; return nil }},
-		{[]string{"enter", "esc"}, inPreview, "back", "back to the tree", func(m *model) tea.Cmd { m.focus = onTree; return nil }},
-		{[]string{"tab"}, anywhere, "", "the next pane", (*model).nextPane},
-		{[]string{"esc"}, inTree, "list", "the list of conversations", (*model).toList},
-		{[]string{"esc"}, inList, "", "take the filter away; back to the tree", (*model).leaveList},
-		{[]string{"v"}, anywhere, "", "the preview goes on with what follows, or not", func(m *model) tea.Cmd { m.readsOn = !m.readsOn; return nil }},
+		{[]string{"enter"}, inTree, "", "go to the preview", func(m *model) tea.Cmd { m.focus = onPreview; return nil }},
+		{[]string{"enter", "esc"}, inPreview, "back", "go back to the tree", func(m *model) tea.Cmd { m.focus = onTree; return nil }},
+		{[]string{"tab"}, anywhere, "", "go to the next pane", (*model).nextPane},
+		{[]string{"esc"}, inTree, "list", "go to the list of conversations", (*model).toList},
+		{[]string{"esc"}, inList, "", "remove the filter; go back to the tree", (*model).leaveList},
+		{[]string{"v"}, anywhere, "", "show what follows in the preview too, or not", func(m *model) tea.Cmd { m.readsOn = !m.readsOn; return nil }},
 		{[]string{"q", "ctrl+c"}, anywhere, "", "leave", (*model).quit},
 	}
 }
@@ -75,11 +75,11 @@ func lookingKeys() []key {
 		{[]string{"/"}, inList, "filter", "filter the titles", func(m *model) tea.Cmd { m.list.typing = true; return nil }},
 		{[]string{"/"}, inTree | inPreview, "search", "search in this conversation", func(m *model) tea.Cmd { return m.askSearch(false) }},
 		{[]string{"S"}, anywhere, "", "search in all conversations", func(m *model) tea.Cmd { return m.askSearch(true) }},
-		{[]string{"n"}, inTree | inPreview, "", "the next that was found", func(m *model) tea.Cmd { return m.nextFound(1) }},
-		{[]string{"N"}, inTree | inPreview, "", "the one before", func(m *model) tea.Cmd { return m.nextFound(-1) }},
-		{[]string{"J"}, inTree | inPreview, "", "the journal: what was done, to step through", (*model).openJournal},
-		{[]string{"a"}, anywhere, "", "the calls that wait for a decision", (*model).openCalls},
-		{[]string{"?"}, anywhere, "", "these keys", (*model).openHelp},
+		{[]string{"n"}, inTree | inPreview, "", "go to the next match", func(m *model) tea.Cmd { return m.nextFound(1) }},
+		{[]string{"N"}, inTree | inPreview, "", "go to the previous match", func(m *model) tea.Cmd { return m.nextFound(-1) }},
+		{[]string{"J"}, inTree | inPreview, "", "open the journal and step through what was done", (*model).openJournal},
+		{[]string{"a"}, anywhere, "", "show the calls that wait for a decision", (*model).openCalls},
+		{[]string{"?"}, anywhere, "", "show these keys", (*model).openHelp},
 	}
 }
 

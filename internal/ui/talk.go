@@ -18,11 +18,11 @@ import (
 
 func talkingKeys() []key {
 	return []key{
-		{[]string{"i"}, inTree | inPreview, "write", "write to the model on the active branch; an empty message has it go on", (*model).write},
+		{[]string{"i"}, inTree | inPreview, "write", "write to the model on the active branch; an empty message lets it go on", (*model).write},
 		{[]string{"r"}, inTree | inPreview, "retry", "answer the question at the cursor again, with another model", (*model).retry},
 		{[]string{"A"}, inTree | inPreview, "", "ask several models at once, each on a branch of its own", (*model).askMany},
-		{[]string{"o"}, inTree | inPreview, "", "the model of the conversation; emptied, the store's default", (*model).setModel},
-		{[]string{"x"}, inList | inTree | inPreview, "", "stop the answers that come", (*model).stop},
+		{[]string{"o"}, inTree | inPreview, "", "set the model of the conversation; empty: the store's default", (*model).setModel},
+		{[]string{"x"}, inList | inTree | inPreview, "", "stop the answers that are arriving", (*model).stop},
 	}
 }
 

@@ -25,7 +25,7 @@ func openGuarded(t testing.TB, url string) kv.DB {
 	return db
 }
 
-// TestScansAside: writers that each put what follows on the last record of a range never put one twice, whether they change the guard with it or not.
+// TestScansAside: several writers each read the last record of a range and put the next one. No number is put twice, whether they change the guard with it or not.
 func TestScansAside(t *testing.T) {
 	db := openGuarded(t, made(t))
 	defer closeDB(t, db)
