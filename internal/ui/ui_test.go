@@ -241,7 +241,7 @@ func TestMouse(t *testing.T) {
 	wheel(10, 8, 99)
 	bottom := plain(d.model)
 	d.press("G")
-	if plain(d.model) != bottom || !strings.Contains(bottom, "these keys") {
+	if plain(d.model) != bottom || !strings.Contains(bottom, "show these keys") {
 		t.Errorf("the wheel ends at\n%s", bottom)
 	}
 	wheel(10, 8, -1)
