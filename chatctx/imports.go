@@ -11,8 +11,8 @@ import (
 // Incoming is a conversation to import, as a tree. Nodes stand after their parents.
 //
 // Fields: Format, Conversation, File, Title string; Derived bool; Created, Updated pool.Time; Settings map[string]json.RawMessage; System, Prompt string;
-// AppData map[string]json.RawMessage; Labels []string; Parent *SourceLink; Follows string; Nodes []Node; Branches []IncomingBranch; Tags map[string]int;
-// Loose []*Message; Digest pool.Hash; Contents Contents. For more of each: go doc chatctx/internal/intake.Incoming
+// AppData map[string]json.RawMessage; Labels []string; Parent *SourceLink; Answers, Follows string; Nodes []Node; Branches []IncomingBranch; Tags
+// map[string]int; Loose []*Message; Digest pool.Hash; Contents Contents. For more of each: go doc chatctx/internal/intake.Incoming
 type Incoming = intake.Incoming
 
 // Node is a message of the tree. Parent is the number of its parent node, counted from 1; 0 means that it is a root.
