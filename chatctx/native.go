@@ -60,7 +60,7 @@ func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 		if err != nil {
 			return err
 		}
-		*v = NativeView{Context: Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Renamed, Parent: rec.Parent, Settings: rec.Settings,
+		*v = NativeView{Context: Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Parent: rec.Parent, Settings: rec.Settings,
 			AppData: rec.AppData, Labels: rec.Labels, Active: active.Name, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}}
 		infos, err := view.BranchInfos(tx, c.ID, rec)
 		if err != nil {

@@ -31,7 +31,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 // It is returned, by JSON Pointers, and is not in m.
 func (m *Message) ReadJSON(data []byte) (unknown map[string]json.RawMessage, err error) {
 	e := Entry{Message: &Message{}}
-	r := reader{unknown: map[string]json.RawMessage{}}
+	r := reader{unknown: map[string]json.RawMessage{}, again: map[string]int{}}
 	if err := r.entry(data, &e); err != nil {
 		return nil, err
 	}
@@ -102,6 +102,7 @@ type reader struct {
 	extra map[string][]byte
 	// unknown takes what stands under unknown keys; nil: they are refused.
 	unknown map[string]json.RawMessage
+	again   map[string]int // how often each stood so far
 }
 
 func (r *reader) into(value []byte, v any) error {
@@ -157,8 +158,12 @@ func (r *reader) putAside(name string, value []byte) error {
 	back := r.enterName(name)
 	at := string(r.path)
 	r.leave(back)
-	for r.unknown[at] != nil { // the key stands twice
-		at += "+"
+	for r.again[at]++; r.again[at] > 1; r.again[at]++ { // the key stands twice
+		mark := "+"
+		if n := r.again[at] - 1; n > 1 {
+			mark += strconv.Itoa(n)
+		}
+		at += mark
 	}
 	r.unknown[at] = bytes.Clone(value)
 	return nil

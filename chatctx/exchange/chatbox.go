@@ -64,7 +64,7 @@ func readChatbox(r *reading) error {
 						err = readChatboxSession(r, at.in("session "+s.get("id").str()), s, listed)
 					}
 				}
-			case k != "chat-sessions-list":
+			case k != "chat-sessions-list" || !x.is(arrayKind):
 				others = append(others, k)
 			}
 			if err != nil {

@@ -1,7 +1,12 @@
 package exchange
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -47,28 +52,51 @@ func readCherry(r *reading) error {
 			}
 			blocks[id] = b
 		}
-		r.warn(at, "settings, which may hold keys, and what belongs to no topic are left out")
+		others := cherryOthers(v, "", "indexedDB")
+		others = append(others, cherryOthers(v.get("indexedDB"), "indexedDB.", "topics", "message_blocks")...)
+		r.warn(at, "settings, which may hold keys, and other tables are left out: %s", strings.Join(others, ", "))
+		used := map[string]bool{}
 		n := 0
 		for tp := range v.at("indexedDB", "topics").items() {
 			n++
 			id := tp.get("id").str()
-			c := &cherry{t: r.thread(at.in("topic " + firstOf(id, itoa(n)))), blocks: blocks, asked: map[string]string{}}
+			c := &cherry{t: r.thread(at.in("topic " + firstOf(id, itoa(n)))), blocks: blocks, used: used, asked: map[string]string{}}
 			for m := range tp.get("messages").items() {
 				c.message(m)
 			}
 			about := topics[id]
 			in := &chatctx.Incoming{Conversation: id, Title: about.get("name").str(), System: prompts[id], Created: about.get("createdAt").time(), Updated: about.get("updatedAt").time()}
+			if about.d != nil {
+				r.about(in, about)
+			}
 			if err := c.t.handOn(in, tp, c.active); err != nil {
 				return err
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(blocks)) {
+			if !used[id] {
+				r.warn(at, "the block %s belongs to no message, and is left out", quoteClip(id, 60))
 			}
 		}
 		return nil
 	})
 }
 
+// cherryOthers names the members that are not read: all but the read ones, and those too if they have the wrong kind.
+func cherryOthers(v value, prefix string, read ...string) (out []string) {
+	for k, x := range v.members() {
+		right := x.is(arrayKind) || prefix == "" && x.is(objectKind)
+		if x.kind() >= stringKind && !(right && slices.Contains(read, k)) {
+			out = append(out, prefix+show.Clip(k, 60))
+		}
+	}
+	return out
+}
+
 type cherry struct {
 	t      *thread
 	blocks map[string]value
+	used   map[string]bool   // blocks that belong to a message
 	asked  map[string]string // questions, to the record that has their answers below it
 	n      int
 	active string
@@ -90,6 +118,7 @@ func (c *cherry) message(v value) {
 			c.t.r.warn(at, "the block %s is not in the file", quoteClip(b.str(), 60))
 			continue
 		}
+		c.used[b.str()] = true
 		t.content(block, "type", cherryKinds)
 		records = append(records, block)
 	}

@@ -37,10 +37,10 @@ func codexHeader(v value) bool {
 	return v.has("id") && v.has("timestamp") && v.has("instructions") && !v.has("type")
 }
 
-// detectBareCodex detects the oldest files: lines of messages with a time, without a header.
+// detectBareCodex detects the oldest files: lines of messages with a time, without a header. They have no system messages: files of other programs with such lines do.
 func detectBareCodex(h *head) bool {
 	v := h.first()
-	return !h.array && v.get("role").is(stringKind) && (v.get("content").is(stringKind) || v.get("message").is(stringKind)) && !v.has("id") &&
+	return !h.array && !h.any(func(v value) bool { return v.get("role").str() == "system" }) && v.get("role").is(stringKind) && (v.get("content").is(stringKind) || v.get("message").is(stringKind)) && !v.has("id") &&
 		(v.has("created") || v.has("created_at") || v.has("timestamp"))
 }
 

@@ -213,16 +213,24 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 	if err != nil {
 		return n.mended(at, v, err)
 	}
-	if len(unknown) == 0 {
-		return m, nil
-	}
+	n.keep(m, unknown)
+	return m, nil
+}
+
+// keep puts the members that this program does not know into a message's provider data.
+func (n *nativeReader) keep(m *chatctx.Message, unknown map[string]json.RawMessage) {
 	more := objectWriter{}
 	for _, key := range slices.Sorted(maps.Keys(unknown)) {
 		more.addRaw(key, unknown[key])
 		n.strange[key]++
 	}
-	m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], more.done()))
-	return m, nil
+	n.besideMessage(m, more.done())
+}
+
+func (n *nativeReader) besideMessage(m *chatctx.Message, data json.RawMessage) {
+	if data != nil {
+		m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], data))
+	}
 }
 
 // identified reads a message that has no id with one of its own, the same each time, so that those after it keep their places. The file's is kept in the message's provider data.
@@ -248,9 +256,8 @@ func (n *nativeReader) identified(at place, v value) (*chatctx.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if was.addIf(true, "id", v.get("id")); was.done() != nil {
-		m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], was.done()))
-	}
+	was.addIf(true, "id", v.get("id"))
+	n.besideMessage(m, was.done())
 	n.r.repaired(at, "the message has no id that is one, and gets the id %s; the file's is in its provider data", id)
 	return m, nil
 }
@@ -258,22 +265,35 @@ func (n *nativeReader) identified(at place, v value) (*chatctx.Message, error) {
 // mended reads a message without the member that is not valid, or with its id alone, so that those after it keep their places. What it leaves out is
 // kept in the message's provider data. wrong is what is not valid.
 func (n *nativeReader) mended(at place, v value, wrong error) (*chatctx.Message, error) {
-	keys := []string{""} // with its id alone
-	for k := range v.members() {
-		if k != "id" && v.get(k).kind() > nullKind {
-			keys = append(keys, k)
+	members := map[string]json.RawMessage{} // of a repeated key the last one
+	empty := objectWriter{}                 // the message with its keys alone
+	for k, x := range v.members() {
+		if _, twice := members[k]; !twice && k != "id" && k != "role" && k != "content" {
+			empty.addRaw(k, []byte("null"))
+		}
+		members[k] = x.raw()
+	}
+	for k, plain := range map[string]string{"id": string(members["id"]), "role": `"user"`, "content": "[]"} {
+		empty.addRaw(k, json.RawMessage(plain))
+	}
+	unknown, err := (&chatctx.Message{}).ReadJSON(empty.done())
+	if err != nil {
+		return nil, wrong
+	}
+	leave := []string{""} // all but its id
+	for _, k := range slices.Sorted(maps.Keys(members)) {
+		if _, is := unknown["/"+pointerName.Replace(k)]; !is && k != "id" && string(members[k]) != "null" {
+			leave = append(leave, k)
 		}
 	}
-	for i := range keys {
-		out := keys[len(keys)-1-i]
+	for _, out := range slices.Backward(leave) {
 		whole, left := objectWriter{}, objectWriter{}
-		for k := range v.members() {
-			x := v.get(k)
+		for _, k := range slices.Sorted(maps.Keys(members)) {
 			if gone := k == out || out == "" && k != "id"; !gone {
-				whole.addRaw(k, x.raw())
+				whole.addRaw(k, members[k])
 				continue
 			}
-			left.addRaw(k, x.raw())
+			left.addRaw(k, members[k])
 			switch k {
 			case "role":
 				whole.addRaw(k, jsonText(string(pool.User)))
@@ -282,15 +302,20 @@ func (n *nativeReader) mended(at place, v value, wrong error) (*chatctx.Message,
 			}
 		}
 		m := &chatctx.Message{}
-		if _, err := m.ReadJSON(whole.done()); err != nil || m.Validate() != nil || m.ID == (chatctx.ID{}) {
+		unknown, err := m.ReadJSON(whole.done())
+		if err != nil || m.Validate() != nil || m.ID == (chatctx.ID{}) {
 			continue
 		}
-		m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], left.done()))
+		n.keep(m, unknown)
+		n.besideMessage(m, left.done())
 		n.r.repaired(at, "the message is kept without %s, which is in its provider data: %v", firstOf(out, "all but its id"), wrong)
 		return m, nil
 	}
 	return nil, wrong
 }
+
+// pointerName escapes a key for a JSON Pointer.
+var pointerName = strings.NewReplacer("~", "~0", "/", "~1")
 
 // kept reports the unknown keys that were kept with messages of the current context.
 func (n *nativeReader) kept(at place) {

@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -90,6 +92,122 @@ func TestNestedTooDeeply(t *testing.T) {
 		_, rep := readAll(t, Options{}, write(t, filepath.Join(t.TempDir(), "deep.json"), c.text))
 		if len(rep.Warnings) == 0 || !strings.Contains(rep.Warnings[0].Text, "nested deeper than 1000") || !strings.Contains(rep.Warnings[0].Text, c.where) {
 			t.Errorf("%s: %v", name, rep.Warnings)
+		}
+	}
+}
+
+// TestABadMemberAmongMany: what is not valid in a message is found in linear time, and the members that this program does not know stay, each under a key of
+// its own.
+func TestABadMemberAmongMany(t *testing.T) {
+	var many strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&many, `"later %d":"THE %d.","twice":"TWICE %d.",`, i, i, i)
+	}
+	text := nativeTalk(`{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c502",`+many.String()+`"role":7,"content":[{"type":"text","text":"in the middle","inside":"THE INSIDE"}]}}`,
+		"01a223bc-d760-7595-90cd-b8973cb5c503", "01a22021-63f8-756b-84f8-284ac451d6a0")
+	s, rep := imported(t, []byte(text))
+	if rep.Messages != 2 || rep.Repaired != 1 || !strings.Contains(fmt.Sprint(rep.Warnings), "kept without role, which") {
+		t.Errorf("%+v", rep)
+	}
+	out := lawOfExport(t, exported(t, s, ExportOptions{All: true}))
+	for _, text := range []string{"THE 0.", "THE 2999.", "TWICE 2999.", "THE INSIDE"} {
+		if !out.has(text) {
+			t.Errorf("%s is lost", text)
+		}
+	}
+	valid, _ := imported(t, []byte(strings.Replace(text, `"role":7`, `"role":"user"`, 1)))
+	out = lawOfExport(t, exported(t, valid, ExportOptions{All: true}))
+	for i := range 3000 {
+		if text := fmt.Sprintf("TWICE %d.", i); !out.has(text) {
+			t.Fatalf("%s is lost", text)
+		}
+	}
+}
+
+// TestALongTitle: a title that a context cannot have is kept whole in its app data.
+func TestALongTitle(t *testing.T) {
+	for _, title := range []string{strings.Repeat("very long ", 300) + "to THE END", `two\n\tlines to THE END`} {
+		text := `[{"title":"` + title + `","conversation_id":"c","create_time":1756000000,"mapping":{"u":{"id":"u","parent":null,"children":[],"message":{"id":"u","author":{"role":"user"},` +
+			`"content":{"content_type":"text","parts":["q"]}}}},"current_node":"u"}]`
+		s, rep := imported(t, []byte(text))
+		info := onlyContext(t, s)
+		var about struct{ Title string }
+		if err := json.Unmarshal(info.AppData["chatgpt"], &about); err != nil || about.Title == "" || len(info.Title) > 1000 || !strings.HasPrefix(info.Title, title[:3]) {
+			t.Errorf("%v, title %q, %+v", err, info.Title, rep)
+		}
+		for _, m := range lostIn([]byte(text), lawOfExport(t, exported(t, s, ExportOptions{All: true})), "chatgpt", rep) {
+			t.Error(m)
+		}
+	}
+}
+
+// TestManyStatesOfAMessage: each state of a message that a later line replaces is kept, however many there are.
+func TestManyStatesOfAMessage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"sessionId":"s1","projectHash":"x","startTime":"2026-01-01T00:00:00Z"}` + "\n" + `{"id":"u1","timestamp":"2026-01-01T00:00:00Z","type":"user","content":"hi"}` + "\n")
+	for i := range 400 {
+		fmt.Fprintf(&b, `{"id":"m1","timestamp":"2026-01-01T00:00:01Z","type":"gemini","content":"state %d.","note":"note %d."}`+"\n", i, i)
+	}
+	s, rep := imported(t, []byte(b.String()))
+	out := lawOfExport(t, exported(t, s, ExportOptions{All: true}))
+	for i := range 400 {
+		for _, text := range []string{fmt.Sprintf("state %d.", i), fmt.Sprintf("note %d.", i)} {
+			if !out.has(text) {
+				t.Fatalf("%q is lost: %+v", text, rep)
+			}
+		}
+	}
+}
+
+// TestLinesWithATimeAreNotCodex: lines of messages of which one is a system message are no rollout, also where gptme's marks do not fit.
+func TestLinesWithATimeAreNotCodex(t *testing.T) {
+	for _, time := range []string{`"2026-01-02T03:04:05"`, `{"odd":1}`, `1767323045`} {
+		s, rep := imported(t, []byte(`{"role":"system","content":"You help.","timestamp":`+time+`}`+"\n"+`{"role":"user","content":"Hi","timestamp":"2026-01-02T03:04:06"}`+"\n"))
+		if out := string(exported(t, s, ExportOptions{All: true})); rep.Messages != 2 || strings.Contains(out, `"hidden":true`) || strings.Contains(out, `"codex"`) {
+			t.Errorf("%s: %+v\n%s", time, rep, out)
+		}
+	}
+}
+
+// TestTitlesOfExports: of several exports of a context the title of the newest counts, whatever comes first, also where somebody gave it in the other store;
+// a title that somebody gave here stays.
+func TestTitlesOfExports(t *testing.T) {
+	const id = "01a22021-63f6-7ad6-9c13-ff9dd3538650"
+	export := func(month int, renamed bool) string {
+		return write(t, filepath.Join(t.TempDir(), "x.jsonl"), fmt.Sprintf(`{"chatctx":1,"contexts":1}
+{"context":{"id":"%s","title":"title %d","renamed":%v,"active":"main","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-%02d-01T00:00:00Z"}}
+{"branch":{"id":"01a22021-63f8-756b-84f8-284ac451d6a0","name":"main"}}
+{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c503","role":"user","content":"hi"}}
+{"end":{"context":"%s","messages":1,"branches":1}}
+`, id, month, renamed, month, id))
+	}
+	for _, renamed := range []bool{false, true} {
+		for _, order := range [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
+			s := memoryStore(t)
+			for _, month := range order {
+				importInto(t, s, export(month, renamed))
+			}
+			if info := onlyContext(t, s); info.Title != "title 3" {
+				t.Errorf("%v, renamed %v: %q", order, renamed, info.Title)
+			}
+			if out := exported(t, s, ExportOptions{All: true}); bytes.Contains(out, []byte(`"renamed":true`)) != renamed {
+				t.Errorf("renamed %v: %s", renamed, out)
+			}
+		}
+		s := memoryStore(t)
+		importInto(t, s, export(1, renamed))
+		c, err := s.Context(context.Background(), id)
+		if err == nil {
+			b := c.Begin("")
+			b.SetTitle("given here")
+			_, err = b.Commit(context.Background())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep := importInto(t, s, export(2, true))
+		if info := onlyContext(t, s); info.Title != "given here" || !strings.Contains(fmt.Sprint(rep.Warnings), "not taken: title") {
+			t.Errorf("%q, %v", info.Title, rep.Warnings)
 		}
 	}
 }

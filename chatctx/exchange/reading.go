@@ -93,7 +93,10 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 			return r.ctx.Err()
 		}
 	}
-	in.Title = plainTitle(in.Title)
+	title := strings.TrimSpace(in.Title)
+	if in.Title = plainTitle(title); in.Title != title { // so all of it is kept
+		in.AppData = appData(r.format, joined(in.AppData[r.format], object("title", title)))
+	}
 	r.setTitle(in)
 	setLabels(in)
 	for _, n := range in.Nodes {

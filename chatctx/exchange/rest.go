@@ -129,10 +129,16 @@ func (r *reading) wholeBut(at place, msgs []*chatctx.Message, told []string, rec
 	msgs[0].Meta.ProviderData = withData(msgs[0].Meta.ProviderData, r.format, joined(msgs[0].Meta.ProviderData[r.format], rest))
 }
 
+// manyKept is how much kept content is merged member by member.
+const manyKept = 64 << 10
+
 // joined returns kept content with more of it: the members of one object, if no key is in both.
 func joined(have, more json.RawMessage) json.RawMessage {
 	if have == nil || more == nil {
 		return append(have, more...)
+	}
+	if n := len(have); n > manyKept && have[0] == '{' { // reading it again for each record would take too long
+		return append(append(append(append(have[:n-1], `,"more at `...), itoa(n)+`":`...), more...), '}')
 	}
 	w := objectWriter{}
 	a, _, errA := new(document).parse(have, false)
@@ -142,16 +148,25 @@ func joined(have, more json.RawMessage) json.RawMessage {
 		w.addRaw("more", more)
 		return w.done()
 	}
-	for k, x := range a.members() {
-		w.addRaw(k, x.copied())
-	}
-	for k, x := range b.members() {
-		for a.has(k) {
-			k += "+"
+	has := map[string]int{}
+	for _, v := range []value{a, b} {
+		for k, x := range v.members() {
+			w.addRaw(distinct(has, k), x.copied())
 		}
-		w.addRaw(k, x.copied())
 	}
 	return w.done()
+}
+
+// distinct returns a key with a mark if it stood before. It counts the keys in has.
+func distinct(has map[string]int, k string) string {
+	for has[k]++; has[k] > 1; has[k]++ {
+		mark := "+"
+		if n := has[k] - 1; n > 1 {
+			mark += itoa(n)
+		}
+		k += mark
+	}
+	return k
 }
 
 // beside keeps the rest of a value with a message, as whole does, without checking it for damage.
@@ -239,31 +254,52 @@ func extras(m *chatctx.Message) []json.RawMessage {
 	return all
 }
 
-// before keeps the content of earlier states of messages that the later ones lack.
+// before keeps the content of earlier states of messages that the later ones lack, in one list.
 func (r *reading) before(earlier, later []*chatctx.Message) {
 	s := r.sieve()
 	for _, m := range later {
 		s.message(m)
 	}
+	name := r.format + " before"
+	var states []byte
+	add := func(items []byte) {
+		if states = append(states, ','); len(states) == 1 {
+			states[0] = '['
+		}
+		states = append(states, items...)
+	}
 	for _, m := range earlier {
-		text, err := json.Marshal(m)
+		was := *m
+		was.Meta.ProviderData = maps.Clone(was.Meta.ProviderData)
+		if older := was.Meta.ProviderData[name]; older != nil {
+			add(older[1 : len(older)-1])
+			delete(was.Meta.ProviderData, name)
+		}
+		text, err := json.Marshal(&was)
 		if err != nil {
 			continue // it was read, so it can be written
 		}
-		if v, _, err := new(document).parse(text, false); err == nil {
-			if raw := s.rest(v); raw != nil && bytes.Contains(raw, []byte(`"`)) {
-				later[0].Meta.ProviderData = appendData(later[0].Meta.ProviderData, r.format+" before", raw)
-			}
+		if v, _, err := new(document).parse(text, false); err != nil {
+			add(text) // nested too deeply to be looked through
+		} else if raw := s.rest(v); raw != nil && bytes.Contains(raw, []byte(`"`)) {
+			add(raw)
 		}
+	}
+	if states != nil {
+		later[0].Meta.ProviderData = withData(later[0].Meta.ProviderData, name, append(states, ']'))
 	}
 }
 
 // appendData adds a value under a new name.
 func appendData(data map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
-	for data[name] != nil {
-		name += "+"
+	free := name
+	for n := 1; data[free] != nil; n++ {
+		free = name + "+"
+		if n > 1 {
+			free += itoa(n)
+		}
 	}
-	return withData(data, name, raw)
+	return withData(data, free, raw)
 }
 
 // link adds a record that has no message but a place among them. Any content is kept with the conversation.

@@ -191,7 +191,7 @@ func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
 	newer := g.in.dated() >= src.Dated
 	switch own, other := !g.in.Derived, g.in.Title != rec.Title && !strings.Contains(rec.Title, record.RedactedMark); {
 	case g.in.Title == "":
-	case !rec.Renamed && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
+	case !rec.Named() && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
 		if twice && other && !rec.Derived {
 			res.untaken("", "", "the earlier title")
 		}
@@ -212,7 +212,7 @@ func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
 		}
 		rec.AppData, g.t.OnContext = withValue(rec.AppData, k, data), true
 	}
-	if rec.Renamed {
+	if rec.Named() {
 		about[""] = src.About[""]
 	}
 	if newer {

@@ -935,7 +935,10 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 // longest finds the branch that a path extends: one that holds all of it, if possible the one of that name, else the longest non-empty one that ends inside
 // it. Forks made here are somebody's own and are not extended.
 func (g *graft) longest(path []int, name string) (held, error) {
-	var best held
+	best, err := g.namesake(path, name)
+	if err != nil || best.Branch != nil {
+		return best, err
+	}
 	all, err := g.branches()
 	if err != nil {
 		return best, err
@@ -948,8 +951,6 @@ func (g *graft) longest(path []int, name string) (held, error) {
 		h := held{b, g.same(ids, path)}
 		whole := best.Branch != nil && best.same == len(path)
 		switch {
-		case h.same == len(path) && b.Name == name:
-			return h, nil
 		case h.same == len(path) && !whole:
 			best = h
 		case whole:
@@ -958,6 +959,23 @@ func (g *graft) longest(path []int, name string) (held, error) {
 		}
 	}
 	return best, nil
+}
+
+// namesake returns the branch of a name if it holds all of a path. It is looked at first, since a conversation that comes again may have thousands of branches.
+func (g *graft) namesake(path []int, name string) (held, error) {
+	id, err := branch.Lookup(g.t.Tx, g.t.ID, name)
+	if err != nil || id == (pool.ID{}) {
+		return held{}, err
+	}
+	l, err := g.t.Load(id)
+	if err != nil {
+		return held{}, err
+	}
+	ids, err := branch.IDs(g.t.Tx, g.t.ID, l.Pieces)
+	if err != nil || g.same(ids, path) < len(path) {
+		return held{}, err
+	}
+	return held{l.Branch, len(path)}, nil
 }
 
 // branches returns all branches by name, including those of this operation, loaded for changes.

@@ -149,7 +149,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		}
 		return err
 	})
-	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, Renamed: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
+	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, RenamedThere: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
 		Labels: labels, Created: n.Created, NextOperation: 1, Task: n.Task}
 	return i, err
 }
@@ -883,10 +883,11 @@ func (i *NativeImport) referred(id pool.ID) bool {
 // context otherwise than here.
 func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
 	n, rec := &i.context, t.Rec
+	t.Dated = min(max(n.Updated, rec.Updated), t.Now) // so that a later file is later, whenever this one comes
 	switch {
 	case n.Title == "" || n.Title == rec.Title || strings.Contains(rec.Title, record.RedactedMark):
 	case !rec.Renamed && n.Updated >= rec.Updated && (rec.Derived || !n.Derived):
-		rec.Title, rec.Derived, rec.Renamed, t.OnContext = n.Title, n.Derived, n.Renamed, true
+		rec.Title, rec.Derived, rec.RenamedThere, t.OnContext = n.Title, n.Derived, n.Renamed, true
 		res.Title = n.Title
 	default:
 		res.untaken("", "", "title")

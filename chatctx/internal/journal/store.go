@@ -152,7 +152,7 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 	if c.Rec.Title != "" && !c.Rec.Derived {
 		return record.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
 	}
-	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed = title, false, false
+	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed, c.Rec.RenamedThere = title, false, false, false
 	after, err := pool.Marshal(c.Rec)
 	if err != nil {
 		return err

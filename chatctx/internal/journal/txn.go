@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -85,6 +86,7 @@ type Txn struct {
 	Tx       kv.RwTx
 	Store    *record.Store
 	Now      pool.Time
+	Dated    pool.Time // when the context changed, if that was not now but in another store
 	ID       pool.ID
 	Rec      *record.ContextRecord
 	RecRaw   []byte               // the record before the operation
@@ -333,7 +335,7 @@ func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
 	t.Branches[b.ID] = &Loaded{Branch: b, touched: true, created: true}
 	t.changes = append(t.changes, branchChange(t.ID, b.ID, map[uint64]cbor.RawMessage{record.RemovedField: removed}))
 	t.Rec.Branches++
-	return b, t.reindex()
+	return b, t.index(t.Branches[b.ID]) // alone, since a conversation may have thousands
 }
 
 // free returns an error if a branch cannot get a name.
@@ -372,10 +374,13 @@ func (t *Txn) Rename(b *branch.Branch, name string) error {
 	return t.reindex()
 }
 
-// reindex updates the index of names. It removes old names first, so that branches can swap names.
-func (t *Txn) reindex() error {
+// reindex updates the index of names for all branches that were read.
+func (t *Txn) reindex() error { return t.index(t.read()...) }
+
+// index updates the index of names for some branches. It removes old names first, so that branches can swap names.
+func (t *Txn) index(list ...*Loaded) error {
 	var moved []*Loaded
-	for _, l := range t.read() {
+	for _, l := range list {
 		if l.named == l.holds() {
 			continue
 		}
@@ -746,7 +751,7 @@ func (t *Txn) WriteContext() error {
 			return err
 		}
 	}
-	t.Rec.Updated = max(t.Now, t.Rec.Updated+1)
+	t.Rec.Updated = max(cmp.Or(t.Dated, t.Now), t.Rec.Updated+1)
 	if err := t.Tx.Put(record.RecentBucket, record.RecentKey(t.Rec.Updated, t.ID), []byte{}); err != nil {
 		return err
 	}

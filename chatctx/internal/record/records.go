@@ -75,10 +75,15 @@ type ContextRecord struct {
 	Renamed bool `cbor:"21,keyasint,omitempty"`
 	// Labels are sorted and without duplicates; LabelBucket leads from each to the context.
 	Labels []string `cbor:"22,keyasint,omitempty"`
+	// RenamedThere: somebody gave the title in the store that an export is from. A later export changes it, another program's file does not.
+	RenamedThere bool `cbor:"23,keyasint,omitempty"`
 }
 
+// Named reports whether somebody gave the title, here or in another store.
+func (r *ContextRecord) Named() bool { return r.Renamed || r.RenamedThere }
+
 // ContextFields has the keys of a context's record that an undo restores. The others are counters.
-var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true, 22: true}
+var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true, 22: true, 23: true}
 
 // ActiveField is the key of ContextRecord.Active.
 const ActiveField = 5
