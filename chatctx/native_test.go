@@ -23,8 +23,9 @@ func TestNativeTypesAreWhole(t *testing.T) {
 		what                    string
 		record, native, leftOut int
 	}{
-		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed; the id is the key.
-		{"context", count(record.ContextRecord{}), count(Native{}) - 1, 11},
+		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed; the id is the key. Renamed carries
+		// RenamedThere too.
+		{"context", count(record.ContextRecord{}), count(Native{}) - 1, 12},
 		// Pieces, Segment, High, Revision, Last, Newest, Removed; Like and Shared stand for the pieces.
 		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 2, 7},
 		// Home, Token, Result (a message of no branch), Program and Origin (an import brings the call there); the message and the index are the key.

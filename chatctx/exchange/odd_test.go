@@ -211,3 +211,33 @@ func TestTitlesOfExports(t *testing.T) {
 		}
 	}
 }
+
+// TestTextsBesideMessages: of an item of a data set every text is kept, also one that is beside the messages which were read.
+func TestTextsBesideMessages(t *testing.T) {
+	for _, text := range []string{
+		`{"prompt":"THE PROMPT","chosen":[{"role":"user","content":"another"},{"role":"assistant","content":"a"}],"rejected":[{"role":"user","content":"THE Q"},{"role":"assistant","content":"THE A"}]}`,
+		`{"prompt":"p","chosen":"THE CHOSEN","rejected":"THE REJECTED","completion":"THE COMPLETION","output":"THE OUTPUT"}`,
+		`{"messages":[{"role":"user","content":"m"}],"prompt":"THE PROMPT","completion":"THE COMPLETION","chosen":"THE CHOSEN","rejected":"THE REJECTED","output":"THE OUTPUT"}`,
+		`{"instruction":"THE TASK","input":"THE INPUT","output":"THE OUTPUT","chosen":"THE CHOSEN","rejected":"THE REJECTED","system":"THE SYSTEM","prompt":"THE PROMPT","completion":"THE COMPLETION"}`,
+	} {
+		s, rep := imported(t, []byte(text+"\n"))
+		if rep.Outcome() != Complete || rep.Imported[0].Format != openAIName {
+			t.Errorf("%s: %+v", text, rep)
+		}
+		for _, m := range lostIn([]byte(text), lawOfExport(t, exported(t, s, ExportOptions{All: true})), openAIName, rep) {
+			t.Errorf("%s: %s", text, m)
+		}
+	}
+}
+
+// TestAGrownTwin: of two states of a conversation in one file the report names what only the shorter state of a message has beside its words.
+func TestAGrownTwin(t *testing.T) {
+	state := func(text, note string) string {
+		return `{"title":"t","conversation_id":"c","mapping":{"u":{"id":"u","parent":null,"children":[],"message":{"id":"u","author":{"role":"user"},"content":{"content_type":"text","parts":["` + text +
+			`"]},"metadata":{"note":"` + note + `"}}}},"current_node":"u"}`
+	}
+	_, rep := imported(t, []byte("["+state("hello", "old note")+","+state("hello world", "new note")+"]"))
+	if len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "the earlier metadata.provider_data.chatgpt.metadata.note of the message u") {
+		t.Errorf("%+v", rep)
+	}
+}

@@ -106,13 +106,15 @@ func (o *openAI) alpaca(v value) string {
 		asked = append(asked, contentParts(input)...)
 	}
 	prompt := put(at, pool.User, asked...)
-	answer := put(prompt, pool.Assistant, textPart(v.pick("output|chosen").str()))
-	if v.get("rejected").is(stringKind) {
-		put(prompt, pool.Assistant, textPart(v.get("rejected").str()))
+	said := v.pick("output|chosen")
+	answer := put(prompt, pool.Assistant, textPart(said.str()))
+	rejected := v.get("rejected")
+	if rejected.is(stringKind) {
+		put(prompt, pool.Assistant, textPart(rejected.str()))
 	}
-	for _, name := range []string{"instruction", "input"} {
-		if v.get(name).is(stringKind) {
-			v.get(name).taken() // they are one text now
+	for _, x := range []value{v.get("system"), v.get("instruction"), v.get("input"), said, rejected} {
+		if x.is(stringKind) {
+			x.taken()
 		}
 	}
 	return answer
@@ -165,11 +167,14 @@ func (o *openAI) answered(v value) string {
 		}
 		o.n++
 		o.t.add(o.at, itoa(o.n), parent, pool.NewText(role, v.str()))
+		v.taken()
 		return itoa(o.n)
 	}
 	prompt := ""
 	if p, chosen := v.get("prompt"), v.get("chosen"); !p.is(stringKind) || !chosen.is(arrayKind) || chosen.first().get("role").str() == "assistant" {
 		prompt = say(p, pool.User, "") // otherwise chosen begins with it
+	} else if p.str() == chosen.first().get("content").str() {
+		p.taken()
 	}
 	active := say(firstPresent(v.get("chosen"), v.get("completion")), pool.Assistant, prompt)
 	switch rejected := v.get("rejected"); {
@@ -190,7 +195,7 @@ func (o *openAI) first() string {
 
 func (o *openAI) emit(v value, active string) error {
 	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID())}
-	o.r.about(in, v, v.get("prompt").str(), v.get("completion").str(), v.get("output").str(), v.get("chosen").str(), v.get("rejected").str(), v.get("system").str())
+	o.r.about(in, v)
 	return o.t.emit(in, active)
 }
 

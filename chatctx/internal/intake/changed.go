@@ -98,8 +98,8 @@ func variants(tx kv.Tx, context pool.ID, key []byte) ([]variant, error) {
 	return out, err
 }
 
-// known finds the nodes that are stored already, and writes records for the others.
-func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
+// known finds the nodes that are stored already, and writes records for the others. twice is as of importMore.
+func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 	for i := range g.in.Nodes {
 		n := &g.in.Nodes[i]
 		found, err := g.in.matching(g.t.Tx, g.t.ID, i)
@@ -109,6 +109,11 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 		switch {
 		case found.goesOn:
 			g.replaced[found.message.ID] = i
+			if twice {
+				if err := g.outgrown(found.message, i, res); err != nil {
+					return err
+				}
+			}
 		case found.message != nil:
 			g.stored[n.Message.ID] = found.message.ID
 			g.home[i], n.Message = found.message.Home, g.in.asKnown(found.message)
@@ -133,6 +138,19 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 		}
 	}
 	return nil
+}
+
+// outgrown names what a message that the same file continues later has beside its words, and the later one not.
+func (g *graft) outgrown(was *pool.Message, i int, res *Imported) error {
+	now, err := g.in.whole(i)
+	if err != nil {
+		return err
+	}
+	lost, err := besideOf(was, now)
+	for _, what := range lost {
+		res.untaken(g.in.Nodes[i].ID, "", "the earlier "+what)
+	}
+	return err
 }
 
 // asKnown returns a stored message with what a node needs of it.

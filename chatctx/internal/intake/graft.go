@@ -816,7 +816,7 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 	if err := linkAll(st, t, in); err != nil {
 		return res, err
 	}
-	if err := g.known(st, &res); err != nil {
+	if err := g.known(st, twice, &res); err != nil {
 		return res, err
 	}
 	if err := g.answered(); err != nil {
