@@ -218,7 +218,6 @@ var rooms = map[string]map[string]string{
 		"pool":                      "messages and ids",
 	},
 	"chatctx/compare": {
-		"adapter/wire":     "outcomes of replies",
 		"chatctx":          "the front door",
 		"chatctx/cost":     "what replies cost",
 		"chatctx/settings": "values in force",
@@ -405,7 +404,6 @@ var rooms = map[string]map[string]string{
 		"pool":             "messages and ids",
 	},
 	"internal/screen": {
-		"adapter/wire":           "outcomes of replies",
 		"internal/plural":        "counts in words",
 		"chatctx":                "the front door",
 		"chatctx/compare":        "how answers differ",

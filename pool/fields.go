@@ -43,11 +43,21 @@ var entryFields = []field[Entry]{
 	{name: "unsent", at: func(e *Entry) any { return &e.Unsent }},
 	{name: "kind", at: func(e *Entry) any { return &e.Kind }},
 	{name: "unfinished", at: func(e *Entry) any { return &e.Unfinished }},
+	{name: "outcome", at: outcomeField, place: true},
 	{name: "copied_from", at: func(e *Entry) any { return &e.CopiedFrom }},
 	{name: "tags", at: func(e *Entry) any { return &e.Tags }, place: true},
 	{name: "queued", at: func(e *Entry) any { return &e.Queued }, place: true},
 	{name: "source", at: func(e *Entry) any { return &e.Source }},
 	{name: "app_data", at: func(e *Entry) any { return &e.AppData }},
+}
+
+// outcomeField returns how an answer ended. It is told where a message is shown, and not stored.
+func outcomeField(e *Entry) any {
+	outcome := ""
+	if e.Role == Assistant {
+		outcome = string(OutcomeOf(e.Message))
+	}
+	return &outcome
 }
 
 var (

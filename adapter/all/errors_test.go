@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/openai"
 	"github.com/chatctx/chatctx/adapter/responses"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // TestErrorsInStreams: an error in place of a reply is reported with the server's words and the right kind, whatever its shape.
@@ -72,7 +73,7 @@ func TestARefusalByItsWordsAlone(t *testing.T) {
 		_ = f.Event(wire.Event{Data: []byte(data)}, func(wire.Delta) {})
 	}
 	m := f.Message()
-	if len(m.Content) != 1 || m.Content[0].Type != wire.RefusalPart || m.Content[0].Text != "I will not." {
+	if len(m.Content) != 1 || m.Content[0].Type != pool.RefusalPart || m.Content[0].Text != "I will not." {
 		t.Errorf("%+v", m.Content)
 	}
 }

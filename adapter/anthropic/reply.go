@@ -263,7 +263,7 @@ func (f *fold) putCall(m *pool.Message, b *block) {
 		arguments = v.Input
 	}
 	if f.meta.FinishReason == "max_tokens" && !json.Valid(arguments) {
-		m.Meta.Error = wire.CutCall(v.Name)
+		m.Meta.Error = pool.CutCall(v.Name)
 		return
 	}
 	m.Calls = append(m.Calls, pool.Call{ID: v.ID, Tool: v.Name, Arguments: wire.Arguments(arguments), Status: pool.Pending,

@@ -166,7 +166,7 @@ func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
 	}
 	if d.Refusal != "" {
 		f.refusal = append(f.refusal, d.Refusal...)
-		out(wire.Delta{Type: wire.RefusalPart, Text: string(d.Refusal)})
+		out(wire.Delta{Type: pool.RefusalPart, Text: string(d.Refusal)})
 	}
 	for i := range d.Calls {
 		f.call(&d.Calls[i], out)
@@ -326,8 +326,8 @@ func (f *fold) Message() *pool.Message {
 
 func (f *fold) refusalPart() pool.Part {
 	text := wire.Whole(f.refusal)
-	raw := wire.Object{{Name: "type", Value: wire.String(wire.RefusalPart)}, {Name: "refusal", Value: wire.String(text)}}
-	return pool.Part{Type: wire.RefusalPart, Text: text, Provider: Provider, Model: f.meta.Model, Raw: raw.Bytes()}
+	raw := wire.Object{{Name: "type", Value: wire.String(pool.RefusalPart)}, {Name: "refusal", Value: wire.String(text)}}
+	return pool.Part{Type: pool.RefusalPart, Text: text, Provider: Provider, Model: f.meta.Model, Raw: raw.Bytes()}
 }
 
 // put adds a call, unless it is incomplete: the last one of a reply that has not ended, or one that the limit of tokens cut off.
@@ -336,7 +336,7 @@ func (f *fold) put(m *pool.Message, c *call, last bool) {
 		return
 	}
 	if last && f.meta.FinishReason == "length" && !json.Valid(c.arguments) {
-		m.Meta.Error = wire.CutCall(c.name)
+		m.Meta.Error = pool.CutCall(c.name)
 		return
 	}
 	call := pool.Call{ID: c.id, Tool: c.name, Arguments: wire.Arguments(c.arguments), Status: pool.Pending, Execution: pool.NotRun,

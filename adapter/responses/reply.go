@@ -55,7 +55,7 @@ type response struct {
 // shown are the events with words, and the type of these.
 var shown = map[string]string{
 	"response.output_text.delta":             pool.TextPart,
-	"response.refusal.delta":                 wire.RefusalPart,
+	"response.refusal.delta":                 pool.RefusalPart,
 	"response.reasoning_summary_text.delta":  pool.ThinkingPart,
 	"response.reasoning_text.delta":          pool.ThinkingPart,
 	"response.function_call_arguments.delta": pool.CallPart,
@@ -76,7 +76,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	if typ, ok := shown[v.Type]; ok {
 		if it := f.item(v.Index); it != nil {
 			it.text = append(it.text, v.Delta...)
-			if it.kind == "" && (typ == pool.TextPart || typ == wire.RefusalPart) { // no event has announced it
+			if it.kind == "" && (typ == pool.TextPart || typ == pool.RefusalPart) { // no event has announced it
 				it.kind = "message"
 			}
 			it.part = typ
@@ -263,7 +263,7 @@ func words(raw json.RawMessage) (typ, text string) {
 		refusals.WriteString(c.Refusal)
 	}
 	if texts.Len() == 0 && refusals.Len() > 0 {
-		return wire.RefusalPart, refusals.String()
+		return pool.RefusalPart, refusals.String()
 	}
 	return pool.TextPart, texts.String()
 }
@@ -295,7 +295,7 @@ func (f *fold) putCall(m *pool.Message, it *item) {
 	}
 	_ = wire.Decode(it.raw, &v)
 	if v.Status == "incomplete" || f.meta.FinishReason == "max_output_tokens" && v.Input == nil && !json.Valid([]byte(v.Arguments)) {
-		m.Meta.Error = wire.CutCall(v.Name)
+		m.Meta.Error = pool.CutCall(v.Name)
 		return
 	}
 	arguments := wire.Arguments([]byte(v.Arguments))

@@ -94,7 +94,7 @@ func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 // native reports whether a part is an item that only this API has (for example a web search). It cannot be sent back, and neither can the reasoning that led to
 // it.
 func native(p *pool.Part, _ *pool.Message) bool {
-	return p.Provider == Provider && p.Type != wire.RefusalPart && len(p.Raw) > 0
+	return p.Provider == Provider && p.Type != pool.RefusalPart && len(p.Raw) > 0
 }
 
 // undated returns a model's name without the date of its release.

@@ -134,8 +134,3 @@ func Sound(m *pool.Message) *pool.Message {
 	m.Meta.Error = fmt.Sprintf("%d calls and %d parts of the reply were left out: they make no sense", calls-len(m.Calls), parts-len(m.Content))
 	return m
 }
-
-// CutCall returns the text for a message's metadata that says that a call was left out because its arguments were cut off.
-func CutCall(tool string) string {
-	return lostCall + tool + " was left out: the limit of output tokens cut its arguments off"
-}

@@ -19,9 +19,6 @@ type Delta struct {
 	Tool string // the tool's name, at the beginning of a call
 }
 
-// RefusalPart is the delta and part type for the text of a model that declines.
-const RefusalPart = "refusal"
-
 // Fold makes one message from a reply's events, in order. Each provider has its own. It is not safe for concurrent use.
 type Fold interface {
 	// Event adds the next event and passes its visible pieces to out. An *Error is the provider's own; any other error means that the event could not be

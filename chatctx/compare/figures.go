@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/pool"
@@ -69,7 +68,7 @@ func (f *Figures) add(m *chatctx.Message) {
 		f.Seconds = plus(f.Seconds, &took)
 	}
 	f.Finish, f.Unfinished, f.Error = meta.FinishReason, m.Unfinished, cmp.Or(meta.Error, f.Error)
-	f.Refused = f.Refused || wire.OutcomeOf(m).Refused()
+	f.Refused = f.Refused || pool.OutcomeOf(m).Refused()
 	for i := range m.Calls {
 		if m.Calls[i].Open() {
 			f.Waiting++

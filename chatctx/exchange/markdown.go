@@ -76,6 +76,9 @@ func heading(m *chatctx.Message) string {
 	if m.Unfinished {
 		parts = append(parts, "broken off")
 	}
+	if refused := m.Refusal(); refused != "" {
+		parts = append(parts, refused)
+	}
 	return strings.Join(parts, " · ")
 }
 

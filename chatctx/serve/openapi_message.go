@@ -23,7 +23,7 @@ var messageFields = schema{
 		"cache_write_tokens": numberOrNull, "reasoning_tokens": numberOrNull, "usage": schema{}, "finish_reason": textOrNull, "error": schema{}, "completed_at": timeOrNull, "provider_data": schema{},
 	}, nil),
 	"turn": withWords("u1, a1, u2 …", textOrNull), "position": withWords("from 1; null for one that waits in the queue", numberOrNull), "created_at": timeOrNull, "session": withWords("from 1", numberOrNull),
-	"hidden": aBool, "unsent": withWords("it goes to no provider", aBool), "kind": aText, "unfinished": withWords("a reply that broke off", aBool), "copied_from": withWords("the original of a copy", idOrNull),
+	"hidden": aBool, "unsent": withWords("it goes to no provider", aBool), "kind": aText, "unfinished": withWords("a reply that broke off", aBool), "outcome": withWords("how an answer ended that is not as it should be: refused, filtered, cut_short, lost_call or empty", aText), "copied_from": withWords("the original of a copy", idOrNull),
 	"tags": schema{"type": "array", "items": aText}, "queued": withWords("it waits for its place until the running reply is done", aBool), "source": anyObject, "app_data": anyObject,
 	"exact": anyObject, "extra": anyObject,
 }

@@ -273,7 +273,7 @@ func Refusal(m *chatctx.Message) error {
 	switch {
 	case m == nil:
 		return nil
-	case wire.OutcomeOf(m).Refused():
+	case pool.OutcomeOf(m).Refused():
 		return wire.ErrRefused
 	case isEmpty(m):
 		return ErrNothing
@@ -283,7 +283,7 @@ func Refusal(m *chatctx.Message) error {
 
 // isEmpty reports whether a reply has neither words nor calls. A refused reply is not empty.
 func isEmpty(m *chatctx.Message) bool {
-	return m == nil || !wire.OutcomeOf(m).Refused() && len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
+	return m == nil || !pool.OutcomeOf(m).Refused() && len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
 		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || strings.TrimSpace(p.Text) != "")
 	})
 }

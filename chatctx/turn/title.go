@@ -101,7 +101,7 @@ func (x *Titling) Ask(ctx context.Context) (title string, paid *chatctx.Message,
 		return "", nil, err
 	}
 	paid = (&enhancer.Answer{ID: pool.NewID(), Meta: reply.Meta}).Paid("title")
-	if outcome := wire.OutcomeOf(reply); outcome.Refused() {
+	if outcome := pool.OutcomeOf(reply); outcome.Refused() {
 		return "", paid, chatctx.Says(wire.ErrRefused, "the model gave no title")
 	}
 	if title = cleanTitle(reply.Text()); title == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // maxAsked bounds how many answers one command asks for, since each is a request that costs money.
@@ -109,7 +110,7 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 // leftOf says where that is which came of an answer that failed, "" if nothing came.
 func (r *run) leftOf(a *turn.Answer) string {
 	switch {
-	case a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || wire.OutcomeOf(a.Outcome.Reply()) != "":
+	case a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || pool.OutcomeOf(a.Outcome.Reply()) != "":
 		return ""
 	case a.Kept():
 		return "what came is on " + quote(a.Branch) + ": " + r.goesOn(a.Turn)

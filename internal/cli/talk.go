@@ -441,7 +441,7 @@ func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 		if err != nil {
 			return err
 		}
-		outcome := wire.OutcomeOf(m)
+		outcome := pool.OutcomeOf(m)
 		v.Message, v.Position, v.Waiting = e, e.Position, 0
 		v.FinishReason, v.Outcome, v.Refused = m.Meta.FinishReason, string(outcome), outcome.Refused()
 		if i == len(out.Replies)-1 {
@@ -561,7 +561,7 @@ func (v *voice) delta(d *wire.Delta) {
 		}
 		v.turnTo(d.Type, "[thinking]\n")
 		r.printf("%s", r.paint(dim, clean(d.Text)))
-	case pool.TextPart, wire.RefusalPart:
+	case pool.TextPart, pool.RefusalPart:
 		v.turnTo(pool.TextPart, "")
 		if r.con.live != nil {
 			r.con.live.Say(d.Text)

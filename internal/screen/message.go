@@ -22,7 +22,7 @@ func StateWords(e *chatctx.Entry, mark string) []string {
 	add(e.Hidden, "hidden")
 	add(e.Unsent, "not sent")
 	add(e.Unfinished, "unfinished")
-	refused := Refusal(e.Message)
+	refused := e.Refusal()
 	add(refused != "", refused)
 	add(e.CopiedFrom != nil, "copy")
 	add(e.Meta.Error != "", "error: "+e.Meta.Error)
@@ -127,7 +127,7 @@ func ResultText(res *pool.Result, full bool) string {
 // Saying returns who says what on one line: the role, that an answer was refused, and the message's beginning.
 func Saying(m *chatctx.Message) []Span {
 	line := []Span{{string(m.Role), RoleStyle(m.Role)}}
-	if Refusal(m) != "" {
+	if m.Refusal() != "" {
 		line = append(line, Span{" (refused)", Red})
 	}
 	return append(line, Span{": " + Preview(m), 0})

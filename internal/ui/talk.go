@@ -368,7 +368,7 @@ func came(out *turn.Outcome, err error) doneMsg {
 	if r != nil && screen.OutcomeText(r) != "" {
 		note = "the answer on " + out.Branch + " is " + screen.OutcomeText(r)
 	}
-	if r != nil && screen.Refusal(r) != "" {
+	if r != nil && r.Refusal() != "" {
 		is = refused
 	}
 	if r != nil && r.Meta.InputTokens != nil && r.Meta.OutputTokens != nil {

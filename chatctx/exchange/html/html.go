@@ -305,6 +305,9 @@ func (x writing) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMess
 	if m.Unfinished {
 		pm.Blocks = append(pm.Blocks, pageBlock{Class: "note", Text: "This reply was broken off."})
 	}
+	if refused := m.Refusal(); refused != "" {
+		pm.Blocks = append(pm.Blocks, pageBlock{Class: "note", Text: "This reply was " + refused + "."})
+	}
 	return pm, nil
 }
 
