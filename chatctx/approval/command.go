@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -119,6 +121,38 @@ func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 		return nil, errors.New("the tool has no command")
 	}
 	return argv, nil
+}
+
+// CommandTool returns the tool that a call runs if that is a command, nil if it is none or not there.
+func CommandTool(ctx context.Context, s *chatctx.Store, c *chatctx.Call) (*chatctx.Tool, error) {
+	tools, err := s.Tools(ctx, c.Context)
+	for i := range tools {
+		if t := &tools[i].Tool; t.Name == c.Tool && len(t.Command) > 0 {
+			return t, err
+		}
+	}
+	return nil, err
+}
+
+// CommandText says what a tool that is a command would run with arguments, for people: its words, in quotes where they need some, and its folder, or why it
+// would not run.
+func CommandText(t *chatctx.Tool, arguments json.RawMessage) string {
+	argv, err := Expand(t, arguments)
+	if err != nil {
+		return "it will not run: " + err.Error()
+	}
+	for i, word := range argv {
+		if word == "" || strings.ContainsFunc(word, func(c rune) bool {
+			return !strings.ContainsRune("%+,-./:=@_", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+		}) {
+			argv[i] = strconv.Quote(word)
+		}
+	}
+	text := "runs: " + strings.Join(argv, " ")
+	if t.Dir != "" {
+		text += "   in " + t.Dir
+	}
+	return text
 }
 
 // expansion is a command being made from its template.

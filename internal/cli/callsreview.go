@@ -32,7 +32,7 @@ func doCallsShow(r *run) error {
 	}
 	return r.emit(contract.ShownOf(c, judged), func() {
 		r.judgedLine(st, c, judged, map[chatctx.ID]string{})
-		r.printArguments(c)
+		r.printArguments(st, c)
 		r.printRuling(st, c)
 		for _, d := range c.Decisions {
 			r.stepLine(&chatctx.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
@@ -53,12 +53,15 @@ func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
 	}
 }
 
-// printArguments prints what a call would do: all of its arguments, and a diff if they change a file.
-func (r *run) printArguments(c *chatctx.Call) {
+// printArguments prints what a call would do: all of its arguments, the command line of a tool that is a command, and a diff if they change a file.
+func (r *run) printArguments(st *chatctx.Store, c *chatctx.Call) {
 	if c.Effective != nil {
 		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
 	}
 	r.printf("%s\n", pretty(c.RunArguments()))
+	if t, err := approval.CommandTool(r.ctx, st, c); err == nil && t != nil {
+		r.printf("%s\n", plainly(approval.CommandText(t, c.RunArguments())))
+	}
 	if before, after, name, ok := screen.FileChange(c.RunArguments()); ok {
 		r.printf("%s\n", r.paint(bold, plainly(name)))
 		r.printLineDiff(before, after)
@@ -152,7 +155,7 @@ func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error
 	r := v.r
 	v.reason = ""
 	r.callLine(v.st, c, map[chatctx.ID]string{})
-	r.printArguments(c)
+	r.printArguments(v.st, c)
 	r.printRuling(v.st, c)
 	var arguments json.RawMessage
 	for {

@@ -323,6 +323,15 @@ func (r *run) row(indent int, format string, args ...any) {
 	fmt.Fprintln(r.con.out, line)
 }
 
+// onLines joins parts of a note: on one line, or, on a terminal that is too narrow, each on its own, so that no command is broken within a word.
+func (r *run) onLines(parts []string) string {
+	line := strings.Join(parts, "; ")
+	if r.con.errs && xansi.StringWidth(line) > r.con.width {
+		return strings.Join(parts, "\n  ")
+	}
+	return line
+}
+
 // note prints a line for the person on standard error, after what was printed so far. Under --json it prints nothing.
 func (r *run) note(format string, args ...any) {
 	if r.json() {

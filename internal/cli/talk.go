@@ -519,11 +519,15 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	}
 	req, _, err := r.foresee(t)
 	told := err == nil && req.Options.Notify
+	parts := []string{line}
 	if told {
-		line += "; the next request: " + req.Forecast.String()
+		parts = append(parts, "the next request: "+req.Forecast.String())
 	}
-	r.note("%s; take it back: %s", line, r.again("undo "+out.Operation))
-	if told && req.Options.Budget == 0 && req.Draft.Settings["budget"] == nil {
+	r.note("%s", r.onLines(append(parts, "take it back: "+r.again("undo "+out.Operation))))
+	if !told || req.Options.Budget != 0 || req.Draft.Settings["budget"] != nil {
+		return
+	}
+	if _, before := r.con.told.LoadOrStore("budget of "+req.Options.Model, true); !before {
 		r.note("the window of %s is not known, so nothing is left out: set it with chatctx config budget=N, in tokens", clean(req.Options.Model))
 	}
 }

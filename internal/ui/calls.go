@@ -38,6 +38,7 @@ type waiting struct {
 	*chatctx.Call
 	title  string // of its conversation
 	ruling *chatctx.Ruling
+	tool   *chatctx.Tool // nil if it is no command
 }
 
 type callsMsg struct {
@@ -82,6 +83,10 @@ func (q *queue) read(m *model) tea.Cmd {
 			}
 			if w.ruling.Effect != chatctx.Ask {
 				continue // the rules decide
+			}
+			if w.tool, err = approval.CommandTool(ctx, st, c); err != nil {
+				msg.err = err
+				break
 			}
 			if _, ok := titles[c.Context]; !ok {
 				titles[c.Context] = chatctx.Short(c.Context)
@@ -375,6 +380,9 @@ func (q *queue) details(m *model, c *waiting) []screen.Line {
 		}
 	}
 	hard(screen.Pretty(run), screen.Cyan)
+	if c.tool != nil {
+		hard(screen.Plainly(approval.CommandText(c.tool, run)), screen.Bold)
+	}
 	if before, after, name, ok := screen.FileChange(run); ok {
 		out = append(out, screen.Line{{Text: screen.OneLine(screen.Plainly(name)), Style: screen.Bold}})
 		for _, l := range screen.LineDiff(before, after) {
