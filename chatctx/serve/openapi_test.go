@@ -169,7 +169,7 @@ func TestMessagesAreDescribedWhole(t *testing.T) {
 		return slices.Sorted(maps.Keys(v))
 	}
 	id := chatctx.ID{1}
-	full := &chatctx.Entry{Message: &chatctx.Message{ID: id, Role: pool.Assistant, Calls: []pool.Call{{ID: "c"}}, Result: &pool.Result{RequestID: "c"}, Meta: pool.Metadata{Model: "m", Usage: json.RawMessage(`{"a": 1}`)}, Kind: "late",
+	full := &chatctx.Entry{Message: &chatctx.Message{ID: id, Role: pool.Assistant, Calls: []pool.Call{{ID: "c"}}, Result: &pool.Result{RequestID: "c"}, Meta: pool.Metadata{Model: "m", FinishReason: "refusal", Usage: json.RawMessage(`{"a": 1}`)}, Kind: "late",
 		Hidden: true, Unsent: true, Unfinished: true, CopiedFrom: &id, Source: &pool.Source{Format: "f"}, AppData: map[string]json.RawMessage{"a": json.RawMessage("1")}, Extra: map[uint64]cbor.RawMessage{99: {1}}},
 		Tags: []string{"t"}, Queued: true}
 	shown := at(shownMessage, "allOf", 0).(schema)
