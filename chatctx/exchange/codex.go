@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"cmp"
 	"path"
 	"strings"
@@ -45,7 +46,7 @@ func detectBareCodex(h *head) bool {
 }
 
 func readCodex(r *reading) error {
-	c := &codex{r: r}
+	c := &codex{r: r, heard: r.sieve()}
 	return r.atEnd(r.eachLine(c.line), c.emit)
 }
 
@@ -54,6 +55,7 @@ type codex struct {
 	items []codexItem
 
 	id, forkedFrom, parent, title string
+	base                          string // the rollout that has the history before the first line, which this one does not repeat
 	model                         string
 	created                       pool.Time
 	instructions                  string
@@ -70,6 +72,7 @@ type codex struct {
 	loose                         []byte             // content of the records before the first item
 	heard                         *sieve             // content that was kept so far
 	heardTo                       int                // the first item that heard lacks
+	last                          map[string][]byte  // of each kind that is kept whole, the record before
 	settled                       int                // the first item that may be put on the shelf
 }
 
@@ -122,9 +125,6 @@ func (c *codex) line(at place, v value) error {
 
 // beside keeps the content of a record that is not an item, as far as it is new, with the item before it.
 func (c *codex) beside(v value) {
-	if c.heard == nil {
-		c.heard = c.r.sieve()
-	}
 	for ; c.heardTo < len(c.items); c.heardTo++ {
 		if it := &c.items[c.heardTo]; it.m != nil && !it.event {
 			c.heard.message(it.m)
@@ -138,10 +138,13 @@ func (c *codex) beside(v value) {
 	for _, m := range c.summaries {
 		c.heard.message(m)
 	}
-	raw := c.heard.news(v)
-	if raw == nil {
-		return
+	if raw := c.heard.news(v); raw != nil {
+		c.keep(raw)
 	}
+}
+
+// keep keeps the content of a record with the item before it.
+func (c *codex) keep(raw []byte) {
 	into := &c.loose
 	for i := len(c.items) - 1; i >= 0; i-- {
 		if c.items[i].m != nil && !c.items[i].event {
@@ -185,6 +188,7 @@ func (c *codex) meta(v value) {
 	c.id = v.get("id").str()
 	c.created, c.labels = v.get("timestamp").time(), labelsOf(v)
 	c.forkedFrom = v.get("forked_from_id").str()
+	c.base = v.at("history_base", "thread_id").str()
 	c.parent = firstOf(v.at("source", "subagent", "thread_spawn", "parent_thread_id").str(), v.get("parent_thread_id").str())
 	c.instructions = firstOf(v.at("base_instructions", "text").str(), v.get("base_instructions").str(), v.get("instructions").str())
 	for _, k := range []string{"cwd", "originator", "cli_version", "source", "model_provider", "git", "forked_from_id", "parent_thread_id", "session_id"} {
@@ -212,11 +216,28 @@ func (c *codex) item(at place, v value, created pool.Time) {
 		source(m).Role = "agent"
 		c.flush()
 		c.put(at, m)
-	case "compaction", "ghost_snapshot", "token_count":
+	case "additional_tools", "configuration_update":
+		c.setting(typ, v)
+	case "compaction", "context_compaction", "compaction_trigger", "ghost_snapshot", "token_count":
 		c.r.structural(1)
 	default:
 		c.native(at, v, created)
 	}
+}
+
+// setting keeps an item that says with what the model works from there on: it is no message. All of it counts, also words that were heard, but not the same again.
+func (c *codex) setting(typ string, v value) {
+	c.r.structural(1)
+	c.heard.hear(v)
+	raw := v.keep()
+	if bytes.Equal(raw, c.last[typ]) {
+		return
+	}
+	if c.last == nil {
+		c.last = map[string][]byte{}
+	}
+	c.last[typ] = raw
+	c.keep(raw)
 }
 
 // codexInjected are the beginnings of texts that the program inserts as a user's. The list grows with its versions.
@@ -429,8 +450,11 @@ func (c *codex) emit() error {
 	if b := c.about.done(); b != nil {
 		in.AppData = appData(codexName, b)
 	}
-	if c.parent != "" {
-		in.Parent = &chatctx.SourceLink{Format: codexName, Conversation: c.parent}
+	if up := firstOf(c.parent, c.base); up != "" {
+		in.Parent = &chatctx.SourceLink{Format: codexName, Conversation: up}
+	}
+	if c.base != "" {
+		c.r.warn(place{}, "the history before the first line is only in the session %s, which this one is put below if that is imported too", quoteClip(c.base, 60))
 	}
 	t := c.r.thread(place{})
 	t.system(c.instructions)
@@ -512,6 +536,9 @@ func (p *codexPath) step(it *codexItem) {
 	}
 	rec := &p.t.records[from]
 	p.at = rec.id
+	if p.c.base != "" {
+		return // it repeats nothing
+	}
 	if p.c.forkedFrom != "" {
 		rec.copyOf = chatctx.NodeLink{Conversation: p.c.forkedFrom, Node: rec.id}
 	} else if p.c.parent != "" {

@@ -97,6 +97,42 @@ func TestSubAgentsBelongToTheirSession(t *testing.T) {
 	}
 }
 
+// TestPaginatedForks imports a fork that does not repeat the history before it, before and after the session that has it: it is below that one, a warning names
+// that one, and a prompt of the same words is no copy.
+func TestPaginatedForks(t *testing.T) {
+	const dir = "testdata/formats/codex/paginated/"
+	for _, files := range [][]string{{"a-fork.jsonl", "b-base.jsonl"}, {"b-base.jsonl", "a-fork.jsonl"}} {
+		s := memoryStore(t)
+		named := 0
+		for _, file := range files {
+			rep := importInto(t, s, dir+file)
+			for _, w := range rep.Warnings {
+				if strings.Contains(w.Text, `session "cx-8"`) && strings.HasSuffix(w.File, "a-fork.jsonl") {
+					named++
+				}
+			}
+			if rep.Duplicated != 0 {
+				t.Errorf("%q: %d copies", files, rep.Duplicated)
+			}
+		}
+		var base, fork *chatctx.ContextInfo
+		for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Messages == 3 {
+				base = info
+			} else {
+				fork = info
+			}
+		}
+		if base == nil || fork == nil || fork.Parent != base.ID || base.Parent != (chatctx.ID{}) || named != 1 {
+			t.Errorf("%q: %+v below %+v, %d warnings", files, fork, base, named)
+		}
+		checkClean(t, s)
+	}
+}
+
 // TestLongerSession imports a Claude Code session that was continued: with a compaction and another branch, and nothing twice.
 func TestLongerSession(t *testing.T) {
 	s := memoryStore(t)
