@@ -37,9 +37,12 @@ var cherryKinds = map[string]partReader{
 func readCherry(r *reading) error {
 	return r.eachItem("", func(at place, v value) error {
 		store := parsed(v.at("localStorage", "persist:cherry-studio"))
+		assistants := parsed(store.get("assistants"))
+		r.repeatedKeys(at.in("persist:cherry-studio"), store)
+		r.repeatedKeys(at.in("assistants of persist:cherry-studio"), assistants)
 		topics := map[string]value{}
 		prompts := map[string]string{}
-		for a := range parsed(store.get("assistants")).get("assistants").items() {
+		for a := range assistants.get("assistants").items() {
 			for tp := range a.get("topics").items() {
 				topics[tp.get("id").str()], prompts[tp.get("id").str()] = tp, a.get("prompt").str()
 			}

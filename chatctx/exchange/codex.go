@@ -331,6 +331,7 @@ func (c *codex) call(at place, v value, created pool.Time) {
 		c.r.warn(at, "the arguments of a call of %s are not JSON; they are kept as text", show.Clip(call.Tool, 60))
 	}
 	call.Provider, call.Model, call.Raw = codexProvider, c.model, v.keep()
+	c.heard.repeatedArguments(c.r, at, []pool.Call{call}, v)
 	m := c.answer
 	if m == nil || len(c.thinking) > 0 {
 		m = c.reply(at, &chatctx.Message{Created: created}, c.model)

@@ -45,7 +45,7 @@ func readLangGraph(r *reading) error {
 			}
 			threads[id], order = t, append(order, t)
 		}
-		t.keep(w.asRow("metadata"))
+		t.keep(w.asRow(t.r, t.at, "metadata"))
 		if !followed[[3]string{w.str("thread_id"), w.str("checkpoint_ns"), w.str("checkpoint_id")}] {
 			t.path(w)
 		}

@@ -57,7 +57,7 @@ func (l *llama) message(at place, line, v value) {
 	}
 	var msgs []*chatctx.Message
 	if v.get("type").str() != "root" {
-		msgs = []*chatctx.Message{l.read(v, id, role)}
+		msgs = []*chatctx.Message{l.read(at, v, id, role)}
 		l.r.whole(at, line, msgs...)
 	}
 	n := len(l.t.records)
@@ -72,7 +72,7 @@ func (l *llama) message(at place, line, v value) {
 	}
 }
 
-func (l *llama) read(v value, id, role string) *chatctx.Message {
+func (l *llama) read(at place, v value, id, role string) *chatctx.Message {
 	created := v.get("timestamp").time()
 	if role == "tool" {
 		m := toolResult(v.get("toolCallId").str(), "", contentParts(v.get("content")))
@@ -95,6 +95,7 @@ func (l *llama) read(v value, id, role string) *chatctx.Message {
 	if raw, bad := argumentText(v.get("toolCalls").str()); raw != nil && !bad {
 		v.get("toolCalls").taken()
 		if list, _, err := new(document).parse(raw, false); err == nil {
+			l.r.repeatedKeys(at.in("toolCalls"), list)
 			for tc := range list.items() {
 				c, _ := newCall(tc.get("id").str(), tc.at("function", "name").str(), tc.at("function", "arguments"))
 				c.Raw = rawBeyond(tc, keys("id", "type", "function", "index"))

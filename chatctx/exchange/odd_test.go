@@ -70,11 +70,30 @@ func TestRepeatedKeysInside(t *testing.T) {
 	for name, text := range map[string]string{
 		"arguments":         `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1,\"a\":2}"}}]}]}`,
 		"arguments, nested": `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"b\":[{\"a\":1,\"a\":2}]}"}}]}]}`,
-		"aichat":            "model: m\nmessages:\n- role: user\n  content: hello\n  content: again\n",
+		"arguments of Codex": `{"type":"session_meta","payload":{"id":"s"}}` + "\n" +
+			`{"type":"response_item","payload":{"type":"function_call","name":"f","arguments":"{\"a\":1,\"a\":2}","call_id":"c1"}}` + "\n",
+		"a call of ShareGPT": `[{"id":"d","conversations":[{"from":"human","value":"hi"},{"from":"function_call","value":"{\"name\":\"f\",\"arguments\":{\"a\":\"1\"},\"arguments\":{\"a\":\"2\"}}"}]}]`,
+		"calls of llama.cpp": `{"type":"session","harness":"llama.app","id":"s","name":"n","currNode":"a"}` + "\n" +
+			`{"type":"message","message":{"convId":"s","id":"u","parent":null,"children":["a"],"role":"user","content":"hi","type":"text"}}` + "\n" +
+			`{"type":"message","message":{"convId":"s","id":"a","parent":"u","children":[],"role":"assistant","content":"","type":"text","toolCalls":"[{\"id\":\"c1\",\"function\":{\"name\":\"f\",\"name\":\"g\"}}]"}}` + "\n",
+		"aichat": "model: m\nmessages:\n- role: user\n  content: hello\n  content: again\n",
 	} {
 		all, rep := readAll(t, Options{}, write(t, filepath.Join(t.TempDir(), "odd.yaml"), text))
 		if len(all) != 1 || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "stands more than once, the last one counts") {
 			t.Errorf("%s: %d, %v", name, len(all), rep.Warnings)
+		}
+	}
+}
+
+// TestRepeatedKeysOfCherryStudio: its assistants are JSON in a string in JSON in a string; the keys of both are named.
+func TestRepeatedKeysOfCherryStudio(t *testing.T) {
+	text := `{"time":1,"version":5,"localStorage":{"persist:cherry-studio":"{\"settings\":\"1\",\"settings\":\"2\",\"assistants\":\"{\\\"assistants\\\":[{\\\"id\\\":\\\"a\\\",\\\"prompt\\\":\\\"one\\\",\\\"prompt\\\":\\\"two\\\",\\\"topics\\\":[{\\\"id\\\":\\\"tp\\\"}]}]}\"}"},
+		"indexedDB":{"topics":[{"id":"tp","messages":[{"id":"m","role":"user","topicId":"tp","blocks":["b"]}]}],"message_blocks":[{"id":"b","messageId":"m","type":"main_text","content":"hi"}]}}`
+	all, rep := readAll(t, Options{}, write(t, filepath.Join(t.TempDir(), "data.json"), text))
+	said := fmt.Sprint(rep.Warnings)
+	for _, want := range []string{`the key "settings" stands more than once`, `the key "assistants[0].prompt" stands more than once`} {
+		if len(all) != 1 || !strings.Contains(said, want) {
+			t.Errorf("%d conversations, without %s: %s", len(all), want, said)
 		}
 	}
 }

@@ -211,13 +211,13 @@ func readAgentsBranches(r *reading) error {
 		if now := session + "/" + w.str("branch_id"); now != branch {
 			a.flush()
 			branch, a.last = now, ""
-			t.keep(w.asRow("branch_id"))
+			t.keep(w.asRow(t.r, t.at, "branch_id"))
 		}
 		for item, err := range items.of(id) {
 			if err != nil {
 				return r.atEnd(err, g.emit)
 			}
-			a.item(t.at.in("row "+id), id, item.asRow("message_data").get("message_data"))
+			a.item(t.at.in("row "+id), id, item.asRow(r, t.at.in("row "+id), "message_data").get("message_data"))
 			listed[id] = true
 		}
 	}

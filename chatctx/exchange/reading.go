@@ -364,9 +364,9 @@ func (r *reading) repeatedKeys(at place, v value) {
 
 // repeatedArguments warns of the keys that stand more than once in arguments which are JSON in a string of a record. What stands there as JSON was told of with
 // the record.
-func (s *sieve) repeatedArguments(r *reading, at place, m *chatctx.Message, records []value) {
-	for i := range m.Calls {
-		c := &m.Calls[i]
+func (s *sieve) repeatedArguments(r *reading, at place, calls []pool.Call, records ...value) {
+	for i := range calls {
+		c := &calls[i]
 		v, _, err := s.doc.parse(c.Arguments, false)
 		if err != nil || !v.repeats() || slices.ContainsFunc(records, func(of value) bool { return bytes.Contains(of.raw(), c.Arguments) }) {
 			continue

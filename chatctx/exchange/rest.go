@@ -104,7 +104,7 @@ func (r *reading) wholeBut(at place, msgs []*chatctx.Message, told []string, rec
 	s.text(told...)
 	for _, m := range msgs {
 		s.message(m)
-		s.repeatedArguments(r, at, m, records)
+		s.repeatedArguments(r, at, m.Calls, records...)
 	}
 	var rest, raw []byte
 	for _, v := range records {

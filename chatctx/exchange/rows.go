@@ -277,14 +277,14 @@ func readZed(r *reading) error {
 		}
 		r.repeatedKeys(at, v)
 		in := &chatctx.Incoming{Conversation: w.str("id"), Title: firstOf(v.pick("title|summary").str(), w.str("summary")), Created: w.time("created_at"), Updated: w.time("updated_at")}
-		below(zedName, "parent_id")(in, w.asRow("parent_id"))
+		below(zedName, "parent_id")(in, w.asRow(r, at, "parent_id"))
 		t := r.thread(at)
 		n := 0
 		for m := range v.get("messages").items() {
 			n++
 			zedMessage(t, at.in("message "+itoa(n)), itoa(n), m)
 		}
-		r.about(in, w.asRow(slices.DeleteFunc(slices.Clone(w.table.Columns), func(c string) bool { return c == "data" })...), in.Title)
+		r.about(in, w.asRow(r, at, slices.DeleteFunc(slices.Clone(w.table.Columns), func(c string) bool { return c == "data" })...), in.Title)
 		if err := t.handOn(in, v, ""); err != nil {
 			return err
 		}
@@ -292,12 +292,13 @@ func readZed(r *reading) error {
 	return nil
 }
 
-// asRow returns columns of a row as an object.
-func (w row) asRow(names ...string) value {
+// asRow returns columns of a row as an object. The report names the keys that stand twice in their JSON.
+func (w row) asRow(r *reading, at place, names ...string) value {
 	v, _, err := new(document).parse(w.object(names...), false)
 	if err != nil {
 		return value{}
 	}
+	r.repeatedKeys(at, v)
 	return v
 }
 

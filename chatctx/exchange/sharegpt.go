@@ -148,6 +148,7 @@ func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
 		whole, rest, err := d.parse([]byte(body.str()), false)
 		if err == nil && skipSpace(rest, 0) == len(rest) {
 			v = whole
+			s.r.repeatedKeys(at, v)
 		}
 	}
 	if !v.get("name").is(stringKind) {

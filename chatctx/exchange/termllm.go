@@ -37,7 +37,7 @@ func readTermLLM(r *reading) error {
 		if err != nil {
 			return err
 		}
-		v := w.asRow("child_session_id", "parent_session_id", "fork_after_sequence")
+		v := w.asRow(r, place{}, "child_session_id", "parent_session_id", "fork_after_sequence")
 		after, _ := v.get("fork_after_sequence").int()
 		forks[idText(v.get("child_session_id"))] = termLLMFork{idText(v.get("parent_session_id")), after}
 	}
@@ -81,7 +81,7 @@ func termLLMUndone(g *gather, message func(t *gathered, at place, v value)) erro
 		if err != nil {
 			return err
 		}
-		undone = append(undone, w.asRow("session_id", "stack_pos", "suffix", "metadata", "created_at"))
+		undone = append(undone, w.asRow(g.r, place{what: "session " + w.str("session_id")}, "session_id", "stack_pos", "suffix", "metadata", "created_at"))
 	}
 	for _, v := range slices.Backward(undone) {
 		id := idText(v.get("session_id"))

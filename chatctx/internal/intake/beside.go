@@ -129,11 +129,59 @@ func unlike(name string, now, here []byte) []string {
 // mostPaths is how many places are named of one value.
 const mostPaths = 5
 
+// decoded returns a JSON value with all that it says: of a repeated key the earlier values are in a list, under the key and earlierValues.
 func decoded(raw []byte) (v any, ok bool) {
+	if !json.Valid(raw) {
+		return nil, false
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	ok = json.Valid(raw) && d.Decode(&v) == nil
-	return v, ok
+	v, err := next(d)
+	return v, err == nil
+}
+
+const earlierValues = " (earlier)"
+
+// next returns the decoder's next value.
+func next(d *json.Decoder) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			x, err := next(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, x)
+		}
+		_, err = d.Token()
+		return list, err
+	case json.Delim('{'):
+		object := map[string]any{}
+		for d.More() {
+			k, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			x, err := next(d)
+			if err != nil {
+				return nil, err
+			}
+			key, _ := k.(string)
+			if was, twice := object[key]; twice {
+				earlier, _ := object[key+earlierValues].([]any)
+				object[key+earlierValues] = append(earlier, was)
+			}
+			object[key] = x
+		}
+		_, err = d.Token()
+		return object, err
+	}
+	return t, nil
 }
 
 // anywhere is how deep lists may lie whose items are looked for at any place of the other list. An item of a deeper one is compared with that at its own place,
