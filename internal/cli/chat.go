@@ -327,6 +327,7 @@ func (s *chat) command(line string) {
 	case name == "edit":
 		s.answerEdit()
 		return
+	case s.isElsewhere(p):
 	case name == "calls approve", name == "calls deny", name == "calls cancel", name == "calls resolve":
 		s.goOn()
 		return
@@ -387,6 +388,14 @@ func (s *chat) shared(p *parsed) []string {
 		}
 	}
 	return flags
+}
+
+// isElsewhere reports whether a command names another branch than the chat's.
+func (s *chat) isElsewhere(p *parsed) bool {
+	return slices.ContainsFunc(p.shared, func(f string) bool {
+		name, branch := strings.CutPrefix(f, "--branch=")
+		return branch && name != s.onBranch()
+	})
 }
 
 // whom returns the flags that make a command ask the model of this chat, unless it names one.

@@ -457,13 +457,19 @@ func quoted(s string) json.RawMessage {
 	return raw
 }
 
-// setModel asks for the model of the conversation. A model of the active branch alone goes, since it would stay in force.
+// setModel asks for the model of the conversation. A model of the active branch alone goes, since it would stay in force. The model in force is no change,
+// wherever it is set.
 func (m *model) setModel() tea.Cmd {
 	if m.conv == nil {
 		return nil
 	}
-	m.ask("the model of this conversation", word(m.conv.settings["model"]), func(m *model, name string) (tea.Cmd, error) {
+	was := word(m.conv.settings["model"])
+	m.ask("the model of this conversation", was, func(m *model, name string) (tea.Cmd, error) {
 		name, value := strings.TrimSpace(name), json.RawMessage("null")
+		if name != "" && name == was {
+			m.say(false, "the model stays "+name)
+			return nil, nil
+		}
 		if name != "" {
 			value = quoted(name)
 		}

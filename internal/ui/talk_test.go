@@ -178,6 +178,8 @@ func TestModelOfConversation(t *testing.T) {
 			t.Errorf("%s is not in the status:\n%s", want[0], got)
 		}
 	}
+	d.press("o", "enter")
+	model("of-the-branch", "")
 	d.press("o", "x", "enter")
 	model("of-the-branchx", "of-the-branchx")
 	d.press("o", "ctrl+u", "enter")
