@@ -123,15 +123,23 @@ func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// CommandTool returns the tool that a call runs if that is a command, nil if it is none or not there.
+// CommandTool returns the tool that a call runs if that is a command, with the folder that it or a setting names; nil if it is none or not there.
 func CommandTool(ctx context.Context, s *chatctx.Store, c *chatctx.Call) (*chatctx.Tool, error) {
-	tools, err := s.Tools(ctx, c.Context)
-	for i := range tools {
-		if t := &tools[i].Tool; t.Name == c.Tool && len(t.Command) > 0 {
-			return t, err
-		}
+	tools, err := s.Offered(ctx, c.Context)
+	i := slices.IndexFunc(tools, func(t chatctx.Tool) bool { return t.Name == c.Tool && !t.MCP && len(t.Command) > 0 })
+	if err != nil || i < 0 {
+		return nil, err
 	}
-	return nil, err
+	t := &tools[i]
+	if t.Dir == "" {
+		in, err := s.Context(ctx, c.Context.String())
+		if err != nil {
+			return nil, err
+		}
+		t.Dir, err = runFolder(ctx, in, c.Branch, "")
+		return t, err
+	}
+	return t, nil
 }
 
 // CommandText says what a tool that is a command would run with arguments, for people: its words, in quotes where they need some, and its folder, or why it

@@ -279,3 +279,33 @@ func TestFlagsOfTime(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandTool: what a person is shown is what the Executor would run, and where.
+func TestCommandTool(t *testing.T) {
+	b := newBench(t)
+	dir := t.TempDir()
+	b.tool(chatctx.Tool{Name: "say", Command: []string{"echo", "{a}"}})
+	b.tool(chatctx.Tool{Name: "here", Command: []string{"pwd"}, Dir: filepath.Join(dir, "own")})
+	b.tool(chatctx.Tool{Name: "srv", MCP: true, Command: []string{"server"}, Remotes: []chatctx.Remote{{Name: "look"}}})
+	shown := func(name string) string {
+		t.Helper()
+		tool, err := CommandTool(t.Context(), b.store, &chatctx.Call{Context: b.c.ID, Branch: "main", Call: pool.Call{Tool: name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tool == nil {
+			return ""
+		}
+		return CommandText(tool, json.RawMessage(`{"a":"x\u202e y"}`))
+	}
+	said := `runs: echo "x\u202e y"`
+	for name, want := range map[string]string{"say": said, "here": "runs: pwd   in " + filepath.Join(dir, "own"), "srv": "", "srv__look": "", "nothing": ""} {
+		if got := shown(name); got != want {
+			t.Errorf("%s is shown as %q, want %q", name, got, want)
+		}
+	}
+	t.Setenv("CHATCTX_CALLS_FOLDER", dir)
+	if got, want := shown("say"), said+"   in "+dir; got != want {
+		t.Errorf("in a folder of the settings it is %q, want %q", got, want)
+	}
+}

@@ -190,13 +190,9 @@ func (w *working) all(ctx context.Context, branchName string) error {
 
 // tools returns the store's tools by name, each with the folder in which it runs.
 func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*chatctx.Tool, error) {
-	own, err := e.Context.Effective(ctx, branchName)
+	folder, err := runFolder(ctx, e.Context, branchName, e.Dir)
 	if err != nil {
 		return nil, err
-	}
-	folder := e.Dir
-	if set := settings.Values(settings.WithEnv(own, os.Getenv)).Text("calls.folder"); filepath.IsAbs(set) {
-		folder = set
 	}
 	list, err := e.Context.Store().Offered(ctx, e.Context.ID)
 	if err != nil {
@@ -210,6 +206,15 @@ func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*ch
 		out[list[i].Name] = &list[i]
 	}
 	return out, nil
+}
+
+// runFolder returns the folder for tools without one of their own: that of the setting calls.folder, else dir.
+func runFolder(ctx context.Context, c *chatctx.ChatContext, branchName, dir string) (string, error) {
+	own, err := c.Effective(ctx, branchName)
+	if set := settings.Values(settings.WithEnv(own, os.Getenv)).Text("calls.folder"); filepath.IsAbs(set) {
+		dir = set
+	}
+	return dir, err
 }
 
 // round decides, starts the calls that may run, and waits for them. begun reports whether anything changed.

@@ -59,12 +59,17 @@ func (r *run) printArguments(st *chatctx.Store, c *chatctx.Call) {
 		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
 	}
 	r.printf("%s\n", pretty(c.RunArguments()))
-	if t, err := approval.CommandTool(r.ctx, st, c); err == nil && t != nil {
-		r.printf("%s\n", plainly(approval.CommandText(t, c.RunArguments())))
-	}
+	r.printCommand(st, c, c.RunArguments())
 	if before, after, name, ok := screen.FileChange(c.RunArguments()); ok {
 		r.printf("%s\n", r.paint(bold, plainly(name)))
 		r.printLineDiff(before, after)
+	}
+}
+
+// printCommand prints the command line that a call would run with arguments, if its tool is a command.
+func (r *run) printCommand(st *chatctx.Store, c *chatctx.Call, arguments json.RawMessage) {
+	if t, err := approval.CommandTool(r.ctx, st, c); err == nil && t != nil {
+		r.printf("%s\n", plainly(approval.CommandText(t, arguments)))
 	}
 }
 
@@ -297,5 +302,6 @@ func (v *reviewer) edit(c *chatctx.Call, arguments json.RawMessage) (json.RawMes
 		return arguments, errors.New("that is not JSON; the arguments stay as they are")
 	}
 	v.r.printf("to be run with:\n%s\n", pretty(json.RawMessage(text)))
+	v.r.printCommand(v.st, c, json.RawMessage(text))
 	return compact(json.RawMessage(text)), nil
 }

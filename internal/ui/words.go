@@ -42,7 +42,7 @@ func (m *model) inKeys(err error) string {
 	own := strings.Contains(text, fmt.Sprintf(", process %d is writing", os.Getpid()))
 	text = commandInWords.ReplaceAllStringFunc(text, func(line string) string {
 		parts := commandInWords.FindStringSubmatch(line)
-		if op := strings.TrimSpace(parts[2]); parts[1] == "undo" && op != "" {
+		if op, _, _ := strings.Cut(strings.TrimSpace(parts[2]), " "); parts[1] == "undo" && op != "" {
 			return "u on " + op + " in the journal (J)"
 		}
 		if key, ok := keyFor[parts[1]]; ok {

@@ -438,7 +438,7 @@ func (t *Txn) standsOn(top, n uint64, op *record.Operation) error {
 	if first != top {
 		what = fmt.Sprint(first)
 	}
-	return record.Conflict("operation %d (%s) stands on %d (%s): take %s back first, chatctx undo %d", top, t.whatOf(top), n, op.What, what, first)
+	return record.Conflict("operation %d (%s) stands on %d (%s): take %s back first, chatctx undo %d --context %s", top, t.whatOf(top), n, op.What, what, first, record.Short(t.ID))
 }
 
 // above returns an operation in force that stands on operation n or on another one of its group; 0 for none.

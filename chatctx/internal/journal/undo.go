@@ -346,7 +346,7 @@ func (t *Txn) standsFree(first, last int) error {
 				return err
 			}
 			if Touches(op, undo.Chains) {
-				return record.Conflict("operation %d (undo) stands on %d (undo): take it back first, chatctx undo %[1]d", later, u)
+				return record.Conflict("operation %d (undo) stands on %d (undo): take it back first, chatctx undo %[1]d --context %[3]s", later, u, record.Short(t.ID))
 			}
 		}
 	}

@@ -344,6 +344,28 @@ func TestLabels(t *testing.T) {
 	r.until(titles + ` === "old newest middle"`)
 }
 
+// TestLabelsAfterAnError: labels are taken away one by one; after an error the dialog goes on with those that are left.
+func TestLabelsAfterAnError(t *testing.T) {
+	var c *chatctx.ChatContext
+	r := open(t, func(s *chatctx.Store) {
+		c = newContext(t, s, "Sea", user("Water"))
+		commit(t, c.Begin(""), func(b *chatctx.Batch) { b.Label("one") })
+		commit(t, c.Begin(""), func(b *chatctx.Batch) { b.Label("two") })
+	})
+	r.sees("Water")
+	r.click("main", "Labels")
+	value[any](r, `(window.real = window.fetch, window.fetch = (p, o) => String(p).includes("/labels/two/remove") ? Promise.reject(new TypeError("gone")) : real(p, o), null)`)
+	value[any](r, `(document.querySelector("dialog input").value = "", null)`)
+	r.click("dialog", "Save")
+	r.until(`document.querySelector("dialog [role=alert]")?.innerText.includes("does not answer")`)
+	value[any](r, `(window.fetch = real, null)`)
+	r.click("dialog", "Save")
+	r.until(`!document.querySelector("dialog")`)
+	if info, err := c.Info(t.Context()); err != nil || len(info.Labels) != 0 {
+		t.Errorf("it has the labels %q, %v", info.Labels, err)
+	}
+}
+
 func TestViewsAreAccessible(t *testing.T) {
 	r := open(t, trip(t))
 	for name, shows := range map[string]string{"History": "What was done", "Figures": "Tokens and cost", "Trash": "The trash is empty."} {

@@ -272,13 +272,13 @@ export class Conversation {
 
   async labels() {
     const { context } = this;
-    const old = this.about.labels ?? [];
+    const old = new Set(this.about.labels ?? []); // what is done is noted, so that it is not done again after an error
     const saved = async (answer) => {
       const now = answer.labels.split(",").map((l) => l.trim()).filter(Boolean);
-      for (const l of now.filter((l) => !old.includes(l))) this.app.did(`Label ${l}`, await api.label(context, l), context);
-      for (const l of old.filter((l) => !now.includes(l))) this.app.did(`Label ${l} taken away`, await api.unlabel(context, l), context);
+      for (const l of now.filter((l) => !old.has(l))) this.app.did(`Label ${l}`, await api.label(context, l), context), old.add(l);
+      for (const l of [...old].filter((l) => !now.includes(l))) this.app.did(`Label ${l} taken away`, await api.unlabel(context, l), context), old.delete(l);
     };
-    await ask("Labels", [{ name: "labels", label: "Labels, with commas between (pinned, archived and any other)", value: old.join(", ") }], { yes: "Save", act: saved });
+    await ask("Labels", [{ name: "labels", label: "Labels, with commas between (pinned, archived and any other)", value: [...old].join(", ") }], { yes: "Save", act: saved });
   }
 
   async export() {
