@@ -117,7 +117,7 @@ func (r *run) batch(c *convo) error {
 		return nil
 	}
 	if op := r.commit(b.change, done.Operation, (*change).do); op != nil && joined {
-		c.group = op.group
+		c.group, c.ours = op.group, uint64(len(c.ops))
 	}
 	r.checks(b.check, done)
 	return nil
@@ -127,12 +127,12 @@ func (r *run) batch(c *convo) error {
 func (r *run) join(c *convo, b *batch) bool {
 	switch n := r.rng.Intn(8); {
 	case n == 0 || n < 4 && c.command == nil:
-		c.command, c.group = b.b, 0
+		c.command, c.group, c.ours = b.b, 0, 0
 	case n > 3:
 		return false
 	}
 	b.b.Together(c.command)
-	b.change.group = c.group
+	b.change.group, b.change.ours = c.group, c.ours
 	r.say("together with the command of operation %d: ", c.group)
 	return true
 }
@@ -504,7 +504,7 @@ func (r *run) finishReply(c *convo) error {
 	r.must(err, "finish")
 	t := c.begin(r.now, b)
 	if p.group != 0 && c.last[b] == p.last {
-		t.group = p.group
+		t.group, t.ours = p.group, p.last
 	}
 	t.splice(b, len(t.branch(b).list), 0, t.storeFresh(states, calls)...)
 	if len(states) == 0 {
@@ -565,7 +565,7 @@ func (r *run) stopReply(c *convo, b id, away bool) {
 	t := c.begin(r.now, b)
 	p := c.replies[b]
 	if p.made != 0 && c.last[b] == p.made {
-		t.group = c.op(p.made).group
+		t.group, t.ours = c.op(p.made).group, p.made
 	}
 	if c.settle(t); away {
 		c.leave(t, p, p.partial != nil)

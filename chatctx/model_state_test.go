@@ -151,6 +151,7 @@ type convo struct {
 	redo     []uint64
 	command  *chatctx.Batch // the first batch of a command, nil for none
 	group    uint64         // of that command
+	ours     uint64         // its newest operation
 	storeAt  uint64         // the number that the next operation had at the store's newest about this context; 0: none
 }
 
@@ -233,6 +234,7 @@ type change struct {
 	passed    []id
 	target    id
 	group     uint64
+	ours      uint64 // an operation of the group
 	from      map[id]id
 	quiet     bool // an operation though it is on nothing: a claim
 	keys      map[string]*keyed
@@ -453,8 +455,8 @@ func (t *change) commit() *operation {
 	c.ops = append(c.ops, op)
 	n := uint64(len(c.ops))
 	for _, k := range append(slices.Clone(op.on), t.target) {
-		if newest := c.last[k]; newest > op.group && c.op(newest).group != op.group {
-			op.group = n // what somebody else did there stands on the group
+		if newest := c.last[k]; newest > op.group && newest != t.ours && (c.op(newest).group != op.group || c.op(newest).lost == deleted) {
+			op.group = n // what somebody else did there stands on the group, or it is too old to be undone
 		}
 	}
 	if op.group == 0 {

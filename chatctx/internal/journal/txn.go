@@ -779,7 +779,7 @@ func (t *Txn) regroup(n uint64, chains []record.Chain) error {
 		if err != nil {
 			return err
 		}
-		if op != nil && op.Group != t.group {
+		if op == nil || op.Group != t.group { // gc has removed it: nobody knows whose it was, and what is older cannot be undone
 			t.group = n
 		}
 	}
