@@ -18,7 +18,7 @@ var (
 var bugs = []bug{
 	// the journal, undo and redo
 	{"undo does not ask what stands on the operation", `if top != n {`, `if false {`, ofStore},
-	{"a command goes on over somebody else's operation", `if op != nil && op.Group != t.group { t.group = n }`, `_ = op`, ofStore},
+	{"a command goes on over somebody else's operation", `if op == nil || op.Group != t.group { t.group = n }`, `_ = op`, ofStore},
 	{"what was done after an undo leaves its redo", `undo.Expired || Touches(undo, chains) {`, `undo.Expired {`, ofStore},
 	{"redo asks for nothing that stands on it", `if Touches(op, undo.Chains) {`, `if false && Touches(op, undo.Chains) {`, ofStore},
 	{"an operation is undone whose changes gc has taken", `if op.Expired { return nil, record.Conflict(`, `if op.What == "" { return nil, record.Conflict(`, ofStore},
