@@ -759,8 +759,8 @@ func (t *Txn) WriteContext() error {
 }
 
 // regroup begins a new group with operation n if somebody else did something, after the group began, on what the operation changes (chains, and the context
-// if it is one on that) or on the target: an undo of the group would have to reach past it, and of two groups that are mixed each would stand on the other. An operation that gc has removed counts as somebody
-// else's: what is older cannot be undone either.
+// if it is one on that) or on the target: an undo of the group would have to reach past it, and of two groups that are mixed each would stand on the other.
+// An operation that gc has removed counts as somebody else's: what is older cannot be undone either.
 func (t *Txn) regroup(n uint64, chains []record.Chain) error {
 	var before []uint64
 	for _, c := range chains {
