@@ -157,7 +157,7 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 	if err != nil {
 		return err
 	}
-	set, err := record.ChangedFields(c.RecRaw, after, map[uint64]bool{titleField: true, 2: true, 21: true})
+	set, err := record.ChangedFields(c.RecRaw, after, map[uint64]bool{titleField: true, 2: true, 21: true, 23: true})
 	t.Changes = append(t.Changes, ContextChange(c.ID, set))
 	t.Subjects = append(t.Subjects, c)
 	return err
@@ -166,14 +166,14 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 // titleField is the CBOR key of ContextRecord.Title.
 const titleField = 1
 
-// renamed returns ErrConflict if a person has renamed a context since an operation changed its title.
+// renamed returns ErrConflict if a person has given a context a title, here or in another store, since an operation changed it.
 func (t *StoreTxn) renamed(op *record.Operation) error {
 	for _, c := range op.Changes {
 		if c.Kind != record.FieldsChange || c.Bucket != record.ContextBucket || c.Fields[titleField] == nil {
 			continue
 		}
 		for _, sub := range t.Subjects {
-			if bytes.Equal(c.Key, sub.ID[:]) && sub.Rec.Renamed {
+			if bytes.Equal(c.Key, sub.ID[:]) && sub.Rec.Named() && sub.Rec.Title != "" && !sub.Rec.Derived {
 				return record.Conflict("somebody has given %q this title since, so it stays", sub.Rec.Title)
 			}
 		}
