@@ -213,6 +213,16 @@ func TestFirstOfOnePerson(t *testing.T) {
 	if again := first(ann); again != anns {
 		t.Fatalf("the second program made %s beside %s", again, anns)
 	}
+	aside, err := ann.New(t.Context(), NewContext{Stay: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann.at.Place = &pocket{branches: map[ID]ID{}}
+	if again := first(ann); again == aside.ID {
+		t.Fatal("a conversation that was made aside became the current one")
+	} else {
+		anns = again
+	}
 	ann.trash(anns.String())
 	ann.at.Place = &pocket{branches: map[ID]ID{}}
 	if again := first(ann); again == anns {

@@ -83,7 +83,7 @@ func (t *StoreTxn) GoToCurrent() (pool.ID, error) {
 		if left--; left > 0 && !t.Store.Own(op.User) {
 			return nil
 		}
-		if left > 0 && op.What == NewWhat && op.Undone == 0 && len(op.Chains) > 0 {
+		if left > 0 && op.What == NewWhat && op.Undone == 0 && len(op.Chains) > 0 && slices.ContainsFunc(op.Changes, movesPerson) {
 			id = op.Chains[0].Branch
 		}
 		return kv.ErrStop
