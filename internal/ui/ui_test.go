@@ -342,6 +342,19 @@ func TestUndoStaysHere(t *testing.T) {
 			t.Errorf("%s says %q, not %q", step.keys, d.note, step.says)
 		}
 	}
+	failed := d.conv.c.Begin("") // as a retry that failed
+	failed.Fork("gone", chatctx.ForkOptions{Stay: true})
+	if _, err := failed.Together(failed).Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	removes := d.conv.c.Begin("")
+	removes.RemoveBranch("gone")
+	if _, err := removes.Together(failed).Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d.press("u"); !strings.Contains(d.note, "has nothing to take back") {
+		t.Errorf("after a command of which nothing is left u says %q", d.note)
+	}
 	info, err := d.conv.c.Info(t.Context())
 	if err != nil || info.Trashed != 0 {
 		t.Errorf("the conversation: %+v %v", info, err)

@@ -25,7 +25,7 @@ type Operation struct {
 	By       string // program
 	User     string // on a server: the server's user, a slash, and the user who had started the program
 	Branches []string
-	Undone   bool
+	Undone   bool   // it is not in force: it was undone, or removed in the end all that it had made
 	Undoes   string // the operation that this one undid or, if that was an undo, redid; "": none
 	// About has the first words of the operation's subject: the first message that it put on a branch or took off, the title of a conversation, the name of
 	// a tag, tool, rule or token. Changed has the values that it replaced. Both are read from the records as they are now, so they lack what is gone. They
@@ -44,8 +44,9 @@ func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0 && op.Undone != n, // an operation that cannot be undone names itself
-		number: n, subjects: op.Chains, beside: op.Current, besideAt: op.CurrentAt}
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), number: n, subjects: op.Chains, beside: op.Current, besideAt: op.CurrentAt}
+	// One of the store that names itself cannot be undone; of one of a context nothing is left.
+	out.Undone = op.Undone != 0 && (op.Undone != n || id != pool.ID{})
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
 	}
