@@ -109,18 +109,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 	line := append([]string{"chatctx"}, p.shared...)
 	line = append(append(line, leaf.Name), p.own...)
 	line = append(append(line, "--"), p.args...)
-	return app.Run(apart{ctx}, line)
-}
-
-// apart is a context without urfave/cli's command, so that a command that a chat runs does not find the chat's own flags behind its own.
-type apart struct{ context.Context }
-
-func (c apart) Value(key any) any {
-	v := c.Context.Value(key)
-	if _, outer := v.(*urfave.Command); outer {
-		return nil
-	}
-	return v
+	return app.Run(ctx, line)
 }
 
 // unreadable matches urfave/cli's error for a flag's value that cannot be parsed, with that of Go's parser.

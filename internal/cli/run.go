@@ -68,6 +68,7 @@ func (r *run) shared(name string) string {
 		}
 	}
 	lineage := r.flags.Lineage()
+	lineage = lineage[:min(2, len(lineage))] // behind this command line stands the chat's, which says where the chat began
 	for i := len(lineage) - 1; i >= 0; i-- {
 		if v, ok := lineage[i].Value(name).(string); ok && v != "" {
 			return v
