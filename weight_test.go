@@ -17,7 +17,7 @@ var weights = []struct {
 	{"chatctx", core, heavy},
 	{"pool", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
 	{"chatctx/exchange", append([]string{"klauspost/compress"}, core...), append([]string{"database/sql"}, heavy...)},
-	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), []string{"net/http", "database/sql"}},
+	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), append([]string{"database/sql"}, heavy...)},
 	{"adapter", append(slices.Clone(core), "golang.org/x/image"), []string{"html/template", "database/sql"}},
 }
 

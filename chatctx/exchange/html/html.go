@@ -1,19 +1,16 @@
 // Package html writes a context with all its branches as one page for reading offline. A program that imports it can export the format "html".
 //
-// It is separate from exchange because of its dependencies: a Markdown renderer and html/template.
+// It is separate from exchange because of the Markdown renderer that it needs.
 package html
 
 import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
-	"html/template"
+	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
@@ -25,28 +22,6 @@ import (
 // The page is one self-contained file: it includes style, script, pictures and the tree of the branches, and its policy forbids everything from elsewhere. Each
 // message is written once for each path that leads to it; the script shows the chosen path and puts a switch where paths part. Without a script the page shows
 // the active branch.
-
-//go:embed page/page.css
-var pageCSS string
-
-//go:embed page/page.js
-var pageJS string
-
-//go:embed page/page.html
-var pageHTML string
-
-// pageTemplate is parsed when the first page is written, so that other programs start without it.
-var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
-
-// page is what the template shows around the messages.
-type page struct {
-	Title  string
-	Policy string
-	CSS    template.CSS
-	JS     template.JS
-	Tree   pageTree
-	Counts string
-}
 
 // pageTree is the script's data: each node's parent, -1 for none, and the ends of the branches.
 type pageTree struct {
@@ -60,7 +35,7 @@ type pageBranch struct {
 	Leaf int    `json:"leaf"` // -1: an empty branch
 }
 
-// pageMessage is a message as the template shows it.
+// pageMessage is a message as the page shows it.
 type pageMessage struct {
 	N       int
 	Class   string
@@ -76,9 +51,9 @@ type pageMessage struct {
 type pageBlock struct {
 	Class   string
 	Summary string
-	HTML    template.HTML
+	HTML    string
 	Text    string
-	Image   template.URL
+	Image   string // a data: address
 	Alt     string
 }
 
@@ -111,27 +86,21 @@ func write(ctx context.Context, w *exchange.Writing) error {
 	if err := t.settle(ctx, x.Context); err != nil {
 		return err
 	}
-	p := page{Title: show.OneLine(info.Title), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Tree: t.page, Policy: pagePolicy()}
-	p.Counts = show.Counted(info.Messages, "message") + ", " + branchCount(len(branches))
-	if err := pageTemplate().ExecuteTemplate(x.Out, "head", p); err != nil {
+	head, foot, err := frame(show.OneLine(info.Title), show.Counted(info.Messages, "message")+", "+branchCount(len(branches)), t.page)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(x.Out, head); err != nil {
 		return err
 	}
 	if err := x.messages(ctx, t); err != nil {
 		return err
 	}
-	return pageTemplate().ExecuteTemplate(x.Out, "foot", p)
+	_, err = io.WriteString(x.Out, foot)
+	return err
 }
 
 func branchCount(n int) string { return plural.Count(n, "branch") }
-
-// pagePolicy returns a policy that allows only the page's own style, script and pictures.
-func pagePolicy() string {
-	hash := func(s string) string {
-		h := sha256.Sum256([]byte(s))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(h[:]) + "'"
-	}
-	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; img-src data:; base-uri 'none'; form-action 'none'"
-}
 
 // pathTree has the messages of several branches, with common beginnings once.
 type pathTree struct {
@@ -261,7 +230,7 @@ func (x writing) messages(ctx context.Context, t *pathTree) error {
 			return err
 		}
 		pm.N, pm.Shown = n, shown[n] && !m.Hidden
-		if err := pageTemplate().ExecuteTemplate(x.Out, "message", pm); err != nil {
+		if _, err := io.WriteString(x.Out, pm.markup()); err != nil {
 			return err
 		}
 	}
@@ -350,7 +319,7 @@ func (x writing) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error
 		return note, nil
 	}
 	uri := "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
-	return pageBlock{Class: "picture", Image: template.URL(uri), Alt: cmp.Or(p.Name, "image")}, nil
+	return pageBlock{Class: "picture", Image: uri, Alt: cmp.Or(p.Name, "image")}, nil
 }
 
 func callBlock(c *pool.Call) pageBlock {
@@ -393,7 +362,7 @@ func resultHint(text string) string {
 }
 
 // renderMarkdown returns Markdown as HTML, with all HTML in it escaped and pictures as links. It reports false for text that is too long or nested too deeply.
-func renderMarkdown(text string) (template.HTML, bool) {
+func renderMarkdown(text string) (string, bool) {
 	if len(text) > maxMarkdown || strings.Count(text, "](") > maxLinks || nestsDeep(text) {
 		return "", false
 	}
@@ -401,7 +370,7 @@ func renderMarkdown(text string) (template.HTML, bool) {
 	if err := markdownRenderer().Convert([]byte(text), &b); err != nil {
 		return "", false
 	}
-	return template.HTML(b.String()), true
+	return b.String(), true
 }
 
 // Text is rendered up to this many bytes, with this many links, since unclosed ones take quadratic time. Other text is shown unchanged.

@@ -46,6 +46,27 @@ func TestPageEscapesEverything(t *testing.T) {
 	}
 }
 
+// TestMarkupEscapesEachText puts a text that would break out of an element or an attribute where a page has texts.
+func TestMarkupEscapesEachText(t *testing.T) {
+	const hostile, safe = "\x00\"'><script>&", "\uFFFD&#34;&#39;&gt;&lt;script&gt;&amp;"
+	head, foot, err := frame(hostile, hostile, pageTree{Parents: []int{-1}, Branches: []pageBranch{{Name: hostile}, {Name: "{{script}}{{messages}}"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := pageMessage{Class: hostile, Speaker: hostile, Model: hostile, Blocks: []pageBlock{
+		{Class: "call", Summary: hostile, Text: hostile}, {Class: "picture", Image: "data:", Alt: hostile}, {Class: "text", HTML: "<p>fine</p>"}, {Class: "plain", Text: hostile}}}
+	page := head + m.markup() + foot
+	if n := strings.Count(page, "<script>"); n != 1 || strings.Contains(page, "\x00") || strings.Contains(page, hostile[1:]) {
+		t.Errorf("%d scripts in the page:\n%s", n, page)
+	}
+	if n := strings.Count(page, safe); n != 11 {
+		t.Errorf("the text is there %d times, want two titles, the counts, a branch and seven in the message:\n%s", n, page)
+	}
+	if !strings.Contains(page, "<option value=\"1\">{{script}}{{messages}}</option>") {
+		t.Error("a branch's name is read as a place to fill")
+	}
+}
+
 // TestPagePolicy checks that the policy allows exactly the style and the script in the page.
 func TestPagePolicy(t *testing.T) {
 	page := string(exported(t, exchangetest.HostileStore(t)))
