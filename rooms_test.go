@@ -495,7 +495,6 @@ var rooms = map[string]map[string]string{
 		"subtask":                         "runs child conversations",
 		"github.com/google/uuid":          "makes ids",
 		"github.com/rivo/uniseg":          "cuts by Unicode",
-		"github.com/urfave/cli/v3":        "parses the line",
 		"github.com/xrash/smetrics":       "names near misses",
 		"golang.org/x/sys/windows":        "knows the console",
 		"golang.org/x/term":               "knows the terminal",

@@ -7,7 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	urfave "github.com/urfave/cli/v3"
 	"github.com/xrash/smetrics"
 )
 
@@ -40,7 +39,7 @@ func (p *parsed) name() string {
 // typed returns the command line again, without the store, the conversation and the shared flags in without, and with more flags.
 func (p *parsed) typed(more string, without ...string) string {
 	words, without := []string{p.name()}, append(without, "context")
-	add := func(kept []string, flags []urfave.Flag, without []string) {
+	add := func(kept []string, flags []*flag, without []string) {
 		for _, f := range kept {
 			if name, _, _ := strings.Cut(f[2:], "="); !slices.Contains(without, name) {
 				words = append(words, flagTyped(flags, f))
@@ -60,11 +59,11 @@ func (p *parsed) typed(more string, without ...string) string {
 }
 
 // flagTyped returns a flag that was kept as --name=value as it is typed.
-func flagTyped(all []urfave.Flag, kept string) string {
+func flagTyped(all []*flag, kept string) string {
 	name, value, _ := strings.Cut(kept, "=")
 	for _, f := range all {
 		switch {
-		case f.Names()[0] != name[2:]:
+		case f.name != name[2:]:
 		case takesValue(f):
 			return name + " " + quote(value)
 		case value == "true":
@@ -74,7 +73,7 @@ func flagTyped(all []urfave.Flag, kept string) string {
 	return quote(kept)
 }
 
-// splitter splits a command line. Flags may stand anywhere; the flag package below urfave/cli would take all words after the first argument for arguments
+// splitter splits a command line. Flags may stand anywhere; the flag package would take all words after the first argument for arguments
 // without a warning.
 type splitter struct {
 	table []*command
@@ -165,7 +164,7 @@ func (s *splitter) helpHint() string {
 
 // flags returns the flags that may stand here: the command's own and the shared ones. Before the command is known these are the ones that any command may
 // have.
-func (s *splitter) flags() (own, shared []urfave.Flag) {
+func (s *splitter) flags() (own, shared []*flag) {
 	c := s.out.command()
 	if c == nil {
 		return nil, sharedFlags(onBranch)
@@ -174,11 +173,11 @@ func (s *splitter) flags() (own, shared []urfave.Flag) {
 }
 
 // find returns the flag with a name. A command's own flag hides a shared one.
-func (s *splitter) find(dash, name string) (found urfave.Flag, isOwn bool, err error) {
+func (s *splitter) find(dash, name string) (found *flag, isOwn bool, err error) {
 	own, shared := s.flags()
 	var names []string
 	for i, f := range append(slices.Clone(own), shared...) {
-		for _, n := range f.Names() {
+		for _, n := range f.names() {
 			if n == name {
 				return f, i < len(own), nil
 			}
@@ -244,8 +243,8 @@ func (s *splitter) shortError(err error, whole string) error {
 }
 
 // add keeps a flag. If it needs a value and has none yet, the next word is the value, whatever it begins with.
-func (s *splitter) add(f urfave.Flag, own bool, value string, has bool) error {
-	name := f.Names()[0]
+func (s *splitter) add(f *flag, own bool, value string, has bool) error {
+	name := f.name
 	switch {
 	case has:
 	case !takesValue(f):
@@ -276,7 +275,7 @@ func (s *splitter) finish() error {
 	}
 	known := map[string]bool{}
 	for _, f := range sharedFlags(c.scope) {
-		known[f.Names()[0]] = true
+		known[f.name] = true
 	}
 	for name := range s.seen {
 		if !known[name] {
@@ -309,24 +308,6 @@ func (s *splitter) checkEmpty(c *command) error {
 		return &usageError{fmt.Sprintf("%s: %s is empty", s.out.name(), word), hint}
 	}
 	return nil
-}
-
-func takesValue(f urfave.Flag) bool {
-	d, ok := f.(urfave.DocGenerationFlag)
-	return ok && d.TakesValue()
-}
-
-// valueWord returns the word for a flag's value, which its usage has in backquotes.
-func valueWord(f urfave.Flag) string {
-	d, ok := f.(urfave.DocGenerationFlag)
-	if !ok || !d.TakesValue() {
-		return ""
-	}
-	if _, after, ok := strings.Cut(d.GetUsage(), "`"); ok {
-		word, _, _ := strings.Cut(after, "`")
-		return word
-	}
-	return "VALUE"
 }
 
 // sameLetters reports whether two words have the same letters in another order.

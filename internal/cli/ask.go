@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -21,21 +19,21 @@ import (
 const maxAsked = 32
 
 // manyFlags are the flags to ask several models, or one several times.
-func manyFlags() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.StringFlag{Name: "models", Usage: "ask all of these `MODELS` at once, with commas between them, each on a new branch"},
-		&urfave.IntFlag{Name: "n", Usage: "ask each model `N` times"},
-		&urfave.StringSliceFlag{Name: "set", Usage: "a setting for one of the models: `MODEL:KEY=VALUE`; may be given again"},
+func manyFlags() []*flag {
+	return []*flag{
+		{name: "models", usage: "ask all of these `MODELS` at once, with commas between them, each on a new branch"},
+		{name: "n", kind: number, usage: "ask each model `N` times"},
+		{name: "set", kind: several, usage: "a setting for one of the models: `MODEL:KEY=VALUE`; may be given again"},
 	}
 }
 
 // many reports whether the command line asks for answers on branches of their own: of several models, or several answers of one.
 func (r *run) many() bool {
-	return r.name == "ask" || r.given("models") || r.given("n") || r.given("set") || len(r.flags.StringSlice("model")) > 1
+	return r.name == "ask" || r.given("models") || r.given("n") || r.given("set") || len(r.texts("model")) > 1
 }
 
 func doAsk(r *run) error {
-	if len(r.args) == 0 && len(r.flags.StringSlice("image"))+len(r.flags.StringSlice("file")) == 0 {
+	if len(r.args) == 0 && len(r.texts("image"))+len(r.texts("file")) == 0 {
 		if _, err := r.writer(); err != nil {
 			return err
 		}
@@ -120,7 +118,7 @@ func (r *run) leftOf(a *turn.Answer) string {
 
 // models returns the models that the command line names, or one empty name, for the branch's own, if it names none.
 func (r *run) models() ([]string, error) {
-	named := r.flags.StringSlice("model")
+	named := r.texts("model")
 	if r.given("models") {
 		if len(named) > 0 {
 			return nil, usagef("%s takes --model or --models, not both", r.name)
@@ -145,7 +143,7 @@ func (r *run) models() ([]string, error) {
 func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	times := 1
 	if r.given("n") {
-		times = r.flags.Int("n")
+		times = r.number("n")
 	}
 	models, err := r.models()
 	if err != nil {
@@ -200,7 +198,7 @@ func (r *run) ownModel(t *turn.Turn) (string, error) {
 // settingsOf parses --set MODEL:KEY=VALUE, by model.
 func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage, error) {
 	out := map[string]map[string]json.RawMessage{}
-	for _, s := range r.flags.StringSlice("set") {
+	for _, s := range r.texts("set") {
 		model := ""
 		for _, m := range models {
 			if m != "" && strings.HasPrefix(s, m+":") && len(m) > len(model) {

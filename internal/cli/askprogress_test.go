@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
@@ -16,7 +14,7 @@ import (
 func TestAskTellsHowFarAllAre(t *testing.T) {
 	r, _ := testRun(t.Context())
 	var line bytes.Buffer
-	r.flags = &urfave.Command{}
+	r.flags = &values{}
 	r.con.err, r.con.errs, r.con.width = &line, true, 80
 	a, b := &turn.Turn{}, &turn.Turn{}
 	w := r.watching([]*turn.Turn{a, b}, map[*turn.Turn]string{a: "one\x1b", b: "two"})

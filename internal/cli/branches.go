@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
 )
@@ -16,9 +14,9 @@ func branchCommands() []*command {
 			more: "Straight runs are folded, names and tags are at the heads, and the active branch is marked.",
 			json: "branch, from, at, messages, head, tags; active, shared; a line each", example: "chatctx tree"},
 		{name: "fork", args: "NAME", does: "make a branch with everything up to and including a message, and go on in it", scope: onBranch, do: doFork,
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "at", Usage: "the last message of the new branch: `REF`; else the head"},
-				&urfave.BoolFlag{Name: "stay", Usage: "stay on the branch where you are"},
+			flags: []*flag{
+				{name: "at", usage: "the last message of the new branch: `REF`; else the head"},
+				{name: "stay", kind: onOff, usage: "stay on the branch where you are"},
 			},
 			json: forked, example: "chatctx fork trains --at @-2"},
 		{name: "switch", args: "[BRANCH]", does: "go on in another branch", scope: onContext, do: doSwitch,
@@ -28,7 +26,7 @@ func branchCommands() []*command {
 			subs: []*command{
 				{name: "ls", does: "list the branches, the active one first", scope: onContext, do: doBranchLs,
 					json: "branch, active, messages, head, revision, from, at; a line each", example: "chatctx branch ls"},
-				{name: "rm", args: "BRANCH", does: "remove a branch; the active and the last one are not removed", scope: onContext, do: doBranchRm, flags: []urfave.Flag{dryRun(), yes()},
+				{name: "rm", args: "BRANCH", does: "remove a branch; the active and the last one are not removed", scope: onContext, do: doBranchRm, flags: []*flag{dryRun(), yes()},
 					more: "undo brings it back, so it does not ask.",
 					json: "operation, context, branch", example: "chatctx branch rm trains"},
 				{name: "mv", args: "BRANCH NAME", does: "give a branch another name", scope: onContext, do: doBranchMv,
@@ -36,9 +34,9 @@ func branchCommands() []*command {
 			}},
 		{name: "edit", args: "REF [TEXT|-]", does: "make a branch in which a message has another text, and go on in it", scope: onBranch, do: doEdit,
 			more: "The message keeps its other parts, and the old path stays. Without TEXT your editor opens (VISUAL, EDITOR).",
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
-				&urfave.BoolFlag{Name: "keep-rest", Usage: "carry what followed the message"},
+			flags: []*flag{
+				{name: "as", usage: "the new branch's `NAME`; else main.2, main.3 …"},
+				{name: "keep-rest", kind: onOff, usage: "carry what followed the message"},
 				rawText(),
 			},
 			json: forked, example: `chatctx edit @-1 "And by train?" --as trains`},

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -22,18 +20,18 @@ func callCommands() []*command {
 		subs: slices.Concat(callLists(), callDecisions(), callRuns(), callWatches())}}
 }
 
-func callBy() urfave.Flag {
-	return &urfave.StringFlag{Name: "by", Usage: "the `NAME` that who decides goes by, noted beside the user's"}
+func callBy() *flag {
+	return &flag{name: "by", usage: "the `NAME` that who decides goes by, noted beside the user's"}
 }
 
 // callFilters are the flags of commands that list calls.
-func callFilters() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.StringFlag{Name: "tool", Usage: "only of tools whose name matches `PATTERN`"},
-		&urfave.StringFlag{Name: "state", Usage: "only in this `STATE`: pending, approved, running, uncertain"},
-		&urfave.BoolFlag{Name: "all", Usage: "only those of the current context and branch"},
-		&urfave.BoolFlag{Name: "everywhere", Usage: "those of all contexts and branches, as without it"},
-		&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
+func callFilters() []*flag {
+	return []*flag{
+		{name: "tool", usage: "only of tools whose name matches `PATTERN`"},
+		{name: "state", usage: "only in this `STATE`: pending, approved, running, uncertain"},
+		{name: "all", kind: onOff, usage: "only those of the current context and branch"},
+		{name: "everywhere", kind: onOff, usage: "those of all contexts and branches, as without it"},
+		{name: "n", kind: number, usage: "at most `N`"},
 	}
 }
 
@@ -51,25 +49,25 @@ func callLists() []*command {
 // callDecisions are the commands that decide.
 func callDecisions() []*command {
 	decided := callFields + ", operation; a line each"
-	reason := &urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model word for word"}
-	which := []urfave.Flag{
-		&urfave.BoolFlag{Name: "all", Usage: "all calls that wait on the branch"},
-		&urfave.StringFlag{Name: "matching", Usage: "those on the branch of tools whose name matches `PATTERN`: fs_*"},
-		&urfave.BoolFlag{Name: "everywhere", Usage: "with --all or --matching: of all contexts and branches; with --context: of that context and its sub-contexts"},
+	reason := &flag{name: "reason", usage: "the `REASON`; that of a denial goes to the model word for word"}
+	which := []*flag{
+		{name: "all", kind: onOff, usage: "all calls that wait on the branch"},
+		{name: "matching", usage: "those on the branch of tools whose name matches `PATTERN`: fs_*"},
+		{name: "everywhere", kind: onOff, usage: "with --all or --matching: of all contexts and branches; with --context: of that context and its sub-contexts"},
 		callBy(), reason,
 	}
 	return []*command{
 		{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
 			more:  "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a context are decided together or not at all.",
-			flags: append([]urfave.Flag{&urfave.StringFlag{Name: "arguments", Usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
+			flags: append([]*flag{{name: "arguments", usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
 			json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
 		{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
 			more: "A tool message with the denial goes to the end of the branch.",
 			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
-		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []urfave.Flag{callBy(), reason},
+		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []*flag{callBy(), reason},
 			json: decided, example: "chatctx calls cancel @:1"},
 		{name: "expire", args: "CALL…", does: "let calls count as denied when nobody has decided in time", scope: onBranch, do: doCallsExpire,
-			flags: []urfave.Flag{&urfave.DurationFlag{Name: "in", Usage: "the `TIME` from now: 10m, 24h; 0 takes it away"}},
+			flags: []*flag{{name: "in", kind: span, usage: "the `TIME` from now: 10m, 24h; 0 takes it away"}},
 			json:  decided, example: "chatctx calls expire @:1 --in 10m"},
 	}
 }
@@ -79,31 +77,31 @@ func callRuns() []*command {
 	return []*command{
 		{name: "claim", args: "CALL", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, do: doCallsClaim,
 			more: "Then run the tool, and end the call with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: then the call is uncertain, and calls claim --again takes it once more.",
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "again", Usage: "run an uncertain call again: its program died while it ran"},
-				&urfave.DurationFlag{Name: "hold", Usage: "how long the claim lasts without being renewed, as a `TIME`", Value: chatctx.ClaimLife},
-				&urfave.IntFlag{Name: "pid", Usage: "the `PROCESS` whose end ends the claim"},
-				&urfave.StringFlag{Name: "renew", Usage: "keep the claim that has this `TOKEN`"},
-				&urfave.StringFlag{Name: "by", Usage: "the `NAME` of who runs it"},
+			flags: []*flag{
+				{name: "again", kind: onOff, usage: "run an uncertain call again: its program died while it ran"},
+				{name: "hold", kind: span, usage: "how long the claim lasts without being renewed, as a `TIME`", otherwise: chatctx.ClaimLife.String()},
+				{name: "pid", kind: number, usage: "the `PROCESS` whose end ends the claim"},
+				{name: "renew", usage: "keep the claim that has this `TOKEN`"},
+				{name: "by", usage: "the `NAME` of who runs it"},
 			},
 			json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
 		{name: "resolve", args: "CALL", mayBeEmpty: []string{"--result"}, does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
 			more: "The result message and the call's end are stored together.",
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "result", Usage: "the result's `TEXT`, or - for standard input"},
-				&urfave.BoolFlag{Name: "as-json", Usage: "the result is JSON"},
-				&urfave.BoolFlag{Name: "error", Usage: "the tool failed"},
-				&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse if there is another claim by now"},
-				&urfave.StringFlag{Name: "by", Usage: "the `NAME` that the person who says so goes by, noted beside the user's"},
+			flags: []*flag{
+				{name: "result", usage: "the result's `TEXT`, or - for standard input"},
+				{name: "as-json", kind: onOff, usage: "the result is JSON"},
+				{name: "error", kind: onOff, usage: "the tool failed"},
+				{name: "token", usage: "the claim's `TOKEN`: refuse if there is another claim by now"},
+				{name: "by", usage: "the `NAME` that the person who says so goes by, noted beside the user's"},
 				rawText(),
 			},
 			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
 		{name: "run", args: "[CALL…]", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
 			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "again", Usage: "run uncertain calls again: their program died while they ran"},
-				&urfave.IntFlag{Name: "limit", Usage: "how many run at a time: `N`"},
-				&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which a tool without a limit of its own is ended"},
+			flags: []*flag{
+				{name: "again", kind: onOff, usage: "run uncertain calls again: their program died while they ran"},
+				{name: "limit", kind: number, usage: "how many run at a time: `N`"},
+				{name: "timeout", kind: span, usage: "the `TIME` after which a tool without a limit of its own is ended"},
 			},
 			json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
 	}
@@ -113,13 +111,13 @@ func callRuns() []*command {
 func callWatches() []*command {
 	return []*command{
 		{name: "wait", args: "CALL…", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, do: doCallsWait,
-			flags: []urfave.Flag{&urfave.DurationFlag{Name: "timeout", Usage: "give up after this `TIME` (6)"}},
+			flags: []*flag{{name: "timeout", kind: span, usage: "give up after this `TIME` (6)"}},
 			json:  callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
 		{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, do: doCallsWatch,
-			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "existing", Usage: "those that are open already first"}}, callFilters()...),
+			flags: append([]*flag{{name: "existing", kind: onOff, usage: "those that are open already first"}}, callFilters()...),
 			json:  callFields + "; a line each", example: "chatctx calls watch --json"},
 		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, do: doCallsReview,
-			flags: []urfave.Flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
+			flags: []*flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
 		{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
 			more: "The steps of a call, played from the first, lead to its present state.",
 			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
@@ -178,7 +176,7 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 
 // openCalls opens the store for a list of calls, and reads its filter.
 func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter, err error) {
-	if r.given("n") && r.flags.Int("n") < 1 {
+	if r.given("n") && r.number("n") < 1 {
 		return nil, f, usagef("%s -n takes a number of 1 or more", command)
 	}
 	if st, err = r.reader(); err == nil {
@@ -211,7 +209,7 @@ func doCallsLs(r *run) error {
 		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
 			return err
 		}
-		if n++; n == r.flags.Int("n") || r.stopped() {
+		if n++; n == r.number("n") || r.stopped() {
 			break
 		}
 	}

@@ -210,7 +210,7 @@ func (r *run) undoOf(c *chatctx.Committed) string {
 }
 
 func doCallsExpire(r *run) error {
-	in := r.flags.Duration("in")
+	in := r.span("in")
 	if in < 0 || !r.given("in") {
 		return usagef("--in takes a time from now: 10m, 24h")
 	}

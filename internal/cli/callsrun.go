@@ -20,7 +20,7 @@ import (
 )
 
 func doCallsClaim(r *run) error {
-	if r.given("pid") && r.flags.Int("pid") < 1 || r.flags.Duration("hold") <= 0 {
+	if r.given("pid") && r.number("pid") < 1 || r.span("hold") <= 0 {
 		return usagef("--pid takes a process and --hold a time")
 	}
 	if r.given("renew") {
@@ -30,9 +30,9 @@ func doCallsClaim(r *run) error {
 	if err != nil {
 		return err
 	}
-	o := chatctx.ClaimOptions{Again: r.is("again"), PID: -1, Hold: r.flags.Duration("hold"), Name: r.flag("by")}
+	o := chatctx.ClaimOptions{Again: r.is("again"), PID: -1, Hold: r.span("hold"), Name: r.flag("by")}
 	if r.given("pid") {
-		o.PID = r.flags.Int("pid")
+		o.PID = r.number("pid")
 	}
 	k, err := st.ClaimCall(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)), o)
 	if err != nil {
@@ -58,7 +58,7 @@ func renewClaim(r *run) error {
 	if err != nil {
 		return err
 	}
-	k := st.ClaimOf(c, token, r.flags.Duration("hold"))
+	k := st.ClaimOf(c, token, r.span("hold"))
 	if err := k.Renew(r.ctx); err != nil {
 		if errors.Is(err, chatctx.ErrStopped) {
 			return &chatctx.ConflictError{Text: err.Error()}
@@ -157,7 +157,7 @@ func (x *executors) close() {
 }
 
 func doCallsRun(r *run) error {
-	if r.given("limit") && r.flags.Int("limit") < 1 {
+	if r.given("limit") && r.number("limit") < 1 {
 		return usagef("calls run --limit takes a number of 1 or more")
 	}
 	if len(r.args) == 0 && r.is("again") {
@@ -175,7 +175,7 @@ func doCallsRun(r *run) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Limit, e.Timeout, e.Show = r.flags.Int("limit"), r.flags.Duration("timeout"), nil // the report has them
+	e.Limit, e.Timeout, e.Show = r.number("limit"), r.span("timeout"), nil // the report has them
 	went, err := r.carryOn(r.ctx, c, name)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (r *run) runOne(st *chatctx.Store, ref string) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Timeout, e.Show = r.flags.Duration("timeout"), nil
+	e.Timeout, e.Show = r.span("timeout"), nil
 	a, err := e.RunCall(r.ctx, call, r.is("again"))
 	if err != nil {
 		return err
@@ -312,7 +312,7 @@ func doCallsWait(r *run) error {
 	if err != nil {
 		return err
 	}
-	if d := r.flags.Duration("timeout"); d > 0 { // a server may take longer to listen than the person wants to wait
+	if d := r.span("timeout"); d > 0 { // a server may take longer to listen than the person wants to wait
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
@@ -379,7 +379,7 @@ func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, c
 			if r.ctx.Err() != nil {
 				return nil, context.Canceled
 			}
-			return nil, &undecidedError{now, r.flags.Duration("timeout")}
+			return nil, &undecidedError{now, r.span("timeout")}
 		}
 	}
 }
@@ -410,7 +410,7 @@ func doCallsWatch(r *run) error {
 			return err
 		}
 		r.con.out.flush()
-		if n++; n == r.flags.Int("n") || r.stopped() {
+		if n++; n == r.number("n") || r.stopped() {
 			return nil
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/ui"
@@ -400,7 +398,7 @@ func (s *chat) isElsewhere(p *parsed) bool {
 
 // whom returns the flags that make a command ask the model of this chat, unless it names one.
 func (s *chat) whom(p *parsed) (flags []string) {
-	asks := slices.ContainsFunc(p.command().flags, func(f urfave.Flag) bool { return f.Names()[0] == "provider" })
+	asks := slices.ContainsFunc(p.command().flags, func(f *flag) bool { return f.name == "provider" })
 	says := slices.ContainsFunc(p.own, func(f string) bool { return strings.HasPrefix(f, "--model") || strings.HasPrefix(f, "--provider") })
 	if !asks || says || p.help {
 		return nil

@@ -4,30 +4,28 @@ import (
 	"slices"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 )
 
 // filterFlags select contexts by their properties, in ls and in place of names.
-func filterFlags() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.StringSliceFlag{Name: "label", Usage: "only those with the `LABEL`; may be given again"},
-		&urfave.StringFlag{Name: "older-than", Usage: "only those last changed before `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"},
-		&urfave.StringFlag{Name: "words", Usage: "only those in which search finds `WORDS`"},
-		&urfave.BoolFlag{Name: "empty", Usage: "only those without a message"},
-		&urfave.BoolFlag{Name: "untitled", Usage: "only those that nobody gave a title"},
+func filterFlags() []*flag {
+	return []*flag{
+		{name: "label", kind: several, usage: "only those with the `LABEL`; may be given again"},
+		{name: "older-than", usage: "only those last changed before `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"},
+		{name: "words", usage: "only those in which search finds `WORDS`"},
+		{name: "empty", kind: onOff, usage: "only those without a message"},
+		{name: "untitled", kind: onOff, usage: "only those that nobody gave a title"},
 	}
 }
 
 // filtered reports whether a filter was given.
 func (r *run) filtered() bool {
-	return slices.ContainsFunc(filterFlags(), func(f urfave.Flag) bool { return r.given(f.Names()[0]) })
+	return slices.ContainsFunc(filterFlags(), func(f *flag) bool { return r.given(f.name) })
 }
 
 // filter parses the filters.
 func (r *run) filter() (o chatctx.ListOptions, err error) {
-	o = chatctx.ListOptions{Labels: r.flags.StringSlice("label"), Empty: r.is("empty"), Untitled: r.is("untitled"), Orderly: true}
+	o = chatctx.ListOptions{Labels: r.texts("label"), Empty: r.is("empty"), Untitled: r.is("untitled"), Orderly: true}
 	o.Until, err = when(r.flag("older-than"), time.Now())
 	return o, err
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	urfave "github.com/urfave/cli/v3"
 )
 
 // scope is what a command works on; it determines the flags that the command has beside its own.
@@ -25,7 +23,7 @@ type command struct {
 	does    string        // one line, for lists
 	more    string        // further text for its own help
 	table   func() string // a table below that, or nil
-	flags   []urfave.Flag
+	flags   []*flag
 	scope   scope
 	paged   bool   // long output goes through the pager on a terminal
 	json    string // the fields of the object that --json prints; "" if the command only has subcommands and prints nothing
@@ -91,23 +89,23 @@ func (c *command) listsAlone(name string) {
 }
 
 // globalFlags are the flags of every command, before it or after it.
-func globalFlags() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", Sources: urfave.EnvVars("CHATCTX_STORE")},
-		&urfave.BoolFlag{Name: "json", Usage: "print JSON, errors too: one object, or one a line"},
+func globalFlags() []*flag {
+	return []*flag{
+		{name: "store", usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", env: "CHATCTX_STORE"},
+		{name: "json", kind: onOff, usage: "print JSON, errors too: one object, or one a line"},
 	}
 }
 
 // conversationFlags are the flags of every command that reads or changes a conversation.
-func conversationFlags() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.StringFlag{Name: "context", Usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", Sources: urfave.EnvVars("CHATCTX_CONTEXT")},
-		&urfave.StringFlag{Name: "branch", Usage: "the branch `BRANCH`; else the active one"},
+func conversationFlags() []*flag {
+	return []*flag{
+		{name: "context", usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", env: "CHATCTX_CONTEXT"},
+		{name: "branch", usage: "the branch `BRANCH`; else the active one"},
 	}
 }
 
 // sharedFlags are the flags that every command of a scope has beside its own.
-func sharedFlags(on scope) []urfave.Flag {
+func sharedFlags(on scope) []*flag {
 	switch on {
 	case onBranch:
 		return append(conversationFlags(), globalFlags()...)
@@ -180,14 +178,14 @@ func (c *command) checkArgs(name string, args []string) error {
 
 // Flags that several commands have.
 
-func dryRun() urfave.Flag {
-	return &urfave.BoolFlag{Name: "dry-run", Usage: "say what would be done, and do nothing"}
+func dryRun() *flag {
+	return &flag{name: "dry-run", kind: onOff, usage: "say what would be done, and do nothing"}
 }
 
-func yes() urfave.Flag {
-	return &urfave.BoolFlag{Name: "yes", Usage: "do not ask"}
+func yes() *flag {
+	return &flag{name: "yes", kind: onOff, usage: "do not ask"}
 }
 
-func rawText() urfave.Flag {
-	return &urfave.BoolFlag{Name: "raw", Usage: "keep the last newline of what comes from standard input"}
+func rawText() *flag {
+	return &flag{name: "raw", kind: onOff, usage: "keep the last newline of what comes from standard input"}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/rivo/uniseg"
-	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
@@ -16,16 +15,16 @@ func compareCommands() []*command {
 	return []*command{
 		{name: "compare", args: "[REF…]", does: "show answers side by side", scope: onBranch, do: doCompare, paged: true,
 			more: "Each REF is a branch, or a place at which the comparison of a branch ends; a single REF is compared with this branch. Without REF, or with this branch alone: the answers to this branch's last user message. The turns after the common part are shown in as many columns as the terminal holds, else below each other; words that the first does not have are marked.",
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "markdown", Usage: "write Markdown"},
-				&urfave.BoolFlag{Name: "html", Usage: "write one page that needs nothing else"},
+			flags: []*flag{
+				{name: "markdown", kind: onOff, usage: "write Markdown"},
+				{name: "html", kind: onOff, usage: "write one page that needs nothing else"},
 			},
 			json: "context, ancestor, columns[{ref, branch, messages}], turns[{turn, cells[{messages, text, edits[{kind, text}], figures}]}]",
 			example: `chatctx compare
 chatctx compare main trains@a1 --html > compare.html`},
 		{name: "take", args: "REF", does: "put an answer from another branch in place of this branch's own", scope: onBranch, do: doTake,
 			more:  "REF's whole answer, with its calls, replaces this branch's answer to the same user message, or goes to its end. The replaced messages and all after them go to a new branch, main.2, main.3 …; one undo takes back both. Calls without a result wait again here.",
-			flags: []urfave.Flag{&urfave.BoolFlag{Name: "keep-rest", Usage: "keep the later turns after the new answer"}},
+			flags: []*flag{{name: "keep-rest", kind: onOff, usage: "keep the later turns after the new answer"}},
 			json:  "operation, context, branch, messages[{message, position}], moved_to", example: "chatctx take trains"},
 	}
 }

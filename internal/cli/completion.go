@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/exchange"
@@ -55,7 +53,7 @@ func (r *run) candidates(before []string, last string) []candidate {
 		name, value, _ := strings.Cut(last, "=")
 		var list []candidate
 		for _, f := range flagsHere(p) {
-			if "--"+f.Names()[0] == name {
+			if "--"+f.name == name {
 				for _, c := range begin(r.values(p, valueWord(f), value), value) {
 					list = append(list, candidate{name + "=" + c.word, c.hint})
 				}
@@ -75,7 +73,7 @@ func (r *run) candidates(before []string, last string) []candidate {
 }
 
 // splitUnfinished splits a command line that is being typed. wanting is the flag that needs a value next.
-func splitUnfinished(before []string) (p *parsed, wanting urfave.Flag) {
+func splitUnfinished(before []string) (p *parsed, wanting *flag) {
 	s := &splitter{table: allCommands(), rest: before, seen: map[string]bool{}}
 	for len(s.rest) > 0 {
 		a := s.rest[0]
@@ -101,7 +99,7 @@ func splitUnfinished(before []string) (p *parsed, wanting urfave.Flag) {
 }
 
 // flagsHere returns the flags that may follow the words so far.
-func flagsHere(p *parsed) []urfave.Flag {
+func flagsHere(p *parsed) []*flag {
 	if c := p.command(); c != nil {
 		return append(slices.Clone(c.flags), sharedFlags(c.scope)...)
 	}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -23,22 +21,22 @@ import (
 func contextCommands() []*command {
 	return []*command{
 		{name: "new", args: "[TITLE]", does: "make a context with the branch main, and go on in it", scope: onStore, do: doNew,
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "system", Usage: "the system prompt `TEXT`, - for standard input"},
-				&urfave.StringFlag{Name: "prompt", Usage: "the user prompt `TEXT`"},
-				&urfave.StringFlag{Name: "model", Usage: "the `MODEL` to ask"},
-				&urfave.StringFlag{Name: "mode", Usage: "the `MODE`, a word that tools and rules can ask for"},
-				&urfave.StringFlag{Name: "from", Usage: "copy everything from the context `CTX`"},
+			flags: []*flag{
+				{name: "system", usage: "the system prompt `TEXT`, - for standard input"},
+				{name: "prompt", usage: "the user prompt `TEXT`"},
+				{name: "model", usage: "the `MODEL` to ask"},
+				{name: "mode", usage: "the `MODE`, a word that tools and rules can ask for"},
+				{name: "from", usage: "copy everything from the context `CTX`"},
 				rawText(),
 			},
 			json: "context, branch, title", example: `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`},
 		{name: "ls", does: "list contexts, newest change first", scope: onStore, do: doLs, paged: true,
-			flags: append([]urfave.Flag{
-				&urfave.StringFlag{Name: "word", Usage: "only those with `WORD` in the title"},
-				&urfave.StringFlag{Name: "since", Usage: "only those changed since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-				&urfave.StringFlag{Name: "until", Usage: "only those last changed before `WHEN`"},
-				&urfave.BoolFlag{Name: "trash", Usage: "those in the trash instead"},
-				&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
+			flags: append([]*flag{
+				{name: "word", usage: "only those with `WORD` in the title"},
+				{name: "since", usage: "only those changed since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+				{name: "until", usage: "only those last changed before `WHEN`"},
+				{name: "trash", kind: onOff, usage: "those in the trash instead"},
+				{name: "n", kind: number, usage: "at most `N`"},
 			}, filterFlags()...),
 			more: "Contexts with the label pinned come first. Contexts with the label archived are listed only if --label asks for them.",
 			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
@@ -48,9 +46,9 @@ chatctx ls --label work --older-than 90d`},
 			more: "CTX is an id or a part of it, a title, or a part of a title that no other context has. Without CTX, on a terminal, you choose from a list.",
 			json: "context, branch, title", example: "chatctx use holiday"},
 		{name: "show", args: "[REF]", does: "show a message, or the context if none is named", scope: onBranch, do: doShow, paged: true,
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "save", Usage: "write the message's images and files into `DIR`; a file that is there stays"},
-				&urfave.BoolFlag{Name: "text", Usage: "the text alone, as it is stored"},
+			flags: []*flag{
+				{name: "save", usage: "write the message's images and files into `DIR`; a file that is there stays"},
+				{name: "text", kind: onOff, usage: "the text alone, as it is stored"},
 			},
 			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
 			example: `chatctx show @-1
@@ -58,15 +56,15 @@ chatctx show 8f3a21bc --save pictures`},
 		{name: "rename", args: "CTX TITLE", does: "give a context another title", scope: onStore, do: doRename,
 			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
 		titleCommand(),
-		{name: "rm", args: "[CTX…]", does: "put contexts into the trash", scope: onStore, do: doRm, flags: append([]urfave.Flag{dryRun(), yes()}, filterFlags()...),
+		{name: "rm", args: "[CTX…]", does: "put contexts into the trash", scope: onStore, do: doRm, flags: append([]*flag{dryRun(), yes()}, filterFlags()...),
 			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so the command does not ask. In place of names it takes the filters of ls.",
 			json: "operation, context, title; a line each, sub-contexts too; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
 chatctx rm --empty --older-than 30d --dry-run`},
 		{name: "label", does: "give contexts labels, and take them off", scope: onStore, subs: []*command{
-			{name: "add", args: "LABEL [CTX…]", does: "give contexts a label", scope: onStore, do: doLabelAdd, flags: append([]urfave.Flag{dryRun()}, filterFlags()...),
+			{name: "add", args: "LABEL [CTX…]", does: "give contexts a label", scope: onStore, do: doLabelAdd, flags: append([]*flag{dryRun()}, filterFlags()...),
 				more: "Filters, which are those of ls, take the place of names. pinned and archived are labels that ls knows.",
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label add work holiday"},
-			{name: "rm", args: "LABEL [CTX…]", does: "take a label off contexts", scope: onStore, do: doLabelRm, flags: append([]urfave.Flag{dryRun()}, filterFlags()...),
+			{name: "rm", args: "LABEL [CTX…]", does: "take a label off contexts", scope: onStore, do: doLabelRm, flags: append([]*flag{dryRun()}, filterFlags()...),
 				more: "Filters, which are those of ls, take the place of names.",
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label rm work holiday"},
 			{name: "ls", does: "list the labels, and how many contexts have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 )
 
 func copyCommand() *command {
 	return &command{name: "copy", args: "FROM TO", does: "move a store with everything in it from a file to a server, back, or to another file", scope: onProgram, do: doCopy,
-		flags: []urfave.Flag{
-			&urfave.BoolFlag{Name: "keep", Usage: "leave FROM in use; TO is a store of its own then"},
+		flags: []*flag{
+			{name: "keep", kind: onOff, usage: "leave FROM in use; TO is a store of its own then"},
 		},
 		more: `Journal, undo, search index and all go along; what a program is at work on ends there. TO is not there yet, or an empty store. From the beginning on FROM opens no more and says where it went;
 --keep leaves it as it is. A copy that was cut short is gone on with by the same command. In the end TO is checked whole and has the same digest over all records.`,

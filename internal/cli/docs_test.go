@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"flag"
+	goflag "flag"
 	"fmt"
 	"os"
 	"slices"
@@ -9,12 +9,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md and the golden files")
+var update = goflag.Bool("update", false, "write docs/cli.md and the golden files")
 
 const docsFile = "../../docs/cli.md"
 
@@ -64,12 +62,12 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 		}
 		for _, f := range c.flags {
 			if _, usage := flagText(f); usage == "" {
-				t.Errorf("%s --%s says nothing", name, f.Names()[0])
+				t.Errorf("%s --%s says nothing", name, f.name)
 			}
 		}
 		seen := map[string]bool{}
 		for _, f := range append(slices.Clone(c.flags), sharedFlags(c.scope)...) {
-			n := f.Names()[0]
+			n := f.name
 			if seen[n] && n != "store" {
 				t.Errorf("%s has --%s twice", name, n)
 			}
@@ -215,7 +213,7 @@ func docFlags(c *command) string {
 }
 
 // scopeFlags are the shared ones that not every command has.
-func scopeFlags(on scope) []urfave.Flag {
+func scopeFlags(on scope) []*flag {
 	all := sharedFlags(on)
 	return all[:len(all)-len(globalFlags())]
 }

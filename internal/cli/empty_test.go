@@ -40,7 +40,7 @@ func TestEmpty(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, f := range append(slices.Clone(c.flags), sharedFlags(c.scope)...) {
-			name := "--" + f.Names()[0]
+			name := "--" + f.name
 			hidden := seen[name] // a shared flag, by one of the command's own
 			if seen[name] = true; hidden || !takesValue(f) || slices.Contains(c.mayBeEmpty, name) {
 				continue

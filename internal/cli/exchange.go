@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
@@ -29,10 +27,10 @@ func exchangeCommands() []*command {
 	return []*command{
 		{name: "import", args: "[PATH…]", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
 			more: "The content of a file decides its format. Importing again adds only new messages. With --watch a message is taken when its tool marks it finished, or its file was still for 10 seconds; nothing is written or locked in the folders of other tools. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
-			flags: []urfave.Flag{dryRun(),
-				&urfave.BoolFlag{Name: "scan", Usage: "list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"},
-				&urfave.BoolFlag{Name: "watch", Usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
-				&urfave.BoolFlag{Name: "all", Usage: "with --scan or --watch: every tool that is found"}},
+			flags: []*flag{dryRun(),
+				{name: "scan", kind: onOff, usage: "list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"},
+				{name: "watch", kind: onOff, usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
+				{name: "all", kind: onOff, usage: "with --scan or --watch: every tool that is found"}},
 			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation; with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run
@@ -40,11 +38,11 @@ chatctx import --scan --all
 chatctx import --watch claude-code codex`},
 		{name: "export", args: "[CTX…]", does: "write contexts out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
 			more: exportFormats() + "\nSeveral contexts, by name or by the filters of ls, go into one file of JSON lines.",
-			flags: append([]urfave.Flag{
-				&urfave.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "one `FORMAT` of the above; else by FILE's ending, else the first"},
-				&urfave.StringFlag{Name: "o", Usage: "write to `FILE` instead of standard output"},
-				&urfave.BoolFlag{Name: "all", Usage: "every context that is not in the trash, instead of one"},
-				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too, in the formats for reading"},
+			flags: append([]*flag{
+				{name: "format", short: "f", usage: "one `FORMAT` of the above; else by FILE's ending, else the first"},
+				{name: "o", usage: "write to `FILE` instead of standard output"},
+				{name: "all", kind: onOff, usage: "every context that is not in the trash, instead of one"},
+				{name: "hidden", kind: onOff, usage: "hidden messages too, in the formats for reading"},
 				dryRun(), yes(),
 			}, filterFlags()...),
 			json:    "with -o: file, bytes, format; without: the lossless lines as they are, of another format: format, content",
@@ -107,7 +105,7 @@ func doExport(r *run) error {
 // exportChosen puts the contexts that the command line names, or that fit its filters, into the options. It returns done if the command was only to list
 // them.
 func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
-	if o.All || r.flags.IsSet("context") {
+	if o.All || r.given("context") {
 		return false, usagef("export takes one of these: names or filters, --context, --all")
 	}
 	names := r.args

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/leftover"
@@ -21,22 +19,22 @@ func fileCommands() []*command {
 		grantCommand(),
 		copyCommand(),
 		{name: "check", does: "look for damage", scope: onStore, do: doCheck,
-			flags: []urfave.Flag{&urfave.BoolFlag{Name: "full", Usage: "read every page, every record, every artifact"}},
+			flags: []*flag{{name: "full", kind: onOff, usage: "read every page, every record, every artifact"}},
 			more:  "Exit code 12: it found damage.",
 			json:  "ok, problems[{invariant, where, text}]", example: "chatctx check --full"},
-		{name: "backup", args: "FILE", does: "write a copy of the store while it is in use", scope: onStore, do: doBackup, flags: []urfave.Flag{
-			&urfave.BoolFlag{Name: "check", Usage: "write nothing: read the backup FILE whole and look for damage"},
-			&urfave.BoolFlag{Name: "yes", Usage: "write over FILE without asking"}},
+		{name: "backup", args: "FILE", does: "write a copy of the store while it is in use", scope: onStore, do: doBackup, flags: []*flag{
+			{name: "check", kind: onOff, usage: "write nothing: read the backup FILE whole and look for damage"},
+			{name: "yes", kind: onOff, usage: "write over FILE without asking"}},
 			more: "A backup is a store. FILE is complete or not there at all.",
 			json: "file, bytes; with --check: ok, problems[{invariant, where, text}], contexts, messages",
 			example: `chatctx backup ~/chats-copy.db
 chatctx backup --check ~/chats-copy.db`},
-		{name: "restore-from", args: "FILE", does: "put a backup in the place of the store", scope: onStore, do: doRestoreFrom, flags: []urfave.Flag{yes()},
+		{name: "restore-from", args: "FILE", does: "put a backup in the place of the store", scope: onStore, do: doRestoreFrom, flags: []*flag{yes()},
 			more: "The whole backup is read first; a damaged one is refused. The old store is kept next to it.",
 			json: "store, kept, contexts, messages", example: "chatctx restore-from ~/chats-copy.db"},
 		repairCommand(),
 		{name: "stats", does: "show what the store holds, and its size", scope: onStore, do: doStats,
-			flags:   []urfave.Flag{&urfave.BoolFlag{Name: "by-context", Usage: "what each context takes, the largest first"}},
+			flags:   []*flag{{name: "by-context", kind: onOff, usage: "what each context takes, the largest first"}},
 			json:    "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations; with --by-context, a line each: context, title, messages, bytes, message_bytes, operation_bytes, artifact_bytes, trashed",
 			example: "chatctx stats --json"},
 	}

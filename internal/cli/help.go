@@ -7,13 +7,11 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	urfave "github.com/urfave/cli/v3"
 )
 
 // flagText returns a flag as the help shows it: its name with the word for its value, and its usage.
-func flagText(f urfave.Flag) (name, usage string) {
-	name = f.Names()[0]
+func flagText(f *flag) (name, usage string) {
+	name = f.name
 	if utf8.RuneCountInString(name) == 1 {
 		name = "-" + name
 	} else {
@@ -22,10 +20,7 @@ func flagText(f urfave.Flag) (name, usage string) {
 	if p := valueWord(f); p != "" {
 		name += " " + p
 	}
-	if d, ok := f.(urfave.DocGenerationFlag); ok {
-		usage = strings.ReplaceAll(d.GetUsage(), "`", "")
-	}
-	return name, usage
+	return name, strings.ReplaceAll(f.usage, "`", "")
 }
 
 // upper makes the first letter a capital.

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
 )
@@ -14,22 +12,22 @@ import (
 func historyCommands() []*command {
 	moved := "operation, context, branch, messages, head, removed, added[{message, position}]"
 	return []*command{
-		{name: "rewind", args: "REF", does: "make a message the head, and take the later messages off the branch", scope: onBranch, do: doRewind, flags: []urfave.Flag{dryRun(), yes()},
+		{name: "rewind", args: "REF", does: "make a message the head, and take the later messages off the branch", scope: onBranch, do: doRewind, flags: []*flag{dryRun(), yes()},
 			more: "undo brings everything back, so it does not ask.", json: moved, example: "chatctx rewind @-2"},
-		{name: "drop", args: "REF…", does: "take messages off the branch, with calls also their results", scope: onBranch, do: doDrop, flags: []urfave.Flag{dryRun(), yes()},
+		{name: "drop", args: "REF…", does: "take messages off the branch, with calls also their results", scope: onBranch, do: doDrop, flags: []*flag{dryRun(), yes()},
 			more: "A range A..B takes the messages after A up to and including B.", json: moved, example: "chatctx drop @3"},
-		{name: "clear", does: "empty the branch's history, its sessions and figures", scope: onBranch, do: doClear, flags: []urfave.Flag{dryRun(), yes()},
+		{name: "clear", does: "empty the branch's history, its sessions and figures", scope: onBranch, do: doClear, flags: []*flag{dryRun(), yes()},
 			json: moved, example: "chatctx clear --dry-run"},
 		{name: "interrupt", does: "remove an unfinished turn from the branch, but keep the user's message", scope: onBranch, do: doInterrupt,
-			flags: []urfave.Flag{&urfave.BoolFlag{Name: "all", Usage: "the user's message too"}, dryRun(), yes()},
+			flags: []*flag{{name: "all", kind: onOff, usage: "the user's message too"}, dryRun(), yes()},
 			more:  "A finished turn stays. A running answer is stopped first; until it has ended, undo, redo, rewind, drop, clear and take on its branch, and branch rm, are refused (5), so that it stays in its place.", json: moved, example: "chatctx interrupt"},
 		{name: "pick", args: "BRANCH REF…", does: "put messages of another branch at the end of this one", scope: onBranch, do: doPick,
 			more: "REFs and ranges A..B are read on BRANCH. A call takes its results along; messages that this branch has already are copied.",
 			json: moved, example: "chatctx pick trains @5 @6"},
 		{name: "merge", args: "BRANCH", does: "bring the messages of another branch since the common ancestor", scope: onBranch, do: doMerge,
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "append", Usage: "its messages, at the end (also without a flag)"},
-				&urfave.StringFlag{Name: "summary", Usage: "one message with this `TEXT` instead, which links to where it came from; - for standard input"},
+			flags: []*flag{
+				{name: "append", kind: onOff, usage: "its messages, at the end (also without a flag)"},
+				{name: "summary", usage: "one message with this `TEXT` instead, which links to where it came from; - for standard input"},
 				rawText(),
 			},
 			more: "Messages that were merged or picked before are not brought again: a second merge brings those that have come since, and says so if there are none. A call that waits here as a copy keeps its own decision and result.",

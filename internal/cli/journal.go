@@ -5,8 +5,6 @@ import (
 	"iter"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -18,9 +16,9 @@ func journalCommands() []*command {
 		{name: "op", does: "what was done", scope: onContext, subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
 				more: "Each line says what the operation changed, with old and new values, but only the names of settings that can hold an address, a path or a key. The list includes changes of the store that concern this context or the whole store, and your own changes there while this context was current.",
-				flags: []urfave.Flag{
-					&urfave.IntFlag{Name: "n", Usage: "only the newest `N`"},
-					&urfave.BoolFlag{Name: "store", Usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
+				flags: []*flag{
+					{name: "n", kind: number, usage: "only the newest `N`"},
+					{name: "store", kind: onOff, usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
 				},
 				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes, about, changed[{of, from, to}]; a line each", example: "chatctx op log -n 10"},
 		}},

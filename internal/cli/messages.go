@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/pool"
@@ -19,38 +17,38 @@ func messageCommands() []*command {
 	return []*command{
 		{name: "add", args: "ROLE [TEXT|-]", does: "put a message at the end of the branch", scope: onBranch, do: doAdd,
 			more: "ROLE is system, user, assistant or tool. If there is no store or no context yet, add makes one.",
-			flags: []urfave.Flag{
-				&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
-				&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text; may be given again"},
-				&urfave.StringFlag{Name: "call", Usage: "role tool: the `CALLID` of the call that this answers"},
-				&urfave.BoolFlag{Name: "error", Usage: "role tool: the call failed"},
-				&urfave.StringFlag{Name: "model", Usage: "the `MODEL` that said it"},
-				&urfave.StringFlag{Name: "key", Usage: "add once for this `KEY` within 24 hours, however often it is run"},
-				&urfave.Uint64Flag{Name: "expect", Usage: "add only while the branch has this `REVISION`"},
+			flags: []*flag{
+				{name: "image", kind: several, usage: "an image `FILE`, after the text; may be given again"},
+				{name: "file", kind: several, usage: "a `FILE` of any kind, after the text; may be given again"},
+				{name: "call", usage: "role tool: the `CALLID` of the call that this answers"},
+				{name: "error", kind: onOff, usage: "role tool: the call failed"},
+				{name: "model", usage: "the `MODEL` that said it"},
+				{name: "key", usage: "add once for this `KEY` within 24 hours, however often it is run"},
+				{name: "expect", kind: revision, usage: "add only while the branch has this `REVISION`"},
 				rawText(),
 			},
 			json: placed, example: `chatctx add user "Where should we go in May?"
 git diff | chatctx add user - --key diff-42`},
 		{name: "append", args: "FILE|-", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, do: doAppend,
 			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored.",
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "key", Usage: "add each line once for this `KEY` and its number"},
-				&urfave.Uint64Flag{Name: "expect", Usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
+			flags: []*flag{
+				{name: "key", usage: "add each line once for this `KEY` and its number"},
+				{name: "expect", kind: revision, usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
 			},
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
 		{name: "log", args: "[A..B]", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
 			more: "A..B is the messages after A up to and including B, on B's branch; either end may be missing, and the other end then names the branch. On a terminal Markdown is rendered and wrapped at words. With -f log goes on with new messages of the branch, whoever adds them, until Ctrl-C. If sessions were compacted or resumed, lines between messages say what goes to the model.",
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "or -f: go on with what is added, until Ctrl-C"},
-				&urfave.BoolFlag{Name: "raw", Usage: "unchanged text, on a terminal too"},
-				&urfave.IntFlag{Name: "n", Usage: "only the last `N` of them; with --around so many before and after"},
-				&urfave.StringFlag{Name: "around", Usage: "only `REF` and the messages around it"},
-				&urfave.BoolFlag{Name: "reverse", Usage: "the newest first"},
-				&urfave.StringFlag{Name: "since", Usage: "only what was written since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-				&urfave.StringFlag{Name: "role", Usage: "only messages of a `ROLE`: system, user, assistant or tool"},
-				&urfave.StringFlag{Name: "grep", Usage: "only messages in which the regular expression `PATTERN` matches, calls and results too"},
-				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too (JSON always has them)"},
-				&urfave.BoolFlag{Name: "thinking", Usage: "thinking in full"},
+			flags: []*flag{
+				{name: "follow", kind: onOff, short: "f", usage: "or -f: go on with what is added, until Ctrl-C"},
+				{name: "raw", kind: onOff, usage: "unchanged text, on a terminal too"},
+				{name: "n", kind: number, usage: "only the last `N` of them; with --around so many before and after"},
+				{name: "around", usage: "only `REF` and the messages around it"},
+				{name: "reverse", kind: onOff, usage: "the newest first"},
+				{name: "since", usage: "only what was written since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+				{name: "role", usage: "only messages of a `ROLE`: system, user, assistant or tool"},
+				{name: "grep", usage: "only messages in which the regular expression `PATTERN` matches, calls and results too"},
+				{name: "hidden", kind: onOff, usage: "hidden messages too (JSON always has them)"},
+				{name: "thinking", kind: onOff, usage: "thinking in full"},
 			},
 			json: "a message, a line each", example: `chatctx log -n 5
 chatctx log @3..
@@ -66,7 +64,7 @@ func doAdd(r *run) error {
 	}
 	o := chatctx.AppendOptions{Key: r.flag("key")}
 	if r.given("expect") {
-		n := r.flags.Uint64("expect")
+		n := r.revision("expect")
 		o.Expect = &n
 	}
 	if err := r.somewhere(r.empty(o)); err != nil {
@@ -101,7 +99,7 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 	if !slices.Contains(roles, role) {
 		return nil, &usageError{fmt.Sprintf("no role %q", r.arg(0)), "a message is from system, user, assistant or tool"}
 	}
-	if len(r.args) < 2 && len(r.flags.StringSlice("image"))+len(r.flags.StringSlice("file")) == 0 {
+	if len(r.args) < 2 && len(r.texts("image"))+len(r.texts("file")) == 0 {
 		return nil, &usageError{"add needs the text", `usage: chatctx add ROLE TEXT, or - for standard input`}
 	}
 	if role != pool.ToolRole && (r.flag("call") != "" || r.is("error")) {
@@ -116,7 +114,7 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
-	if err := attach(r.ctx, m, r.flags.StringSlice("image"), r.flags.StringSlice("file")); err != nil {
+	if err := attach(r.ctx, m, r.texts("image"), r.texts("file")); err != nil {
 		return nil, err
 	}
 	if len(m.Content) == 0 && r.flag("call") == "" {
@@ -216,7 +214,7 @@ func doAppend(r *run) error {
 		a.lines.most = 1 // each line has a key of its own
 	}
 	if r.given("expect") {
-		n := r.flags.Uint64("expect")
+		n := r.revision("expect")
 		a.expect = &n
 	}
 	err := a.all()

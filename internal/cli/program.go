@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-
-	urfave "github.com/urfave/cli/v3"
 )
 
 func programCommands() []*command {
@@ -118,7 +116,7 @@ func helpJSON(p *parsed, under []*command) commandJSON {
 	shared := globalFlags()
 	if c := p.command(); c != nil {
 		j.Usage, j.Does, j.More, j.JSON, j.Example = "chatctx "+usageLine(p.name(), c), c.does, c.more, c.json, c.example
-		shared = append(append([]urfave.Flag{}, c.flags...), sharedFlags(c.scope)...)
+		shared = append(append([]*flag{}, c.flags...), sharedFlags(c.scope)...)
 	}
 	for _, f := range shared {
 		name, usage := flagText(f)
@@ -162,7 +160,7 @@ func printHelp(w io.Writer, p *parsed) error {
 		}
 	}
 	fmt.Fprintf(w, "\nFlags, before or after the arguments:\n")
-	for _, f := range append(append([]urfave.Flag{}, c.flags...), sharedFlags(c.scope)...) {
+	for _, f := range append(append([]*flag{}, c.flags...), sharedFlags(c.scope)...) {
 		name, usage := flagText(f)
 		fmt.Fprint(w, listed(name, usage, flagColumn))
 	}

@@ -4,18 +4,16 @@ import (
 	"fmt"
 	"regexp"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/secrets"
 )
 
 func redactCommand() *command {
 	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in place of secrets in everything that is stored", scope: onStore, do: doRedact,
-		flags: []urfave.Flag{
-			&urfave.StringFlag{Name: "pattern", Usage: "text that the regular expression `RE` (RE2) finds"},
-			&urfave.BoolFlag{Name: "secrets", Usage: "keys and tokens of well-known shapes, by the rules of gitleaks"},
-			&urfave.StringFlag{Name: "context", Usage: "only in the context `CTX`"},
+		flags: []*flag{
+			{name: "pattern", usage: "text that the regular expression `RE` (RE2) finds"},
+			{name: "secrets", kind: onOff, usage: "keys and tokens of well-known shapes, by the rules of gitleaks"},
+			{name: "context", usage: "only in the context `CTX`"},
 			dryRun(), yes(),
 		},
 		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. The contexts lose their undo, the search index follows, and the file is written anew.

@@ -4,16 +4,14 @@ import (
 	"errors"
 	"os"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 func repairCommand() *command {
 	return &command{name: "repair", does: "mend what check finds, after a backup; or read what can be read of a broken file into a new one", scope: onStore, do: doRepair,
-		flags: []urfave.Flag{
-			&urfave.StringFlag{Name: "from", Usage: "read whatever can still be read of the broken `FILE` into a new store, at --store"},
+		flags: []*flag{
+			{name: "from", usage: "read whatever can still be read of the broken `FILE` into a new store, at --store"},
 			dryRun(), yes(),
 		},
 		more: `It shows what it would do, and asks. Readable messages stay; those that have lost their place go to the branch recovered; unreadable ones are only in the backup.

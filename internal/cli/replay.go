@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/turn"
@@ -19,13 +17,13 @@ func replayCommands() []*command {
 		{name: "replay", args: "BRANCH", does: "ask a branch's questions again, with other models or another prompt, each on a new branch", scope: onBranch, do: doReplay,
 			more: "Each model gets one question after the other. A call of the same tool with the same arguments gets the recorded result, in order, each result once, marked as replayed; the first call that differs waits, and ends the replay there: nothing is run and nothing decided. The command first says what it will cost. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a call waits.",
 			flags: append(askFlags(), manyFlags()[0], manyFlags()[2],
-				&urfave.StringFlag{Name: "from", Usage: "begin with the question of the turn of `REF`; else with the first"},
-				&urfave.StringFlag{Name: "system", Usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),
+				&flag{name: "from", usage: "begin with the question of the turn of `REF`; else with the first"},
+				&flag{name: "system", usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),
 			json: "branch, model, questions, answered, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
 chatctx replay main --from u3 --system "Answer in one line." --yes`},
 		{name: "bisect", args: "[A..B]", does: "find the turn at which a branch went wrong", scope: onBranch, do: doBisect,
 			more:  "Halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
-			flags: []urfave.Flag{&urfave.StringFlag{Name: "run", Usage: "the `CMD` that tells good from bad; it is run without a shell"}},
+			flags: []*flag{{name: "run", usage: "the `CMD` that tells good from bad; it is run without a shell"}},
 			json:  "context, branch, turn, message, position, tried[{turn, good}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
 chatctx bisect u2..@`},
 	}

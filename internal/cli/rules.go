@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -21,40 +19,40 @@ const rulesHelp = "A rule applies at once in every program. Deny beats ask, and 
 	"ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} all arguments; a name with a dot, and the name tool, is quoted. An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. An undecided deny asks."
 
 // ruleFlags are the flags that describe a rule.
-func ruleFlags(store urfave.Flag) []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.StringSliceFlag{Name: "when", Usage: "a `CONDITION`: \"path under /srv\"; may be given again, all must hold"},
-		&urfave.StringSliceFlag{Name: "unless", Usage: "a `CONDITION` under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"},
-		&urfave.StringFlag{Name: "call", Usage: "for one `CALL` alone"},
-		&urfave.BoolFlag{Name: "here", Usage: "for this branch alone"},
+func ruleFlags(store *flag) []*flag {
+	return []*flag{
+		{name: "when", kind: several, usage: "a `CONDITION`: \"path under /srv\"; may be given again, all must hold"},
+		{name: "unless", kind: several, usage: "a `CONDITION` under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"},
+		{name: "call", usage: "for one `CALL` alone"},
+		{name: "here", kind: onOff, usage: "for this branch alone"},
 		store,
-		&urfave.DurationFlag{Name: "for", Usage: "the rule applies for this `TIME`"},
-		&urfave.DurationFlag{Name: "after", Usage: "of ask: calls that nobody decides expire after this `TIME`"},
-		&urfave.StringFlag{Name: "mode", Usage: "only while the setting mode is this `MODE`"},
-		&urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model"},
-		&urfave.StringSliceFlag{Name: "example", Usage: "a decision that must hold, as `'TOOL JSON => EFFECT'`: stored with the rule, and a change of rules that breaks it is refused; may be given again"},
+		{name: "for", kind: span, usage: "the rule applies for this `TIME`"},
+		{name: "after", kind: span, usage: "of ask: calls that nobody decides expire after this `TIME`"},
+		{name: "mode", usage: "only while the setting mode is this `MODE`"},
+		{name: "reason", usage: "the `REASON`; that of a denial goes to the model"},
+		{name: "example", kind: several, usage: "a decision that must hold, as `'TOOL JSON => EFFECT'`: stored with the rule, and a change of rules that breaks it is refused; may be given again"},
 	}
 }
 
 func ruleCommands() []*command {
-	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE rules)"}
-	here := &urfave.BoolFlag{Name: "here", Usage: "for this branch alone"}
+	store := &flag{name: "store", kind: onOff, usage: "for all contexts (name another store before the command: chatctx --store FILE rules)"}
+	here := &flag{name: "here", kind: onOff, usage: "for this branch alone"}
 	return []*command{
 		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
 			{name: "add", args: "EFFECT TOOL", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, do: doRulesAdd,
 				more: rulesHelp, flags: ruleFlags(store),
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""},
-			{name: "ls", does: "list the rules that count here: the context's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []urfave.Flag{store},
+			{name: "ls", does: "list the rules that count here: the context's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []*flag{store},
 				json: ruleFields + "; a line each", example: "chatctx rules ls"},
-			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []urfave.Flag{store},
+			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []*flag{store},
 				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
-			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []urfave.Flag{here, store},
+			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []*flag{here, store},
 				more: "The default of the nearest scope counts: the branch, the context, a parent, the store. An undecided deny asks, and with the default deny it denies.",
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules default deny --store"},
 			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would happen without it", scope: onBranch, do: doRulesTest,
 				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
 			{name: "diff", args: "[EFFECT] [TOOL]", does: "show which recorded calls one more rule, or with --rm one less, would decide differently; nothing is written", scope: onBranch, do: doRulesDiff,
-				flags: append([]urfave.Flag{&urfave.StringFlag{Name: "rm", Usage: "without this `RULE`"}}, ruleFlags(store)...),
+				flags: append([]*flag{{name: "rm", usage: "without this `RULE`"}}, ruleFlags(store)...),
 				json:  callFields + ", before{effect, rule}, after{effect, rule}; a line each", example: "chatctx rules diff deny shell --when \"command each rm\"\nchatctx rules diff --rm 1a2b3c4d"},
 		}},
 	}
@@ -62,20 +60,20 @@ func ruleCommands() []*command {
 
 // newRule makes the rule that the command line describes.
 func (r *run) newRule() (*chatctx.Rule, error) {
-	rule := &chatctx.Rule{Effect: r.arg(0), Tool: r.arg(1), After: r.flags.Duration("after"), Mode: r.flag("mode"), Reason: r.flag("reason"), Examples: r.flags.StringSlice("example")}
-	for _, text := range append(append(r.flags.StringSlice("when"), r.flags.StringSlice("unless")...), append(rule.Examples, rule.Tool, rule.Reason, rule.Mode)...) {
+	rule := &chatctx.Rule{Effect: r.arg(0), Tool: r.arg(1), After: r.span("after"), Mode: r.flag("mode"), Reason: r.flag("reason"), Examples: r.texts("example")}
+	for _, text := range append(append(r.texts("when"), r.texts("unless")...), append(rule.Examples, rule.Tool, rule.Reason, rule.Mode)...) {
 		if err := validText(text); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	if rule.When, err = conditions(r.flags.StringSlice("when")); err != nil {
+	if rule.When, err = conditions(r.texts("when")); err != nil {
 		return nil, err
 	}
-	if rule.Unless, err = conditions(r.flags.StringSlice("unless")); err != nil {
+	if rule.Unless, err = conditions(r.texts("unless")); err != nil {
 		return nil, err
 	}
-	if d := r.flags.Duration("for"); d > 0 {
+	if d := r.span("for"); d > 0 {
 		rule.Expires = pool.Now() + pool.Time(d.Microseconds())
 	} else if r.given("for") {
 		return nil, usagef("--for takes a time: 10m, 24h")

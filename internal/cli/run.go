@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	xansi "github.com/charmbracelet/x/ansi"
-	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -28,7 +28,7 @@ type run struct {
 	cmd   *command
 	name  string // as typed: "branch ls"
 	line  *parsed
-	flags *urfave.Command
+	flags *values
 	args  []string
 	wait  time.Duration // for a file that others hold; 0: the library's default
 	st    *chatctx.Store
@@ -43,10 +43,7 @@ type run struct {
 	carried bool // the sub-contexts of the branch have gone on already
 }
 
-func (r *run) json() bool                   { return r.flags.Bool("json") }
-func (r *run) flag(name string) string      { return r.flags.String(name) }
-func (r *run) is(name string) bool          { return r.flags.Bool(name) }
-func (r *run) given(name string) bool       { return r.flags.IsSet(name) }
+func (r *run) json() bool                   { return r.is("json") }
 func (r *run) contextRef() string           { return r.shared("context") }
 func (r *run) branchName() string           { return r.shared("branch") }
 func (r *run) stopped() bool                { return r.con.out.stopped() || r.ctx.Err() != nil }
@@ -67,14 +64,7 @@ func (r *run) shared(name string) string {
 			return v
 		}
 	}
-	lineage := r.flags.Lineage()
-	lineage = lineage[:min(2, len(lineage))] // behind this command line stands the chat's, which says where the chat began
-	for i := len(lineage) - 1; i >= 0; i-- {
-		if v, ok := lineage[i].Value(name).(string); ok && v != "" {
-			return v
-		}
-	}
-	return ""
+	return cmp.Or(last[string](r.flags.above, name), r.flag(name))
 }
 
 // storePath returns the file of the store, or its URL.
@@ -206,7 +196,7 @@ func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error
 
 // most returns the flag -n, 0 if it is not given.
 func (r *run) most() (int, error) {
-	n := r.flags.Int("n")
+	n := r.number("n")
 	if r.given("n") && n < 1 {
 		return 0, usagef("%s -n takes a number of 1 or more", r.name)
 	}

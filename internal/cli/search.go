@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -16,20 +14,20 @@ import (
 func searchCommands() []*command {
 	return []*command{
 		{name: "search", args: "[TEXT…]", does: "find words in titles, messages and system prompts, in all contexts and on all branches", scope: onStore, do: doSearch, paged: true,
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "regexp", Usage: "TEXT is a regular expression (RE2); it reads everything"},
-				&urfave.StringFlag{Name: "context", Usage: "only in the context `CTX`"},
-				&urfave.StringSliceFlag{Name: "label", Usage: "only in contexts with the `LABEL`; may be given again"},
-				&urfave.StringFlag{Name: "role", Usage: "only messages of the `ROLE`"},
-				&urfave.StringFlag{Name: "model", Usage: "only messages that the `MODEL` wrote"},
-				&urfave.StringFlag{Name: "tool", Usage: "only calls of the tool `NAME`, and its results"},
-				&urfave.StringFlag{Name: "since", Usage: "only what was created since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-				&urfave.StringFlag{Name: "until", Usage: "only what was created before `WHEN`"},
-				&urfave.BoolFlag{Name: "trash", Usage: "in the trash too"},
-				&urfave.BoolFlag{Name: "unheld", Usage: "also messages that no branch holds, as after a rewind"},
-				&urfave.BoolFlag{Name: "best", Usage: "the best matches first; else the newest"},
-				&urfave.IntFlag{Name: "n", Value: 20, Usage: "at most `N`; 0: all"},
-				&urfave.BoolFlag{Name: "reindex", Usage: "rebuild the index"},
+			flags: []*flag{
+				{name: "regexp", kind: onOff, usage: "TEXT is a regular expression (RE2); it reads everything"},
+				{name: "context", usage: "only in the context `CTX`"},
+				{name: "label", kind: several, usage: "only in contexts with the `LABEL`; may be given again"},
+				{name: "role", usage: "only messages of the `ROLE`"},
+				{name: "model", usage: "only messages that the `MODEL` wrote"},
+				{name: "tool", usage: "only calls of the tool `NAME`, and its results"},
+				{name: "since", usage: "only what was created since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+				{name: "until", usage: "only what was created before `WHEN`"},
+				{name: "trash", kind: onOff, usage: "in the trash too"},
+				{name: "unheld", kind: onOff, usage: "also messages that no branch holds, as after a rewind"},
+				{name: "best", kind: onOff, usage: "the best matches first; else the newest"},
+				{name: "n", kind: number, otherwise: "20", usage: "at most `N`; 0: all"},
+				{name: "reindex", kind: onOff, usage: "rebuild the index"},
 			},
 			more: `A message must have all of the words; "words in quotes" must be next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: messages that have them as typed come first.
 If no whole word matches, search finds words with that beginning, and if there are none, parts of identifiers with it (http of parseHTTPRequest). It reads messages that are not in the index yet, so it misses none.`,
@@ -118,8 +116,8 @@ func (r *run) widen(o chatctx.SearchOptions) string {
 }
 
 func (r *run) searchOptions() (chatctx.SearchOptions, error) {
-	o := chatctx.SearchOptions{Context: r.flag("context"), Labels: r.flags.StringSlice("label"), Role: pool.Role(r.flag("role")), Model: r.flag("model"), Tool: r.flag("tool"),
-		Trash: r.is("trash"), Unheld: r.is("unheld"), Best: r.is("best"), Limit: r.flags.Int("n")}
+	o := chatctx.SearchOptions{Context: r.flag("context"), Labels: r.texts("label"), Role: pool.Role(r.flag("role")), Model: r.flag("model"), Tool: r.flag("tool"),
+		Trash: r.is("trash"), Unheld: r.is("unheld"), Best: r.is("best"), Limit: r.number("n")}
 	text := strings.Join(r.args, " ")
 	if r.is("regexp") {
 		o.Regexp = text

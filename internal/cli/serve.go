@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/serve"
@@ -25,23 +23,23 @@ import (
 )
 
 func serveCommands() []*command {
-	listen := []urfave.Flag{
-		&urfave.StringFlag{Name: "listen", Usage: "the `ADDRESS`: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"},
-		&urfave.StringFlag{Name: "cert", Usage: "speak TLS with the certificate in `FILE`"},
-		&urfave.StringFlag{Name: "key", Usage: "the certificate's key in `FILE`"},
-		&urfave.StringSliceFlag{Name: "host", Usage: "a `NAME` under which others reach this address; may be given again. Else any, where a token is a must"},
+	listen := []*flag{
+		{name: "listen", usage: "the `ADDRESS`: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"},
+		{name: "cert", usage: "speak TLS with the certificate in `FILE`"},
+		{name: "key", usage: "the certificate's key in `FILE`"},
+		{name: "host", kind: several, usage: "a `NAME` under which others reach this address; may be given again. Else any, where a token is a must"},
 	}
 	return []*command{
 		{name: "serve", does: "serve the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
 			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, those of serve token are a must. Ctrl-C ends it.",
-			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "stdio", Usage: "speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"}}, listen...),
+			flags: append([]*flag{{name: "stdio", kind: onOff, usage: "speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"}}, listen...),
 			json:  "address, token; with --stdio the protocol alone", example: `chatctx serve --listen 8080
 chatctx serve --stdio
 chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			subs: []*command{
 				{name: "token", does: "what lets other programs in", scope: onStore, subs: []*command{
 					{name: "add", args: "NAME", does: "make a token and print its secret, this once", scope: onStore, do: doTokenAdd,
-						flags: []urfave.Flag{&urfave.StringFlag{Name: "scope", Value: "read", Usage: "what it allows, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
+						flags: []*flag{{name: "scope", otherwise: "read", usage: "what it allows, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
 						more:  "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
 						json:  "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
 					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at, by; a line each", example: "chatctx serve token ls"},
@@ -50,7 +48,7 @@ chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			}},
 		{name: "web", does: "look at the store in a browser", scope: onStore, do: doWeb,
 			more:  "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. If there is no store yet, web makes one.",
-			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "no-open", Usage: "do not open a browser"}}, listen...),
+			flags: append([]*flag{{name: "no-open", kind: onOff, usage: "do not open a browser"}}, listen...),
 			json:  "address", example: "chatctx web"},
 	}
 }
@@ -155,7 +153,7 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	default:
 		s.address = "http://" + s.address
 	}
-	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: r.ofRequest, Places: r.machine().Places}
+	o := serve.Options{Hosts: r.texts("host"), Trusted: unix, Page: files, Executor: r.ofRequest, Places: r.machine().Places}
 	if len(o.Hosts) == 0 && serve.Beyond(l) {
 		o.Hosts = []string{"*"}
 	}

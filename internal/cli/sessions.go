@@ -165,15 +165,15 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Opti
 	}
 	o.CompactMessages = 0
 	for _, f := range []string{"keep-tokens", "keep-messages"} {
-		if r.given(f) && r.flags.Int(f) < 0 {
+		if r.given(f) && r.number(f) < 0 {
 			return o, usagef("--%s takes a number of 0 or more", f)
 		}
 	}
 	if r.given("keep-tokens") {
-		o.CompactKeep = r.flags.Int("keep-tokens")
+		o.CompactKeep = r.number("keep-tokens")
 	}
 	if r.given("keep-messages") {
-		o.CompactMessages, o.CompactKeepMessages = 1, r.flags.Int("keep-messages")
+		o.CompactMessages, o.CompactKeepMessages = 1, r.number("keep-messages")
 	}
 	return o, nil
 }
@@ -269,7 +269,7 @@ type prunedJSON struct {
 }
 
 func doPrune(r *run) error {
-	if r.given("keep-tokens") && r.flags.Int("keep-tokens") < 0 {
+	if r.given("keep-tokens") && r.number("keep-tokens") < 0 {
 		return usagef("--keep-tokens takes a number of 0 or more")
 	}
 	if err := r.changing(); err != nil {
@@ -284,7 +284,7 @@ func doPrune(r *run) error {
 		return err
 	}
 	if r.given("keep-tokens") {
-		o.PruneKeep = r.flags.Int("keep-tokens")
+		o.PruneKeep = r.number("keep-tokens")
 	}
 	pruning := enhancer.SetPruned
 	if r.is("dry-run") {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
@@ -21,18 +19,18 @@ import (
 func settingCommands() []*command {
 	prompt := "operation, context, branch, text; without TEXT: context, branch, text"
 	return []*command{
-		{name: "system", args: "[TEXT|-]", does: "show or set the branch's system prompt", scope: onBranch, do: doSystem, flags: []urfave.Flag{clearPrompt(), rawText()},
+		{name: "system", args: "[TEXT|-]", does: "show or set the branch's system prompt", scope: onBranch, do: doSystem, flags: []*flag{clearPrompt(), rawText()},
 			json: prompt, example: `chatctx system "Answer in French."`},
-		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{clearPrompt(), rawText()},
+		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []*flag{clearPrompt(), rawText()},
 			json: prompt, example: "chatctx prompt - < style.txt"},
 		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
 			more: "KEY= takes a setting away; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). A place with its own base_url or another provider puts the address of every wider place out of force, with the values that go with it there; a key counts only with the base_url of its own place. Without arguments: the settings in force, or with a flag those of that place.",
-			flags: []urfave.Flag{
-				&urfave.BoolFlag{Name: "all", Usage: "of the context, for all its branches"},
-				&urfave.BoolFlag{Name: "accept", Usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
+			flags: []*flag{
+				{name: "all", kind: onOff, usage: "of the context, for all its branches"},
+				{name: "accept", kind: onOff, usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
 				dryRun(),
-				&urfave.BoolFlag{Name: "default", Usage: "of the store: in force where context and branch have no value of their own"},
-				&urfave.BoolFlag{Name: "store", Usage: "the old name of --default"},
+				{name: "default", kind: onOff, usage: "of the store: in force where context and branch have no value of their own"},
+				{name: "store", kind: onOff, usage: "the old name of --default"},
 			}, table: settingsTable,
 			json: "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
 chatctx config --all mode=plan
@@ -40,8 +38,8 @@ chatctx config --default model=claude-sonnet-4-5`},
 	}
 }
 
-func clearPrompt() urfave.Flag {
-	return &urfave.BoolFlag{Name: "clear", Usage: "take it away"}
+func clearPrompt() *flag {
+	return &flag{name: "clear", kind: onOff, usage: "take it away"}
 }
 
 func doSystem(r *run) error {

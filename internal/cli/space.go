@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -18,17 +16,17 @@ import (
 func spaceCommands() []*command {
 	return []*command{
 		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only they hold", scope: onStore, do: doGC,
-			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "older-than", Value: "30d", Usage: "trash and operations older than `AGE`: 12h, 7d, 2w (without it 30d)"},
-				&urfave.IntFlag{Name: "keep-operations", Value: 100, Usage: "in each context keep the newest `N` operations, whatever their age (without it 100)"},
-				&urfave.StringFlag{Name: "max-size", Usage: "shorten the age until the store uses at most `SIZE`: 500MB, 2GB"},
+			flags: []*flag{
+				{name: "older-than", otherwise: "30d", usage: "trash and operations older than `AGE`: 12h, 7d, 2w (without it 30d)"},
+				{name: "keep-operations", kind: number, otherwise: "100", usage: "in each context keep the newest `N` operations, whatever their age (without it 100)"},
+				{name: "max-size", usage: "shorten the age until the store uses at most `SIZE`: 500MB, 2GB"},
 				dryRun(), yes(),
 			},
 			more:    "It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs.",
 			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten",
 			example: "chatctx gc --older-than 90d --dry-run"},
 		{name: "purge", args: "[CTX]", does: "erase a context, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
-			flags: []urfave.Flag{&urfave.StringSliceFlag{Name: "message", Usage: "erase the message `REF` from all branches, with its copies; may be given again"}, dryRun(), yes()},
+			flags: []*flag{{name: "message", kind: several, usage: "erase the message `REF` from all branches, with its copies; may be given again"}, dryRun(), yes()},
 			more: `CTX erases the whole context, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
 else needs go too; a branch or a message takes its context's undo along. Nothing brings it back. Copies of the file made before still have it.`,
 			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes",
@@ -81,7 +79,7 @@ type collectedJSON struct {
 }
 
 func doGC(r *run) error {
-	o := chatctx.GCOptions{KeepOperations: r.flags.Int("keep-operations"), DryRun: true}
+	o := chatctx.GCOptions{KeepOperations: r.number("keep-operations"), DryRun: true}
 	var err error
 	if o.OlderThan, err = age(r.flag("older-than")); err != nil {
 		return err
@@ -133,7 +131,7 @@ func (r *run) nothingGoes(plan *chatctx.Collected) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
 	}
-	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its context, is older than %[1]s", r.flag("older-than"), r.flags.Int("keep-operations"))
+	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its context, is older than %[1]s", r.flag("older-than"), r.number("keep-operations"))
 	return true
 }
 
@@ -174,7 +172,7 @@ type purgedJSON struct {
 
 // purger returns the purge that the arguments describe.
 func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
-	ref, refs := r.contextRef(), r.flags.StringSlice("message")
+	ref, refs := r.contextRef(), r.texts("message")
 	if r.arg(0) != "" {
 		if r.flagOnly("context", "CHATCTX_CONTEXT") != "" {
 			return nil, usagef("purge: name the context once, as CTX or with --context")

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -28,21 +26,21 @@ func subCommands() []*command {
 			{name: "start", args: "GOAL|-", does: "start a sub-context of the branch for a task", scope: onBranch, do: doSubStart,
 				more: "It gets the branch's settings and the tools; the rules apply to it too, and its calls are in the parent's queue. Nothing is sent before sub run.",
 				flags: append(modelFlags(),
-					&urfave.StringFlag{Name: "title", Usage: "its `TITLE`; else from the goal"},
-					&urfave.StringFlag{Name: "system", Usage: "its system prompt: `TEXT`"},
-					&urfave.StringFlag{Name: "mode", Usage: "its `MODE`"},
-					&urfave.StringSliceFlag{Name: "set", Usage: "another setting of its own: `KEY=VALUE`; may be given again"},
-					&urfave.BoolFlag{Name: "own-rules", Usage: "the parent's rules do not apply to it"},
-					&urfave.BoolFlag{Name: "no-tools", Usage: "it gets none of the parent's tools"},
-					&urfave.IntFlag{Name: "depth", Usage: fmt.Sprintf("how many levels of tasks there may be: `N`, else %d", subtask.DefaultDepth)},
-					&urfave.IntFlag{Name: "rounds", Usage: "fail after `N` rounds with the model"},
-					&urfave.Int64Flag{Name: "tokens", Usage: "fail after `N` tokens"},
-					&urfave.BoolFlag{Name: "keep", Usage: "do not move it to the trash when it has ended"},
-					&urfave.BoolFlag{Name: "run", Usage: "run it at once"},
+					&flag{name: "title", usage: "its `TITLE`; else from the goal"},
+					&flag{name: "system", usage: "its system prompt: `TEXT`"},
+					&flag{name: "mode", usage: "its `MODE`"},
+					&flag{name: "set", kind: several, usage: "another setting of its own: `KEY=VALUE`; may be given again"},
+					&flag{name: "own-rules", kind: onOff, usage: "the parent's rules do not apply to it"},
+					&flag{name: "no-tools", kind: onOff, usage: "it gets none of the parent's tools"},
+					&flag{name: "depth", kind: number, usage: fmt.Sprintf("how many levels of tasks there may be: `N`, else %d", subtask.DefaultDepth)},
+					&flag{name: "rounds", kind: number, usage: "fail after `N` rounds with the model"},
+					&flag{name: "tokens", kind: number, usage: "fail after `N` tokens"},
+					&flag{name: "keep", kind: onOff, usage: "do not move it to the trash when it has ended"},
+					&flag{name: "run", kind: onOff, usage: "run it at once"},
 					rawText()),
 				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
 			{name: "ls", does: "show the sub-contexts of the context, and theirs, as a tree", scope: onContext, do: doSubLs,
-				flags: []urfave.Flag{&urfave.BoolFlag{Name: "ended", Usage: "those in the trash too"}},
+				flags: []*flag{{name: "ended", kind: onOff, usage: "those in the trash too"}},
 				json:  subFields + "; a line each", example: "chatctx sub ls --ended"},
 			{name: "show", args: "CTX", does: "show how far a sub-context has come", scope: onStore, do: doSubShow, json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
 			{name: "run", args: "CTX", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, do: doSubRun,
@@ -51,16 +49,16 @@ func subCommands() []*command {
 			{name: "return", args: "CTX", does: "end a task with a summary on the branch that started it", scope: onStore, do: doSubReturn,
 				more: "The summary becomes the result of the call that started the task, else a user message that names it. Without a flag the summary is the last answer.",
 				flags: append(modelFlags(),
-					&urfave.StringFlag{Name: "summary", Usage: "the summary's `TEXT`, or - for standard input"},
-					&urfave.BoolFlag{Name: "digest", Usage: "a digest that is made from the words of its history"},
-					&urfave.BoolFlag{Name: "by-model", Usage: "the model sums it up"},
-					&urfave.StringFlag{Name: "to", Usage: "another `BRANCH` of the parent takes it"},
-					&urfave.BoolFlag{Name: "keep", Usage: "do not move the sub-context to the trash"},
+					&flag{name: "summary", usage: "the summary's `TEXT`, or - for standard input"},
+					&flag{name: "digest", kind: onOff, usage: "a digest that is made from the words of its history"},
+					&flag{name: "by-model", kind: onOff, usage: "the model sums it up"},
+					&flag{name: "to", usage: "another `BRANCH` of the parent takes it"},
+					&flag{name: "keep", kind: onOff, usage: "do not move the sub-context to the trash"},
 					rawText()),
 				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
 			{name: "abandon", args: "CTX", does: "end a task that is not to go on, and those that it started", scope: onStore, do: doSubAbandon,
 				more:  "Their calls are cancelled, and they go to the trash: undo and restore bring them back.",
-				flags: []urfave.Flag{&urfave.StringFlag{Name: "reason", Usage: "the `REASON`, which is the result of the call that started it"}},
+				flags: []*flag{{name: "reason", usage: "the `REASON`, which is the result of the call that started it"}},
 				json:  subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
 		}},
 	}
@@ -96,7 +94,7 @@ func (r *run) subOptions() (o subtask.Options, err error) {
 		return o, err
 	}
 	o.Title, o.System, o.OwnRules, o.Keep = r.flag("title"), r.flag("system"), r.is("own-rules"), r.is("keep")
-	o.MaxDepth, o.MaxRounds, o.MaxTokens = r.flags.Int("depth"), r.flags.Int("rounds"), r.flags.Int64("tokens")
+	o.MaxDepth, o.MaxRounds, o.MaxTokens = r.number("depth"), r.number("rounds"), int64(r.number("tokens"))
 	for _, name := range []string{"depth", "rounds", "tokens"} {
 		if r.given(name) && (o.MaxDepth < 0 || o.MaxRounds < 0 || o.MaxTokens < 0 || r.flag(name) == "0") {
 			return o, usagef("--%s takes a number of 1 or more", name)
@@ -105,7 +103,7 @@ func (r *run) subOptions() (o subtask.Options, err error) {
 	if r.is("no-tools") {
 		o.Tools = []chatctx.Tool{}
 	}
-	set, show, err := parseSettings(r.flags.StringSlice("set"))
+	set, show, err := parseSettings(r.texts("set"))
 	if err != nil {
 		return o, err
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
@@ -27,8 +25,8 @@ func talkCommands() []*command {
 		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops the answer and keeps the part that came. If another program waits for an answer on this branch, the message is queued and answered there. " +
 				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Exit code 6: a tool call waits for a decision; 7: the provider or the model refuses, or the answer is empty. A refused or empty answer stays on the branch.",
-			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"},
-				&urfave.BoolFlag{Name: "dry-run", Usage: "say what it would cost, with the cache and without, and send nothing"})...),
+			flags: append(saidFlags(), append(manyFlags(), &flag{name: "continue", kind: onOff, usage: "no new message: answer what the branch ends with"},
+				&flag{name: "dry-run", kind: onOff, usage: "say what it would cost, with the cache and without, and send nothing"})...),
 			json: sent + "; a line each answer; " + billFields, example: `chatctx send "Where should we go in May?"
 git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
@@ -42,23 +40,23 @@ chatctx ask "Name the boat" -n 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
 			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is whole leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
 			flags: append(append(askFlags(),
-				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
-				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}), manyFlags()...),
+				&flag{name: "as", usage: "the new branch's `NAME`; else main.2, main.3 …"},
+				&flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"}), manyFlags()...),
 			json: sent, example: "chatctx retry --model gpt-5"},
 		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, do: doChat,
 			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. /new, /use, /import and /switch move the chat there; the chat shows what others add to its branch. " +
 				"Ctrl-C stops an answer or clears the line, Ctrl-D ends the chat; Alt+Enter or Ctrl-J begins a new line, Tab completes a command, Ctrl-R searches what was typed before, Ctrl-X opens your editor. Typed lines are kept in chatctx/history in the state folder, or in the file that CHATCTX_HISTORY names; if that is empty, nothing is kept. " +
 				"Lines pasted together are one message. From a pipe each line is a message.",
-			flags: append(modelFlags(), &urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}),
+			flags: append(modelFlags(), &flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"}),
 			json:  sent + "; a line each answer", example: "chatctx chat"},
 		{name: "models", does: "list the models that a provider offers", scope: onBranch, do: doModels,
 			more:  "Without --provider: the provider of the branch's settings, else every provider whose key is set.",
-			flags: []urfave.Flag{providerFlag()}, paged: true,
+			flags: []*flag{providerFlag()}, paged: true,
 			json: "provider, id, name, created, input_limit, output_limit; a line each", example: "chatctx models --provider anthropic"},
 		{name: "request", does: "print the request that send would send: its body alone", scope: onBranch, do: doRequest,
 			flags: append(modelFlags(),
-				&urfave.BoolFlag{Name: "pretty", Usage: "indented"},
-				&urfave.BoolFlag{Name: "check", Usage: "print what was repaired, and why, in place of the body"}),
+				&flag{name: "pretty", kind: onOff, usage: "indented"},
+				&flag{name: "check", kind: onOff, usage: "print what was repaired, and why, in place of the body"}),
 			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
 chatctx request --check`},
 		{name: "explain", does: "show what each message becomes in a request, and what the request shares with the last one", scope: onBranch, do: doExplain, paged: true,
@@ -67,26 +65,26 @@ chatctx request --check`},
 	}
 }
 
-func providerFlag() urfave.Flag {
-	return &urfave.StringFlag{Name: "provider", Usage: "the `PROVIDER`: openai, openai-responses, anthropic, gemini or ollama"}
+func providerFlag() *flag {
+	return &flag{name: "provider", usage: "the `PROVIDER`: openai, openai-responses, anthropic, gemini or ollama"}
 }
 
 // modelFlags say whom to ask, for this command alone.
-func modelFlags() []urfave.Flag {
-	return []urfave.Flag{providerFlag(), &urfave.StringFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
+func modelFlags() []*flag {
+	return []*flag{providerFlag(), {name: "model", usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
 }
 
 // askFlags are modelFlags for commands that can ask several models.
-func askFlags() []urfave.Flag {
-	return []urfave.Flag{providerFlag(), &urfave.StringSliceFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"}}
+func askFlags() []*flag {
+	return []*flag{providerFlag(), {name: "model", kind: several, usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"}}
 }
 
 // saidFlags are the flags of a message that is sent to a model.
-func saidFlags() []urfave.Flag {
+func saidFlags() []*flag {
 	return append(askFlags(),
-		&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
-		&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text, - for standard input as text; may be given again"},
-		&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"},
+		&flag{name: "image", kind: several, usage: "an image `FILE`, after the text; may be given again"},
+		&flag{name: "file", kind: several, usage: "a `FILE` of any kind, after the text, - for standard input as text; may be given again"},
+		&flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"},
 		rawText())
 }
 
@@ -95,7 +93,7 @@ func (r *run) asked() map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
 	for _, key := range []string{"model", "provider"} {
 		v := r.flag(key)
-		if several := r.flags.StringSlice(key); len(several) == 1 {
+		if several := r.texts(key); len(several) == 1 {
 			v = several[0]
 		}
 		if v != "" && !r.unsaid[key] {
@@ -185,7 +183,7 @@ func (r *run) couldAsk(t *turn.Turn, m *chatctx.Message) error {
 
 // sendMessage returns the user's message, nil under --continue.
 func (r *run) sendMessage() (*chatctx.Message, error) {
-	images, files := r.flags.StringSlice("image"), r.flags.StringSlice("file")
+	images, files := r.texts("image"), r.texts("file")
 	empty := len(r.args) == 0 && len(images)+len(files) == 0
 	switch {
 	case r.is("continue") && !empty:
@@ -243,7 +241,7 @@ func (r *run) saidText(files *[]string) (string, error) {
 	if input > 1 {
 		return "", usagef("standard input can be read only once, and - stands for it %d times", input)
 	}
-	if len(words) == 0 && len(*files)+len(r.flags.StringSlice("image")) == 0 {
+	if len(words) == 0 && len(*files)+len(r.texts("image")) == 0 {
 		words = []string{"-"}
 	}
 	var texts []string

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/turn"
@@ -15,8 +13,8 @@ func titleCommand() *command {
 	return &command{name: "title", args: "[CTX…]", does: "have a model title conversations that nobody gave a title", scope: onContext, do: doTitle,
 		more: "The model reads the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. The command first says what it will cost. It never replaces a title that a person or a file gave; rename does. One undo takes all titles of one command back. Exit code 8: some failed; 7: all failed.",
 		flags: append(modelFlags(),
-			&urfave.BoolFlag{Name: "auto", Usage: "let a model find the title"},
-			&urfave.BoolFlag{Name: "all", Usage: "all conversations without a title, in place of CTX"}, yes(), dryRun()),
+			&flag{name: "auto", kind: onOff, usage: "let a model find the title"},
+			&flag{name: "all", kind: onOff, usage: "all conversations without a title, in place of CTX"}, yes(), dryRun()),
 		json: "operation, context, title, was, model; a line each; with --dry-run: dry_run, context, title, model, input_tokens, output_tokens, cost_nano, currency", example: "chatctx title --auto --all --dry-run"}
 }
 

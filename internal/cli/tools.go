@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 )
@@ -19,31 +17,31 @@ import (
 const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env[name], headers{name: variable}, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
 
 func toolCommands() []*command {
-	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
+	store := &flag{name: "store", kind: onOff, usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
 	return []*command{
 		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
 			{name: "add", args: "NAME [ARG…]", mayBeEmpty: []string{"ARG"}, does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
 				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; without that argument the call's result is an error, and {name?} leaves its element out instead. A value that begins with a dash is refused if the command could take it for a flag: put -- before it, or = as in --path={path}. The command's standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
 					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; tools add asks the server for them, so add it again when they change. " +
 					"spawn_task, added by its name alone, lets the model start sub-contexts.",
-				flags: []urfave.Flag{
-					&urfave.StringFlag{Name: "schema", Usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
-					&urfave.StringFlag{Name: "description", Usage: "the `TEXT` that tells the model what it is for"},
-					&urfave.StringFlag{Name: "cwd", Usage: "the `DIR` that it runs in; relative paths in rules are read there"},
-					&urfave.StringSliceFlag{Name: "env", Usage: "a variable of its environment: `K=V`; may be given again. No command prints V"},
-					&urfave.StringSliceFlag{Name: "header", Usage: "a header for an MCP server with a URL, with the value of an environment variable: `K=env:NAME`; may be given again. The value is never stored"},
-					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which it and everything that it started are ended; else 2m"},
-					&urfave.BoolFlag{Name: "repeatable", Usage: "running it twice does no harm: it is run again after a crash"},
-					&urfave.StringFlag{Name: "prune", Usage: "`WHAT` becomes of old results: prune, summarise or keep"},
-					&urfave.BoolFlag{Name: "stdin", Usage: "the arguments go to the command's standard input as JSON"},
-					&urfave.BoolFlag{Name: "dashes", Usage: "arguments may begin with a dash wherever they stand"},
-					&urfave.BoolFlag{Name: "mcp", Usage: "an MCP server: its command after --, or its URL"},
+				flags: []*flag{
+					{name: "schema", usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
+					{name: "description", usage: "the `TEXT` that tells the model what it is for"},
+					{name: "cwd", usage: "the `DIR` that it runs in; relative paths in rules are read there"},
+					{name: "env", kind: several, usage: "a variable of its environment: `K=V`; may be given again. No command prints V"},
+					{name: "header", kind: several, usage: "a header for an MCP server with a URL, with the value of an environment variable: `K=env:NAME`; may be given again. The value is never stored"},
+					{name: "timeout", kind: span, usage: "the `TIME` after which it and everything that it started are ended; else 2m"},
+					{name: "repeatable", kind: onOff, usage: "running it twice does no harm: it is run again after a crash"},
+					{name: "prune", usage: "`WHAT` becomes of old results: prune, summarise or keep"},
+					{name: "stdin", kind: onOff, usage: "the arguments go to the command's standard input as JSON"},
+					{name: "dashes", kind: onOff, usage: "arguments may begin with a dash wherever they stand"},
+					{name: "mcp", kind: onOff, usage: "an MCP server: its command after --, or its URL"},
 					store,
 				},
 				json: toolFields + ", operation", example: "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"},
-			{name: "ls", does: "list the tools of the context and of the store", scope: onContext, do: doToolsLs, flags: []urfave.Flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
+			{name: "ls", does: "list the tools of the context and of the store", scope: onContext, do: doToolsLs, flags: []*flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
 			{name: "show", args: "TOOL", does: "show a tool", scope: onContext, do: doToolsShow, json: toolFields, example: "chatctx tools show read_file"},
-			{name: "rm", args: "TOOL", does: "take a tool away", scope: onContext, do: doToolsRm, flags: []urfave.Flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
+			{name: "rm", args: "TOOL", does: "take a tool away", scope: onContext, do: doToolsRm, flags: []*flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
 		}},
 	}
 }
@@ -51,7 +49,7 @@ func toolCommands() []*command {
 // newTool makes the tool that the command line describes.
 func (r *run) newTool() (*chatctx.Tool, error) {
 	t := &chatctx.Tool{Name: r.arg(0), Description: r.flag("description"), Command: r.args[1:], MCP: r.is("mcp"), Dir: r.flag("cwd"),
-		Timeout: r.flags.Duration("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune"),
+		Timeout: r.span("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune"),
 		Stdin: r.is("stdin"), Dashes: r.is("dashes")}
 	if t.Dir != "" {
 		var err error
@@ -88,7 +86,7 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 
 // toolValues reads the variables and headers of a tool. No error shows a value, since it may be a secret.
 func (r *run) toolValues(t *chatctx.Tool) error {
-	for _, pair := range r.flags.StringSlice("env") {
+	for _, pair := range r.texts("env") {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
 			return usagef("--env takes K=V: one has no =, or no name before it")
@@ -104,7 +102,7 @@ func (r *run) toolValues(t *chatctx.Tool) error {
 		}
 		t.Env[k] = v
 	}
-	for _, pair := range r.flags.StringSlice("header") {
+	for _, pair := range r.texts("header") {
 		k, v, ok := strings.Cut(pair, "=")
 		name, from := strings.CutPrefix(v, "env:")
 		if !ok || !from {

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"strings"
 
-	urfave "github.com/urfave/cli/v3"
-
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
@@ -35,18 +33,18 @@ chatctx compact --keep-tokens 2000
 chatctx compact --from u2 --to a4
 chatctx compact u1..a4
 chatctx compact --summary "We fly on Friday; the hotel is booked."`},
-		{name: "prune", does: "shorten old tool results to one line each, from now on", scope: onBranch, do: doPrune, flags: []urfave.Flag{
-			&urfave.IntFlag{Name: "keep-tokens", Usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},
+		{name: "prune", does: "shorten old tool results to one line each, from now on", scope: onBranch, do: doPrune, flags: []*flag{
+			{name: "keep-tokens", kind: number, usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},
 			more: "Results that the model has not read yet stay. The store keeps them all; undo brings them back into the request.",
 			json: "operation, context, branch, position, results, before, after, request_before, request_after, budget", example: "chatctx prune"},
-		{name: "pin", args: "[REF…]", does: "keep messages in every request; without REF, list the marked ones", scope: onBranch, do: doPin, flags: []urfave.Flag{dryRun()},
+		{name: "pin", args: "[REF…]", does: "keep messages in every request; without REF, list the marked ones", scope: onBranch, do: doPin, flags: []*flag{dryRun()},
 			more: "A pinned call keeps its results.", json: marked + "; in a list: message, position, mark, preview, a line each", example: "chatctx pin @3"},
-		{name: "unpin", args: "REF…", does: "take the pin off messages", scope: onBranch, do: doUnpin, flags: []urfave.Flag{dryRun()}, json: marked, example: "chatctx unpin @3"},
-		{name: "exclude", args: "REF…", does: "leave messages out of every request, but keep them on the branch", scope: onBranch, do: doExclude, flags: []urfave.Flag{dryRun()},
+		{name: "unpin", args: "REF…", does: "take the pin off messages", scope: onBranch, do: doUnpin, flags: []*flag{dryRun()}, json: marked, example: "chatctx unpin @3"},
+		{name: "exclude", args: "REF…", does: "leave messages out of every request, but keep them on the branch", scope: onBranch, do: doExclude, flags: []*flag{dryRun()},
 			more: "A call takes its results along, and a result its call.", json: marked, example: "chatctx exclude @7"},
-		{name: "include", args: "REF…", does: "send excluded messages again", scope: onBranch, do: doInclude, flags: []urfave.Flag{dryRun()}, json: marked, example: "chatctx include @7"},
+		{name: "include", args: "REF…", does: "send excluded messages again", scope: onBranch, do: doInclude, flags: []*flag{dryRun()}, json: marked, example: "chatctx include @7"},
 		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, do: doSessions, paged: true,
-			flags: []urfave.Flag{&urfave.StringFlag{Name: "search", Usage: "those whose summaries mean something like `TEXT`, the nearest first"}},
+			flags: []*flag{{name: "search", usage: "those whose summaries mean something like `TEXT`, the nearest first"}},
 			more:  "--search asks the embedding endpoint that the settings embedding.model, embedding.base_url and embedding.key_env name; any that speaks OpenAI's protocol.",
 			json:  "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at, summary, pruned_to, score; a line each", example: "chatctx sessions"},
 		{name: "resume", args: "SESSION", does: "go back to a session: whole if it fits, else with its summary", scope: onBranch, do: doResume,
@@ -62,14 +60,14 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 	}
 }
 
-func compactFlags() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.IntFlag{Name: "keep-tokens", Usage: "keep the newest `N` tokens as they are; else the setting compact.keep"},
-		&urfave.IntFlag{Name: "keep-messages", Usage: "keep the newest `N` messages instead"},
-		&urfave.StringFlag{Name: "from", Usage: "summarise a stretch in the middle alone, from `REF` on"},
-		&urfave.StringFlag{Name: "to", Usage: "the last message `REF` of that stretch"},
-		&urfave.StringFlag{Name: "summary", Usage: "the summary's `TEXT`; - for standard input"},
-		&urfave.BoolFlag{Name: "digest", Usage: "a summary made by rules, without a model"},
+func compactFlags() []*flag {
+	return []*flag{
+		{name: "keep-tokens", kind: number, usage: "keep the newest `N` tokens as they are; else the setting compact.keep"},
+		{name: "keep-messages", kind: number, usage: "keep the newest `N` messages instead"},
+		{name: "from", usage: "summarise a stretch in the middle alone, from `REF` on"},
+		{name: "to", usage: "the last message `REF` of that stretch"},
+		{name: "summary", usage: "the summary's `TEXT`; - for standard input"},
+		{name: "digest", kind: onOff, usage: "a summary made by rules, without a model"},
 		dryRun(), rawText(),
 	}
 }
