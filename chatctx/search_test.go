@@ -225,7 +225,7 @@ func (r *searched) step() error {
 // merge does a small step of merging.
 func (r *searched) merge(ctx context.Context) error {
 	return r.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
-		st, err := index.Load(tx, 1)
+		st, err := index.Load(tx, words.Version)
 		if st == nil || err != nil {
 			return err
 		}

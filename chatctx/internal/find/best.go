@@ -70,13 +70,13 @@ func (q *search) rank(waiting []index.Doc) ([]ranked, error) {
 		docs := index.NewDocs(tx)
 		having := make([]float64, nWords)
 		var counts [][]uint32
-		for _, b := range st.Blocks {
-			found, err := index.Candidates(tx, b, wants, true)
+		for _, s := range st.Spans() {
+			found, err := index.Candidates(tx, s, wants, true)
 			if err != nil {
 				return err
 			}
 			for i, doc := range found.Docs {
-				one := ranked{n: b.From + uint64(doc)}
+				one := ranked{n: s.From + uint64(doc)}
 				if one.doc, err = docs.At(one.n); err != nil {
 					return err
 				}
@@ -88,8 +88,8 @@ func (q *search) rank(waiting []index.Doc) ([]ranked, error) {
 			}
 		}
 		for i := range having {
-			for _, b := range st.Blocks {
-				n, err := index.Frequency(tx, b, wants[i])
+			for _, s := range st.Spans() {
+				n, err := index.Frequency(tx, s, wants[i])
 				if err != nil {
 					return err
 				}

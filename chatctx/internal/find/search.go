@@ -277,11 +277,11 @@ func (q *search) newest(made uint64) error {
 				return nil
 			}
 			docs := index.NewDocs(r.tx)
-			for _, b := range slices.Backward(st.Blocks) {
-				if b.From >= before {
+			for _, s := range slices.Backward(st.Spans()) {
+				if s.From >= before {
 					continue
 				}
-				if err := q.block(r, docs, b, &before); err != nil || r.full() {
+				if err := q.span(r, docs, s, &before); err != nil || r.full() {
 					return err
 				}
 			}
@@ -298,14 +298,14 @@ func (q *search) newest(made uint64) error {
 	return nil
 }
 
-// block looks into the candidates of a block with numbers below before, downwards, and lowers before as it goes.
-func (q *search) block(r *hitReader, docs *index.Docs, b index.Block, before *uint64) error {
-	found, err := index.Candidates(r.tx, b, q.wants(), false)
+// span looks into the candidates of a span with numbers below before, downwards, and lowers before as it goes.
+func (q *search) span(r *hitReader, docs *index.Docs, s index.Span, before *uint64) error {
+	found, err := index.Candidates(r.tx, s, q.wants(), false)
 	if err != nil {
 		return err
 	}
 	for _, doc := range found.Docs {
-		n := b.From + uint64(doc)
+		n := s.From + uint64(doc)
 		if n >= *before {
 			continue
 		}
@@ -322,7 +322,7 @@ func (q *search) block(r *hitReader, docs *index.Docs, b index.Block, before *ui
 		}
 	}
 	if !r.full() {
-		*before = b.From
+		*before = s.From
 	}
 	return nil
 }

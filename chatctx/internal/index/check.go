@@ -42,21 +42,20 @@ func Check(tx kv.Tx, s *State, have func(Doc)) error {
 	if at != s.Next {
 		return damaged("its blocks end at %d of %d", at, s.Next)
 	}
-	return checkTerms(tx, s, blocks)
+	if s.Merge != nil {
+		blocks[s.Merge.Out.ID] = s.Merge.Out
+	}
+	if err := checkTerms(tx, blocks); err != nil {
+		return err
+	}
+	return checkTotals(tx, s.Spans())
 }
 
-// checkTerms reads all lists. It checks that a list has only documents of its block, that entries are in order, and that each document is in a list.
-func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
-	used := map[uint64]bool{}
-	for _, b := range s.Gone {
-		used[b.ID] = true
-	}
-	if s.Merge != nil {
-		used[s.Merge.Out.ID] = true
-	}
+// checkTerms reads all lists. It checks that a list has only documents of its block and that entries are in order and complete.
+func checkTerms(tx kv.Tx, blocks map[uint64]Block) error {
 	var last entry
 	var block uint64
-	totals, count := map[uint64]uint64{}, map[uint64]uint64{}
+	count := map[uint64]uint64{}
 	err := tx.Scan(TermBucket, kv.Range{}, func(key, value []byte) error {
 		if len(key) < 13 {
 			return damaged("a key of %d bytes is in %s", len(key), TermBucket)
@@ -64,9 +63,6 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 		id := binary.BigEndian.Uint64(key)
 		b, ok := blocks[id]
 		if !ok {
-			if used[id] {
-				return nil
-			}
 			return damaged("there are terms of block %d, which is missing", id)
 		}
 		if id != block {
@@ -80,9 +76,6 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 			fits = fits && (order < 0 || order == 0 && last.last < e.first)
 			end := uint32(0)
 			fits = e.each(func(p posting) { end = p.doc }) && fits && end == e.last && uint64(end) < b.To-b.From
-			if bytes.HasPrefix(e.term, []byte(kindTerm)) {
-				totals[id] += uint64(e.n)
-			}
 			count[id]++
 			last = entry{term: bytes.Clone(e.term), last: e.last}
 			return fits
@@ -100,25 +93,32 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 			return damaged("the block %d has %d entries of %d", id, count[id], b.Entries)
 		}
 	}
-	return checkTotals(tx, blocks, totals)
+	return nil
 }
 
-// checkTotals checks that each block's lists name each of its documents by kind once.
-func checkTotals(tx kv.Tx, blocks map[uint64]Block, totals map[uint64]uint64) error {
+// checkTotals checks that each span's lists name each of its documents by kind once.
+func checkTotals(tx kv.Tx, spans []Span) error {
 	live := make(map[uint64]uint64)
 	err := ScanDocs(tx, func(from uint64, docs []Doc) error {
-		for _, b := range blocks {
-			for i := max(from, b.From); i < min(from+uint64(len(docs)), b.To); i++ {
+		for _, s := range spans {
+			for i := max(from, s.From); i < min(from+uint64(len(docs)), s.To); i++ {
 				if docs[i-from] != (Doc{}) {
-					live[b.ID]++
+					live[s.ID]++
 				}
 			}
 		}
 		return nil
 	})
-	for id := range blocks {
-		if err == nil && live[id] != totals[id] {
-			err = damaged("the block %d names %d documents of %d", id, totals[id], live[id])
+	for _, s := range spans {
+		named := uint64(0)
+		if err == nil {
+			err = s.entries(tx, []byte(kindTerm), kv.Prefix([]byte(kindTerm)).To, func(e *entry) bool {
+				named += uint64(e.n)
+				return true
+			})
+		}
+		if err == nil && live[s.ID] != named {
+			err = damaged("the block %d names %d documents of %d", s.ID, named, live[s.ID])
 		}
 	}
 	return err

@@ -3,7 +3,6 @@ package index
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -16,9 +15,6 @@ func Drop(tx kv.RwTx, s *State, dead func(Doc) (bool, error)) (int, error) {
 	}
 	gone, err := dropDocs(tx, dead)
 	if err != nil || len(gone) == 0 {
-		return 0, err
-	}
-	if err := s.bury(tx, math.MaxInt); err != nil {
 		return 0, err
 	}
 	for i := range s.Blocks {

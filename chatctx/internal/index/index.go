@@ -1,8 +1,9 @@
 // Package index keeps which documents have which terms: functions on a transaction, in buckets of their own.
 //
 // New documents first wait as short keys in the waiting bucket. Now and then the waiting documents become one block. A block only changes when Drop takes
-// documents out of it. Blocks are merged by eights into larger ones, a step at a time, so that there are never many. A lookup takes one seek a block. The
-// caller has to look through the waiting documents, so that nothing is missed.
+// documents out of it. Blocks are merged by eights into larger ones, a step at a time, so that there are never many; what a step has written anew, it
+// deletes from the old blocks, so no list is stored twice. A lookup takes one seek a block. The caller has to look through the waiting documents, so that
+// nothing is missed.
 //
 //	waiting  when (8), document (33)            8 bytes that change when the document is put again
 //	doc      number of the first (8)            documents with the numbers from there on
@@ -20,6 +21,7 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -48,7 +50,6 @@ type State struct {
 	NextID   uint64  `cbor:"4,keyasint,omitempty"` // of the next block
 	Blocks   []Block `cbor:"5,keyasint,omitempty"` // in the order of their documents
 	Merge    *Merge  `cbor:"6,keyasint,omitempty"`
-	Gone     []Block `cbor:"7,keyasint,omitempty"` // no longer used; their records are to be deleted
 	Made     uint64  `cbor:"8,keyasint,omitempty"` // a new random number for each new index
 }
 
@@ -58,7 +59,7 @@ type Block struct {
 	ID, From, To, Entries uint64
 }
 
-// Merge is a merge under way. If Begun, the terms up to After are in Out already.
+// Merge is a merge under way. If Begun, Out has the terms up to After, and In has those behind it; a record of In that has both is still whole.
 type Merge struct {
 	_     struct{} `cbor:",toarray"`
 	In    []Block
@@ -101,7 +102,19 @@ func Load(tx kv.Tx, version int) (*State, error) {
 	if s.Version != version {
 		return nil, nil
 	}
+	if s.Merge != nil && !s.Merge.fits(s.Blocks) {
+		return nil, damaged("its merge is not of its blocks")
+	}
 	return s, nil
+}
+
+// fits reports whether the merge is of neighbouring blocks.
+func (m *Merge) fits(blocks []Block) bool {
+	at := slices.IndexFunc(blocks, func(b Block) bool { return len(m.In) > 0 && b.ID == m.In[0].ID })
+	if at < 0 || m.Out.From != m.In[0].From || m.Out.To != m.In[len(m.In)-1].To {
+		return false
+	}
+	return slices.EqualFunc(m.In, blocks[at:min(at+len(m.In), len(blocks))], func(a, b Block) bool { return a.ID == b.ID && a.From == b.From && a.To == b.To })
 }
 
 // Save writes the state.

@@ -100,7 +100,7 @@ func (m *model) compare() {
 		var got []string
 		m.view(func(tx kv.Tx, st *State) error {
 			docs := NewDocs(tx)
-			for _, b := range slices.Backward(st.Blocks) {
+			for _, b := range slices.Backward(st.Spans()) {
 				found, err := Candidates(tx, b, q, true)
 				if err != nil {
 					return err
@@ -219,6 +219,70 @@ func TestMergesKeepBlocksFew(t *testing.T) {
 		return nil
 	})
 	m.compare()
+}
+
+// TestMergeTakesNoSpace: what a merge writes anew it takes away, so no step of it makes the index larger than by the records it reads just then.
+func TestMergeTakesNoSpace(t *testing.T) {
+	m := &model{t: t, db: memkv.New(), rnd: rand.New(rand.NewPCG(1, 2)), words: map[int]map[string]uint32{}}
+	for range fanout {
+		m.block(2000)
+	}
+	size := func() (n int) {
+		m.view(func(tx kv.Tx, _ *State) error {
+			return tx.Scan(TermBucket, kv.Range{}, func(key, value []byte) error {
+				n += len(key) + len(value)
+				return nil
+			})
+		})
+		return n
+	}
+	before, steps := size(), 0
+	for more := true; more; steps++ {
+		m.update(func(tx kv.RwTx, st *State) (err error) {
+			more, err = Step(tx, st, 4<<10)
+			return err
+		})
+		if now := size(); now > before+fanout*maxChunk {
+			t.Fatalf("after step %d the terms have %d bytes; they had %d", steps, now, before)
+		}
+	}
+	m.view(func(_ kv.Tx, st *State) error {
+		if len(st.Blocks) != 1 || steps < 10 || before < 2*fanout*maxChunk {
+			t.Errorf("%d blocks after %d steps, of %d bytes", len(st.Blocks), steps, before)
+		}
+		return nil
+	})
+	m.compare()
+}
+
+// TestMergeIsOfItsBlocks: a state whose merge is of other blocks than it has is damage.
+func TestMergeIsOfItsBlocks(t *testing.T) {
+	blocks := []Block{{ID: 1, To: 5}, {ID: 2, From: 5, To: 9}, {ID: 4, From: 9, To: 10}}
+	for _, c := range []struct {
+		merge Merge
+		bad   bool
+	}{
+		{Merge{In: blocks[:2], Out: Block{ID: 5, To: 9}}, false},
+		{Merge{In: blocks[1:], Out: Block{ID: 5, From: 5, To: 10}}, false},
+		{Merge{Out: Block{ID: 5, To: 9}}, true},
+		{Merge{In: []Block{{ID: 3, To: 5}}, Out: Block{ID: 5, To: 5}}, true},
+		{Merge{In: []Block{blocks[0], blocks[2]}, Out: Block{ID: 5, To: 10}}, true},
+		{Merge{In: append(slices.Clone(blocks), Block{ID: 6, From: 10, To: 12}), Out: Block{ID: 5, To: 12}}, true},
+		{Merge{In: blocks[:2], Out: Block{ID: 5, To: 10}}, true},
+	} {
+		m := &model{t: t, db: memkv.New()}
+		m.update(func(_ kv.RwTx, st *State) error {
+			st.Blocks, st.Merge = blocks, &c.merge
+			return nil
+		})
+		err := m.db.View(t.Context(), func(tx kv.Tx) error {
+			_, err := Load(tx, 7)
+			return err
+		})
+		if errors.Is(err, kv.ErrDamaged) != c.bad {
+			t.Errorf("%+v: %v", c.merge, err)
+		}
+	}
 }
 
 // FuzzRecords: whatever stands in a record, reading it ends, with an error or not.

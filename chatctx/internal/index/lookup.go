@@ -22,21 +22,68 @@ func Word(word []byte, prefix bool) Want {
 	return Want{Term: bytes.Clone(Term(word))}
 }
 
-// Found lists the documents of a block that have all terms, the highest number first. If counts were asked for, TF has for each document how often it has
+// Span is documents with numbers in a row whose lists are looked up together: those of a block, or of all blocks of the merge under way.
+type Span struct {
+	Block
+	merge *Merge
+}
+
+// Spans returns all documents, in order.
+func (s *State) Spans() []Span {
+	var out []Span
+	for _, b := range s.Blocks {
+		switch m := s.Merge; {
+		case m == nil || b.From < m.Out.From || b.From >= m.Out.To:
+			out = append(out, Span{Block: b})
+		case b.ID == m.In[0].ID:
+			out = append(out, Span{m.Out, m})
+		}
+	}
+	return out
+}
+
+// entries calls fn for the entries of the terms from lo to hi inclusive until it returns false, those of a term in the order of their documents. A nil hi
+// means all further terms.
+func (s Span) entries(tx kv.Tx, lo, hi []byte, fn func(*entry) bool) error {
+	more := true
+	err := entries(tx, s.ID, lo, hi, func(e *entry) bool {
+		more = fn(e)
+		return more
+	})
+	if s.merge == nil {
+		return err
+	}
+	if rest := append([]byte(s.merge.After), 0); bytes.Compare(lo, rest) < 0 {
+		lo = rest
+	}
+	for _, b := range s.merge.In {
+		if err != nil || !more || hi != nil && bytes.Compare(lo, hi) > 0 {
+			break
+		}
+		err = entries(tx, b.ID, lo, hi, func(e *entry) bool {
+			e.move(uint32(b.From - s.From))
+			more = fn(e)
+			return more
+		})
+	}
+	return err
+}
+
+// Found lists the documents of a span that have all terms, the highest number first. If counts were asked for, TF has for each document how often it has
 // each term; else it is nil.
 type Found struct {
-	Docs []uint32 // counted from the block's first
+	Docs []uint32 // counted from the span's first
 	TF   [][]uint32
 }
 
 // firstOfWords is below the first byte of all words, and above that of all other terms, which have a control character there.
 const firstOfWords = ' '
 
-// Candidates returns the documents of a block that have all of wants. For long words they only may have them.
-func Candidates(tx kv.Tx, b Block, wants []Want, counted bool) (*Found, error) {
+// Candidates returns the documents of a span that have all of wants. For long words they only may have them.
+func Candidates(tx kv.Tx, s Span, wants []Want, counted bool) (*Found, error) {
 	lists := make([]*list, len(wants))
 	for i, w := range wants {
-		l, err := read(tx, b, w)
+		l, err := read(tx, s, w)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +130,7 @@ func intersect(lists []*list, counted bool) *Found {
 	return out
 }
 
-// list is a term's documents in a block, in order.
+// list is a term's documents in a span, in order.
 type list struct{ postings []posting }
 
 func (l *list) take(e *entry, size uint64) bool {
@@ -95,12 +142,12 @@ func (l *list) take(e *entry, size uint64) bool {
 	return whole && fits
 }
 
-func read(tx kv.Tx, b Block, w Want) (*list, error) {
+func read(tx kv.Tx, s Span, w Want) (*list, error) {
 	l := &list{}
 	whole := true
 	if !w.Prefix && !w.Part {
-		err := entries(tx, b.ID, w.Term, w.Term, func(e *entry) bool {
-			whole = l.take(e, b.To-b.From)
+		err := s.entries(tx, w.Term, w.Term, func(e *entry) bool {
+			whole = l.take(e, s.To-s.From)
 			return whole
 		})
 		return l, spoilt(err, !whole)
@@ -110,9 +157,9 @@ func read(tx kv.Tx, b Block, w Want) (*list, error) {
 	if w.Part { // all words, which begin above the other terms
 		lo, hi, has = []byte{firstOfWords}, nil, func(term []byte) bool { return bytes.Contains(term, w.Term) || bytes.IndexByte(term, 1) >= 0 }
 	}
-	err := entries(tx, b.ID, lo, hi, func(e *entry) bool {
+	err := s.entries(tx, lo, hi, func(e *entry) bool {
 		if has(e.term) {
-			whole = l.take(e, b.To-b.From)
+			whole = l.take(e, s.To-s.From)
 		}
 		return whole
 	})
@@ -147,8 +194,8 @@ func spoilt(err error, bad bool) error {
 	return err
 }
 
-// Frequency returns how many documents of a block have a term.
-func Frequency(tx kv.Tx, b Block, w Want) (int, error) {
-	l, err := read(tx, b, w)
+// Frequency returns how many documents of a span have a term.
+func Frequency(tx kv.Tx, s Span, w Want) (int, error) {
+	l, err := read(tx, s, w)
 	return len(l.postings), err
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -10,32 +11,12 @@ import (
 // fanout is how many blocks of about the same size become one.
 const fanout = 8
 
-// Step merges blocks for about budget bytes, or deletes what a merge left behind, and reports whether there is more to do.
+// Step merges blocks for about budget bytes, and reports whether there is more to do.
 func Step(tx kv.RwTx, s *State, budget int) (more bool, err error) {
-	if err := s.bury(tx, budget/maxChunk+fanout); err != nil {
-		return false, err
-	}
 	if s.Merge == nil && !s.plan() {
-		return len(s.Gone) > 0, nil
+		return false, nil
 	}
-	if err := s.merge(tx, budget); err != nil {
-		return false, err
-	}
-	return true, nil
-}
-
-// bury deletes up to n records of unused blocks.
-func (s *State) bury(tx kv.RwTx, n int) error {
-	for n > 0 && len(s.Gone) > 0 {
-		deleted, err := deleteFirst(tx, TermBucket, kv.Prefix(binary.BigEndian.AppendUint64(nil, s.Gone[0].ID)), n)
-		if err != nil {
-			return err
-		}
-		if n -= deleted; n > 0 {
-			s.Gone = s.Gone[1:]
-		}
-	}
-	return nil
+	return true, s.merge(tx, budget)
 }
 
 // plan chooses neighbouring blocks to merge. None of them is larger than all others together, so that a document is rewritten only a few times.
@@ -56,7 +37,7 @@ func (s *State) plan() bool {
 	return false
 }
 
-// merge goes on with the planned merge.
+// merge goes on with the planned merge. It deletes the records whose entries are all in the new block.
 func (s *State) merge(tx kv.RwTx, budget int) error {
 	m := s.Merge
 	w := &writer{tx: tx, block: m.Out.ID}
@@ -67,38 +48,48 @@ func (s *State) merge(tx kv.RwTx, budget int) error {
 			return err
 		}
 	}
-	defer func() { m.Out.Entries += w.count }()
+	var term []byte
 	for w.bytes+len(w.buf) < budget {
-		term := least(inputs)
-		if term == nil {
-			if err := w.flush(); err != nil {
-				return err
-			}
-			m.Out.Entries, w.count = m.Out.Entries+w.count, 0
-			s.merged()
-			return nil
+		if term = least(inputs); term == nil {
+			break
 		}
 		m.After, m.Begun = string(term), true
 		if err := mergeTerm(w, inputs, m.After); err != nil {
 			return err
 		}
 	}
-	return w.flush()
-}
-
-// merged replaces the old blocks by the new one.
-func (s *State) merged() {
-	var blocks []Block
-	for _, b := range s.Blocks {
-		switch {
-		case b.ID == s.Merge.In[0].ID:
-			blocks = append(blocks, s.Merge.Out)
-		case b.From < s.Merge.Out.From || b.From >= s.Merge.Out.To:
-			blocks = append(blocks, b)
+	if err := w.flush(); err != nil {
+		return err
+	}
+	m.Out.Entries += w.count
+	for _, in := range inputs {
+		if err := s.delete(tx, in); err != nil {
+			return err
 		}
 	}
-	s.Gone = append(s.Gone, s.Merge.In...)
-	s.Blocks, s.Merge = blocks, nil
+	if term == nil {
+		s.merged()
+	}
+	return nil
+}
+
+// delete deletes the records of an input that were read to their ends.
+func (s *State) delete(tx kv.RwTx, in *input) error {
+	b := &s.Blocks[slices.IndexFunc(s.Blocks, func(b Block) bool { return b.ID == in.block })]
+	for _, r := range in.read {
+		if err := tx.Delete(TermBucket, r.key); err != nil {
+			return err
+		}
+		b.Entries -= r.entries
+	}
+	return nil
+}
+
+// merged replaces the old blocks, of which nothing is left, by the new one.
+func (s *State) merged() {
+	at := slices.IndexFunc(s.Blocks, func(b Block) bool { return b.ID == s.Merge.In[0].ID })
+	s.Blocks = slices.Replace(s.Blocks, at, at+len(s.Merge.In), s.Merge.Out)
+	s.Merge = nil
 }
 
 func least(inputs []*input) []byte {
@@ -144,26 +135,31 @@ type input struct {
 	base    uint32
 	after   []byte // if begun: skip the terms up to this one
 	begun   bool
-	at      []byte // the next record begins here or later; nil: nothing was read yet
+	at      record // the record that the entries are from
 	entries []entry
+	read    []record // the records before it
 	ended   bool
+}
+
+// record is the key of a record and how many entries it has.
+type record struct {
+	key     []byte
+	entries uint64
 }
 
 // fill reads the next record if no entries are left.
 func (in *input) fill() error {
 	for len(in.entries) == 0 && !in.ended {
 		r := kv.Prefix(binary.BigEndian.AppendUint64(nil, in.block))
-		if in.at != nil {
-			r.From = in.at
-		} else if in.begun {
-			if err := in.seek(&r); err != nil {
-				return err
-			}
+		if in.at.key != nil {
+			in.read = append(in.read, in.at)
+			r.From = append(in.at.key[:len(in.at.key):len(in.at.key)], 0)
 		}
 		in.ended = true
 		err := in.tx.Scan(TermBucket, r, func(key, value []byte) error {
-			in.ended, in.at = false, append(bytes.Clone(key), 0)
+			in.ended, in.at = false, record{key: bytes.Clone(key)}
 			err := decode(value, func(e *entry) bool {
+				in.at.entries++
 				if in.begun && bytes.Compare(e.term, in.after) <= 0 {
 					return true
 				}
@@ -183,13 +179,4 @@ func (in *input) fill() error {
 		}
 	}
 	return nil
-}
-
-// seek finds the record that holds what comes after the term.
-func (in *input) seek(r *kv.Range) error {
-	back := kv.Range{From: r.From, To: append(termKey(in.block, in.after, ^uint32(0)), 0), Reverse: true}
-	return in.tx.Scan(TermBucket, back, func(key, _ []byte) error {
-		r.From = bytes.Clone(key)
-		return kv.ErrStop
-	})
 }
