@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/chatctx/chatctx/adapter"
@@ -206,7 +207,7 @@ func (w writer) media(m *adapter.Media) {
 
 func endsInSpace(s string) bool { return strings.TrimRightFunc(s, unicode.IsSpace) != s }
 
-var serverID = regexp.MustCompile(`^srvtoolu_[a-zA-Z0-9_]+$`)
+var serverID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^srvtoolu_[a-zA-Z0-9_]+$`) })
 
 // serverBlock reports whether a part is half of a pair that the API itself made: a server tool's call and its result, both in the message, in that order. Only
 // then they are sent back.
@@ -250,7 +251,7 @@ func serverTool(p *pool.Part) (id string, isCall bool) {
 		"text_editor_code_execution_tool_result", "tool_search_tool_result":
 		id = v.ToolUseID
 	}
-	if !serverID.MatchString(id) {
+	if !serverID().MatchString(id) {
 		return "", false
 	}
 	return id, isCall

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/pool"
@@ -58,11 +59,11 @@ func render(r *request, c *adapter.Conversation) *Body {
 	return r.body
 }
 
-var versions = regexp.MustCompile(`gemini-(\d+(?:\.\d+)?)`)
+var versions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`gemini-(\d+(?:\.\d+)?)`) })
 
 // version returns the version of a Gemini, 0 for other models. A Gemini without a version in its name counts as the newest.
 func version(model string) float64 {
-	if m := versions.FindStringSubmatch(model); m != nil {
+	if m := versions().FindStringSubmatch(model); m != nil {
 		v, _ := strconv.ParseFloat(m[1], 64)
 		return v
 	}

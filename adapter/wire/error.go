@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -344,7 +345,7 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 // keyLike matches keys of the known providers, which providers quote in errors.
-var keyLike = regexp.MustCompile(`\b(sk-|AIza|gsk_|xai-|pplx-)[A-Za-z0-9_*\-]{6,}`)
+var keyLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(sk-|AIza|gsk_|xai-|pplx-)[A-Za-z0-9_*\-]{6,}`) })
 
 // without removes the key, and whatever looks like one, from all that a server said: it may repeat a key anywhere.
 func (e *Error) without(key string) *Error {
@@ -359,5 +360,5 @@ func redact(text, key string) string {
 	if len(key) >= 4 {
 		text = strings.ReplaceAll(text, key, "[key]")
 	}
-	return keyLike.ReplaceAllString(text, "[key]")
+	return keyLike().ReplaceAllString(text, "[key]")
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // untold returns why it cannot be told where a path leads, "" if it can: something in it is replaced when it is used.
@@ -22,13 +23,13 @@ func untold(path string) string {
 		return "it has white space around it"
 	case path[0] == '~':
 		return "~ is another folder for everybody"
-	case variable.MatchString(path):
+	case variable().MatchString(path):
 		return "a variable may be put in"
-	case drive.MatchString(path) && runtime.GOOS == "windows":
+	case drive().MatchString(path) && runtime.GOOS == "windows":
 		return ""
-	case drive.MatchString(path):
+	case drive().MatchString(path):
 		return "it has a drive letter"
-	case scheme.MatchString(path):
+	case scheme().MatchString(path):
 		return "it has a scheme"
 	case strings.Contains(path, `\`) && runtime.GOOS != "windows":
 		return "\\ divides names on other systems"
@@ -37,9 +38,9 @@ func untold(path string) string {
 }
 
 var (
-	variable = regexp.MustCompile(`\$[A-Za-z_{]`)
-	drive    = regexp.MustCompile(`^[A-Za-z]:`)
-	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+	variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[A-Za-z_{]`) })
+	drive    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]:`) })
+	scheme   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`) })
 )
 
 // absoluteFolder returns a rule's folder as it is stored: absolute, with links resolved. A relative one is relative to dir.

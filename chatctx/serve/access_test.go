@@ -20,7 +20,7 @@ func TestEachMethodNeedsItsScope(t *testing.T) {
 		}
 		tokens[s] = secret
 	}
-	for _, m := range methods {
+	for _, m := range methods() {
 		if m.verb == "GET" != (m.scope == Read) && m.name != "tokens.list" && m.name != "places" {
 			t.Errorf("%s is a %s of the scope %s", m.name, m.verb, m.scope)
 		}

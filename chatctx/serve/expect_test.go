@@ -47,7 +47,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 		return fmt.Sprint(a.get("/contexts/"+id), a.get("/contexts/"+id+"/operations"), a.get("/contexts/"+id+"/tasks"), a.get("/contexts/"+task))
 	}
 	before := state()
-	for _, m := range methods {
+	for _, m := range methods() {
 		if m.verb != http.MethodPost {
 			continue
 		}
@@ -232,7 +232,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 func TestAnswersAreEncodedAsEver(t *testing.T) {
 	for seed := range testkit.Seeds(t, 5) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		for _, m := range append(slices.Clone(methods), &method{out: reflect.TypeFor[arrived]()}, &method{out: reflect.TypeFor[changed]()}, &method{out: reflect.TypeFor[failed]()}) {
+		for _, m := range append(slices.Clone(methods()), &method{out: reflect.TypeFor[arrived]()}, &method{out: reflect.TypeFor[changed]()}, &method{out: reflect.TypeFor[failed]()}) {
 			v := reflect.New(m.out)
 			fill(r, v.Elem(), 0)
 			got, err := encode(v.Elem().Interface(), 0)

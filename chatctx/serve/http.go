@@ -30,7 +30,7 @@ const mostBody = 64 << 20
 // route makes the routes of the table.
 func (s *Server) route() {
 	s.mux = http.NewServeMux()
-	for _, m := range methods {
+	for _, m := range methods() {
 		s.mux.HandleFunc(m.verb+" "+base+m.path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, m) })
 	}
 	s.mux.HandleFunc("GET "+base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {

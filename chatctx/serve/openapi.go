@@ -20,9 +20,9 @@ import (
 func OpenAPI() []byte { return described() }
 
 var described = sync.OnceValue(func() []byte {
-	d := &describer{schemas: map[string]any{"Message": shownMessage, "NewMessage": newMessage}, names: map[reflect.Type]string{}}
+	d := &describer{schemas: map[string]any{"Message": shownMessage(), "NewMessage": newMessage()}, names: map[reflect.Type]string{}}
 	paths := map[string]map[string]any{}
-	for _, m := range methods {
+	for _, m := range methods() {
 		if paths[m.path] == nil {
 			paths[m.path] = map[string]any{}
 		}
@@ -50,14 +50,14 @@ type describer struct {
 
 type schema = map[string]any
 
-var inPath = regexp.MustCompile(`\{(\w+)\}`)
+var inPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\w+)\}`) })
 
 // operation describes a method.
 func (d *describer) operation(m *method) schema {
 	op := schema{"operationId": m.name, "summary": m.does, "x-scope": string(m.scope), "tags": []any{strings.Split(m.name, ".")[0]}}
 	placed := map[string]bool{}
 	parameters := []any{}
-	for _, match := range inPath.FindAllStringSubmatch(m.path, -1) {
+	for _, match := range inPath().FindAllStringSubmatch(m.path, -1) {
 		placed[match[1]] = true
 	}
 	body, required := schema{}, []string{}

@@ -97,7 +97,7 @@ func (a *api) valid(doc any, c *jsonschema.Compiler, pointer string, raw []byte,
 func routed(verb, path string) *method {
 	is := strings.Split(path, "/")
 next:
-	for _, m := range methods {
+	for _, m := range methods() {
 		want := strings.Split(m.path, "/")
 		if m.verb != verb || len(is) != len(want) {
 			continue
@@ -126,10 +126,10 @@ func TestTheDescription(t *testing.T) {
 			ids[id] = true
 		}
 	}
-	if len(ids) != len(methods) {
-		t.Errorf("%d methods are described of %d", len(ids), len(methods))
+	if len(ids) != len(methods()) {
+		t.Errorf("%d methods are described of %d", len(ids), len(methods()))
 	}
-	for _, m := range methods {
+	for _, m := range methods() {
 		if m.does == "" {
 			t.Errorf("%s does nothing", m.name)
 		}
@@ -138,7 +138,7 @@ func TestTheDescription(t *testing.T) {
 				t.Errorf("%s: what is %s for?", m.name, f.name)
 			}
 		}
-		for _, match := range inPath.FindAllStringSubmatch(m.path, -1) {
+		for _, match := range inPath().FindAllStringSubmatch(m.path, -1) {
 			if !m.has(match[1]) {
 				t.Errorf("%s: %s has a place in the path and is no parameter", m.name, match[1])
 			}
@@ -172,8 +172,8 @@ func TestMessagesAreDescribedWhole(t *testing.T) {
 	full := &chatctx.Entry{Message: &chatctx.Message{ID: id, Role: pool.Assistant, Calls: []pool.Call{{ID: "c"}}, Result: &pool.Result{RequestID: "c"}, Meta: pool.Metadata{Model: "m", FinishReason: "refusal", Usage: json.RawMessage(`{"a": 1}`)}, Kind: "late",
 		Hidden: true, Unsent: true, Unfinished: true, CopiedFrom: &id, Source: &pool.Source{Format: "f"}, AppData: map[string]json.RawMessage{"a": json.RawMessage("1")}, Extra: map[uint64]cbor.RawMessage{99: {1}}},
 		Tags: []string{"t"}, Queued: true}
-	shown := at(shownMessage, "allOf", 0).(schema)
-	if want := slices.Sorted(maps.Keys(messageFields)); !slices.Equal(members(full), want) {
+	shown := at(shownMessage(), "allOf", 0).(schema)
+	if want := slices.Sorted(maps.Keys(messageFields())); !slices.Equal(members(full), want) {
 		t.Errorf("a message has %q, and %q are described", members(full), want)
 	}
 	if want := members(&chatctx.Entry{Message: &chatctx.Message{}}); !slices.Equal(want, shown["required"].([]string)) {

@@ -12,9 +12,9 @@ import (
 // A query that cannot be read is refused by each method, and no part of it is left out.
 func TestAQueryThatCannotBeReadIsRefused(t *testing.T) {
 	a := start(t, Options{})
-	for _, m := range methods {
+	for _, m := range methods() {
 		for _, query := range []string{"context=A;x&limit=2", "context=%zz", "x;y"} {
-			path := inPath.ReplaceAllString(m.path, "x")
+			path := inPath().ReplaceAllString(m.path, "x")
 			res, raw := a.send(m.verb, base+path+"?"+query, nil, nil)
 			if res.StatusCode != 400 || !strings.Contains(string(raw), `"usage"`) {
 				t.Errorf("%s with ?%s gives %d: %s", m.name, query, res.StatusCode, raw)
@@ -77,7 +77,7 @@ func TestWordsOfRefusals(t *testing.T) {
 
 // The answer of each brief change of a branch has its revision, with the exceptions that docs/api.md names.
 func TestAnswersOfChangesHaveTheRevision(t *testing.T) {
-	for _, m := range methods {
+	for _, m := range methods() {
 		if !m.brief() || !strings.Contains(m.path, "{branch}") {
 			continue
 		}

@@ -331,7 +331,7 @@ func initialize(r *request, _ any) (any, error) {
 		return nil, err
 	}
 	v := initialized{Protocol: 1, Program: r.store.Program(), Format: chatctx.FormatVersion, Store: id, Line: r.server.limits.line, Message: mostMessage}
-	for _, m := range methods {
+	for _, m := range methods() {
 		v.Methods = append(v.Methods, m.name)
 	}
 	return v, nil

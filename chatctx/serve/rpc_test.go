@@ -149,7 +149,7 @@ func TestAStoryOverStdio(t *testing.T) {
 		t.Errorf("before initialize: %v", m)
 	}
 	hello := c.call("initialize", object{})
-	if id, err := a.store.ID(t.Context()); err != nil || hello["store"] != id.String() || len(hello["methods"].([]any)) != len(methods) {
+	if id, err := a.store.ID(t.Context()); err != nil || hello["store"] != id.String() || len(hello["methods"].([]any)) != len(methods()) {
 		t.Errorf("initialize gives %v", hello)
 	}
 	id := c.call("contexts.new", object{"title": "Boats"})["context"]

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -142,18 +143,18 @@ func webpSize(b []byte) (int, int) {
 }
 
 var (
-	pdfPage  = regexp.MustCompile(`/Type\s*/Page[^s]`)
-	pdfCount = regexp.MustCompile(`/Count\s+(\d{1,6})`)
+	pdfPage  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/Type\s*/Page[^s]`) })
+	pdfCount = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/Count\s+(\d{1,6})`) })
 )
 
 // pdfPages returns the number of pages: of the page objects, else the largest count that a page tree names, else one for each 100 KB, since the objects may be
 // compressed.
 func pdfPages(data []byte) int {
-	if n := len(pdfPage.FindAllIndex(data, -1)); n > 0 {
+	if n := len(pdfPage().FindAllIndex(data, -1)); n > 0 {
 		return n
 	}
 	most := 0
-	for _, m := range pdfCount.FindAllSubmatch(data, -1) {
+	for _, m := range pdfCount().FindAllSubmatch(data, -1) {
 		n, _ := strconv.Atoi(string(m[1]))
 		most = max(most, n)
 	}

@@ -3,18 +3,21 @@ package cli
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // commandLine matches a command as it is typed in a shell, with the flag that names the store.
-var commandLine = regexp.MustCompile(`\bchatctx (?:--store (?:"[^"]*"|'[^']*'|\S+) )?([a-z]+)\b`)
+var commandLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bchatctx (?:--store (?:"[^"]*"|'[^']*'|\S+) )?([a-z]+)\b`)
+})
 
 // slashed writes the commands in a text as they are typed in this chat: without the store, and without this conversation and branch.
 func (s *chat) slashed(text string) string {
 	here := s.conversation().ID.String()
 	text = strings.ReplaceAll(text, " --context "+here, "")
 	text = regexp.MustCompile(` --branch `+regexp.QuoteMeta(quote(s.onBranch()))+`(\s|$)`).ReplaceAllString(text, "$1")
-	return commandLine.ReplaceAllStringFunc(text, func(line string) string {
-		if name := commandLine.FindStringSubmatch(line)[1]; findCommand(allCommands(), name) != nil {
+	return commandLine().ReplaceAllStringFunc(text, func(line string) string {
+		if name := commandLine().FindStringSubmatch(line)[1]; findCommand(allCommands(), name) != nil {
 			return "/" + name
 		}
 		return line

@@ -15,7 +15,7 @@ var dearInits = map[string]int{"github.com/santhosh-tekuri/jsonschema/v6": 4096}
 // TestStartsLean holds that no package of the command builds tables, compiles grammars or reads what is embedded before somebody asks for it. It counts bytes, which are
 // the same on each machine, and no time. A package that needs more makes it at the first use (sync.OnceValue).
 func TestStartsLean(t *testing.T) {
-	const most, mostOfOurs = 1024, 256 // KB
+	const most, mostOfOurs = 512, 32 // KB
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

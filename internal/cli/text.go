@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -125,7 +126,7 @@ func are(n int) string {
 	return "are"
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`) })
 
 // quote returns a word that the present shell takes unchanged.
 func quote(s string) string { return quoteFor(s, runtime.GOOS == "windows") }
@@ -134,7 +135,7 @@ func quote(s string) string { return quoteFor(s, runtime.GOOS == "windows") }
 // double quotes. No quotes keep cmd from a percent sign and PowerShell from a dollar.
 func quoteFor(s string, windows bool) string {
 	switch {
-	case plainWord.MatchString(s), windows && plainWord.MatchString(strings.ReplaceAll(s, `\`, "/")):
+	case plainWord().MatchString(s), windows && plainWord().MatchString(strings.ReplaceAll(s, `\`, "/")):
 		return s
 	case windows:
 		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`

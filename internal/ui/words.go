@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -13,7 +14,9 @@ import (
 )
 
 // commandInWords matches a command in a message for a shell, with its arguments.
-var commandInWords = regexp.MustCompile(`\bchatctx ((?:tag|rules) rm|op log|sub (?:abandon|return)|[a-z]+)((?: (?:"[^"]*"|[0-9a-f-]*[0-9][0-9a-f-]*\b|--[a-z]+(?: (?:"[^"]*"|[A-Z]+))?))*)`)
+var commandInWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bchatctx ((?:tag|rules) rm|op log|sub (?:abandon|return)|[a-z]+)((?: (?:"[^"]*"|[0-9a-f-]*[0-9][0-9a-f-]*\b|--[a-z]+(?: (?:"[^"]*"|[A-Z]+))?))*)`)
+})
 
 // keyFor maps shell commands to the keys of this program. Other commands have no key.
 var keyFor = map[string]string{
@@ -40,8 +43,8 @@ func (m *model) inKeys(err error) string {
 		}
 	}
 	own := strings.Contains(text, fmt.Sprintf(", process %d is writing", os.Getpid()))
-	text = commandInWords.ReplaceAllStringFunc(text, func(line string) string {
-		parts := commandInWords.FindStringSubmatch(line)
+	text = commandInWords().ReplaceAllStringFunc(text, func(line string) string {
+		parts := commandInWords().FindStringSubmatch(line)
 		if op, _, _ := strings.Cut(strings.TrimSpace(parts[2]), " "); parts[1] == "undo" && op != "" {
 			return "u on " + op + " in the journal (J)"
 		}
