@@ -50,6 +50,14 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 	})
 }
 
+// Undo undoes the newest operation in force on a branch ("" for the active one) or on the context, as Store.Undo does, but never one of the store, such as the
+// import of the conversation. It returns ErrNotFound if there is none.
+func (c *ChatContext) Undo(ctx context.Context, branchName string) (*Undone, error) {
+	return c.store.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
+		return journal.UndoHere(ctx, c.store.at, c.ID, branchName, k.Around)
+	})
+}
+
 // Redo redoes the newest undo: on the branch or on its context, as long as nothing else was done there since, or this person's in the store. If the undo
 // removed a whole branch, it is redone by that branch's name, or on the branch from which that was forked or people came to it. It returns ErrConflict if a
 // later undo stands on it, and ErrNotFound if there is nothing to redo.

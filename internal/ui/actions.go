@@ -308,18 +308,17 @@ func (m *model) undoOne(op string) tea.Cmd {
 	})
 }
 
-// takeBack undoes an operation of a conversation. If no operation of the conversation is in force, it refuses: an undo would then undo an operation of the
-// whole store, for example an import, which this screen does not show.
+// takeBack undoes an operation of a conversation; "" means the newest on the branch or on the conversation, never one of the whole store, for example an
+// import, which this screen does not show.
 func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*chatctx.Undone, error) {
-	for o, err := range m.st.Operations(m.ctx, c.ID.String()) {
-		if err != nil {
-			return nil, err
-		}
-		if op != "" || !o.Undone && o.Undoes == "" {
-			return m.st.Undo(m.ctx, c.ID.String(), branch, op)
-		}
+	if op != "" {
+		return m.st.Undo(m.ctx, c.ID.String(), branch, op)
 	}
-	return nil, errors.New("this conversation has nothing to take back")
+	u, err := c.Undo(m.ctx, branch)
+	if errors.Is(err, chatctx.ErrNotFound) {
+		return nil, errors.New("this conversation has nothing to take back on its active branch")
+	}
+	return u, err
 }
 
 // redo redoes what was undone last: on its branch, which may be gone with it, else on the active one.

@@ -355,6 +355,23 @@ func TestUndoStaysHere(t *testing.T) {
 	if d.press("u"); !strings.Contains(d.note, "has nothing to take back") {
 		t.Errorf("after a command of which nothing is left u says %q", d.note)
 	}
+	branches, err := d.conv.c.Branches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range branches { // the only change stands on another branch
+		if !b.Active {
+			if _, err := d.conv.c.Append(t.Context(), b.Name, pool.NewText(pool.User, "aside")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if d.press("u"); !strings.Contains(d.note, "has nothing to take back") {
+		t.Errorf("with changes on another branch u says %q", d.note)
+	}
+	if d.press("esc", "u"); !strings.Contains(d.note, "has nothing to take back") {
+		t.Errorf("in the list u says %q", d.note)
+	}
 	info, err := d.conv.c.Info(t.Context())
 	if err != nil || info.Trashed != 0 {
 		t.Errorf("the conversation: %+v %v", info, err)

@@ -15,7 +15,7 @@ import (
 
 // commandInWords matches a command in a message for a shell, with its arguments.
 var commandInWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bchatctx ((?:tag|rules) rm|op log|sub (?:abandon|return)|[a-z]+)((?: (?:"[^"]*"|[0-9a-f-]*[0-9][0-9a-f-]*\b|--[a-z]+(?: (?:"[^"]*"|[A-Z]+))?))*)`)
+	return regexp.MustCompile(`\bchatctx ((?:tag|rules) rm|op log|sub (?:abandon|return)|[a-z]+)((?: (?:"[^"]*"|s[0-9]+|[0-9a-f-]*[0-9][0-9a-f-]*\b|--[a-z]+(?: (?:"[^"]*"|[A-Z]+))?))*)`)
 })
 
 // keyFor maps shell commands to the keys of this program. Other commands have no key.
@@ -46,6 +46,9 @@ func (m *model) inKeys(err error) string {
 	text = commandInWords().ReplaceAllStringFunc(text, func(line string) string {
 		parts := commandInWords().FindStringSubmatch(line)
 		if op, _, _ := strings.Cut(strings.TrimSpace(parts[2]), " "); parts[1] == "undo" && op != "" {
+			if op[0] == 's' { // one of the store, which no key takes back
+				return line + " (in a shell)"
+			}
 			return "u on " + op + " in the journal (J)"
 		}
 		if key, ok := keyFor[parts[1]]; ok {

@@ -225,6 +225,25 @@ func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op strin
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
 }
 
+// UndoHere undoes the newest operation in force on a branch of a context or on the context, never one of the store. It returns ErrNotFound if there is none.
+func UndoHere(ctx context.Context, s *record.Store, id pool.ID, branchName string, around Around) (*Undone, error) {
+	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) {
+		t, err := BeginAt(s, tx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		n, b, err := t.newestHere(branchName)
+		if err == nil && n == 0 {
+			err = record.NotFound("operation to undo on branch", b.Name)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		done, err := t.undoNamed(n, branchName)
+		return done, t, err
+	})
+}
+
 // undoAny undoes an operation of a context or of the store. It returns the context's transaction, nil if no context is named.
 func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (done *Undone, t *Txn, err error) {
 	if n, ok := strings.CutPrefix(op, "s"); ok {
@@ -463,12 +482,10 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 		}
 		return n, false, nil
 	}
-	n = t.Rec.Last
-	b, err := t.Branch(branchName)
+	n, b, err := t.newestHere(branchName)
 	if err != nil {
 		return 0, false, err
 	}
-	n = max(n, b.Last)
 	at, sn, err := t.newestInStore(n == 0)
 	if err != nil {
 		return 0, false, err
@@ -480,6 +497,15 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 		return 0, false, record.NotFound("operation to undo on branch", b.Name)
 	}
 	return n, false, nil
+}
+
+// newestHere finds the newest operation in force on a branch or on the context, 0 for none.
+func (t *Txn) newestHere(branchName string) (uint64, *branch.Branch, error) {
+	b, err := t.Branch(branchName)
+	if err != nil {
+		return 0, nil, err
+	}
+	return max(t.Rec.Last, b.Last), b, nil
 }
 
 // storeLookback bounds how far back in the store's journal undo looks for the latest operation.
