@@ -123,23 +123,14 @@ func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// CommandTool returns the tool that a call runs if that is a command, with the folder that it or a setting names; nil if it is none or not there.
-func CommandTool(ctx context.Context, s *chatctx.Store, c *chatctx.Call) (*chatctx.Tool, error) {
-	tools, err := s.Offered(ctx, c.Context)
-	i := slices.IndexFunc(tools, func(t chatctx.Tool) bool { return t.Name == c.Tool && !t.MCP && len(t.Command) > 0 })
-	if err != nil || i < 0 {
-		return nil, err
+// CommandTool returns the tool that this Executor runs for a call of its context if that is a command, with the folder that it or a setting names, else Dir; nil
+// if it is none, not there, or a function of the program.
+func (e *Executor) CommandTool(ctx context.Context, c *chatctx.Call) (*chatctx.Tool, error) {
+	tools, err := e.tools(ctx, c.Branch)
+	if t := tools[c.Tool]; err == nil && t != nil && e.Functions[c.Tool] == nil && !t.MCP && len(t.Command) > 0 {
+		return t, nil
 	}
-	t := &tools[i]
-	if t.Dir == "" {
-		in, err := s.Context(ctx, c.Context.String())
-		if err != nil {
-			return nil, err
-		}
-		t.Dir, err = runFolder(ctx, in, c.Branch, "")
-		return t, err
-	}
-	return t, nil
+	return nil, err
 }
 
 // CommandText says what a tool that is a command would run with arguments, for people: its words, in quotes where they need some, and its folder, or why it

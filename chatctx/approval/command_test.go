@@ -287,9 +287,11 @@ func TestCommandTool(t *testing.T) {
 	b.tool(chatctx.Tool{Name: "say", Command: []string{"echo", "{a}"}})
 	b.tool(chatctx.Tool{Name: "here", Command: []string{"pwd"}, Dir: filepath.Join(dir, "own")})
 	b.tool(chatctx.Tool{Name: "srv", MCP: true, Command: []string{"server"}, Remotes: []chatctx.Remote{{Name: "look"}}})
+	e := &Executor{Context: b.c, Functions: map[string]Function{"own": func(context.Context, Invocation) (pool.Result, error) { return pool.Result{}, nil }}}
+	b.tool(chatctx.Tool{Name: "own", Command: []string{"echo", "not this"}})
 	shown := func(name string) string {
 		t.Helper()
-		tool, err := CommandTool(t.Context(), b.store, &chatctx.Call{Context: b.c.ID, Branch: "main", Call: pool.Call{Tool: name}})
+		tool, err := e.CommandTool(t.Context(), &chatctx.Call{Context: b.c.ID, Branch: "main", Call: pool.Call{Tool: name}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +301,7 @@ func TestCommandTool(t *testing.T) {
 		return CommandText(tool, json.RawMessage(`{"a":"x\u202e y"}`))
 	}
 	said := `runs: echo "x\u202e y"`
-	for name, want := range map[string]string{"say": said, "here": "runs: pwd   in " + filepath.Join(dir, "own"), "srv": "", "srv__look": "", "nothing": ""} {
+	for name, want := range map[string]string{"say": said, "here": "runs: pwd   in " + filepath.Join(dir, "own"), "srv": "", "srv__look": "", "nothing": "", "own": ""} {
 		if got := shown(name); got != want {
 			t.Errorf("%s is shown as %q, want %q", name, got, want)
 		}
@@ -307,5 +309,10 @@ func TestCommandTool(t *testing.T) {
 	t.Setenv("CHATCTX_CALLS_FOLDER", dir)
 	if got, want := shown("say"), said+"   in "+dir; got != want {
 		t.Errorf("in a folder of the settings it is %q, want %q", got, want)
+	}
+	t.Setenv("CHATCTX_CALLS_FOLDER", "")
+	e.Dir = filepath.Join(dir, "program")
+	if got, want := shown("say"), said+"   in "+e.Dir; got != want {
+		t.Errorf("in the program's folder it is %q, want %q", got, want)
 	}
 }

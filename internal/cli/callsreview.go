@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,9 +69,18 @@ func (r *run) printArguments(st *chatctx.Store, c *chatctx.Call) {
 
 // printCommand prints the command line that a call would run with arguments, if its tool is a command.
 func (r *run) printCommand(st *chatctx.Store, c *chatctx.Call, arguments json.RawMessage) {
-	if t, err := approval.CommandTool(r.ctx, st, c); err == nil && t != nil {
-		r.printf("%s\n", plainly(approval.CommandText(t, arguments)))
+	if in, err := st.Context(r.ctx, c.Context.String()); err == nil {
+		if t, err := r.commandTool(r.ctx, in, c); err == nil && t != nil {
+			r.printf("%s\n", plainly(approval.CommandText(t, arguments)))
+		}
 	}
+}
+
+// commandTool returns the tool that a call would run if that is a command, which a tool of this program is not. A folder that nothing names is that of the
+// program that will run it, which need not be this one.
+func (r *run) commandTool(ctx context.Context, in *chatctx.ChatContext, c *chatctx.Call) (*chatctx.Tool, error) {
+	e := &approval.Executor{Context: in, Functions: r.ownTools(in)}
+	return e.CommandTool(ctx, c)
 }
 
 // printLineDiff prints the lines that differ, with some around them.

@@ -40,7 +40,7 @@ func doUI(r *run) error {
 	}
 	var mu sync.Mutex // answers begin at the same time
 	return ui.Run(kv.WithWaiting(r.ctx, nil), ui.Options{
-		Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices, Editor: editorOf,
+		Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices, Editor: editorOf, Command: r.commandTool,
 		Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
 			mu.Lock()
 			defer mu.Unlock()

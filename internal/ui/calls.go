@@ -84,16 +84,18 @@ func (q *queue) read(m *model) tea.Cmd {
 			if w.ruling.Effect != chatctx.Ask {
 				continue // the rules decide
 			}
-			if w.tool, err = approval.CommandTool(ctx, st, c); err != nil {
+			in, err := st.Context(ctx, c.Context.String())
+			if err == nil && m.o.Command != nil {
+				w.tool, err = m.o.Command(ctx, in, c)
+			}
+			if err != nil {
 				msg.err = err
 				break
 			}
 			if _, ok := titles[c.Context]; !ok {
 				titles[c.Context] = chatctx.Short(c.Context)
-				if cc, err := st.Context(ctx, c.Context.String()); err == nil {
-					if info, err := cc.Info(ctx); err == nil {
-						titles[c.Context] = screen.Titled(info.Title, info.ID)
-					}
+				if info, err := in.Info(ctx); err == nil {
+					titles[c.Context] = screen.Titled(info.Title, info.ID)
 				}
 			}
 			w.title = titles[c.Context]

@@ -26,6 +26,8 @@ type Options struct {
 	Color   bool
 	// Turn returns the turn that asks a model on a branch, with settings above the branch's own; nil means that no model can be asked.
 	Turn func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn
+	// Command returns the tool that a call would run if that is a command, else nil; a nil Command knows none.
+	Command func(ctx context.Context, in *chatctx.ChatContext, c *chatctx.Call) (*chatctx.Tool, error)
 	// Editor returns the command with which the person edits a file.
 	Editor func(file string) (*exec.Cmd, error)
 	Prices *cost.Prices
