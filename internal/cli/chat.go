@@ -32,7 +32,7 @@ type chat struct {
 	shown    spot       // of the answer that holds front
 	front    sync.Mutex // held by the answer that is shown as it arrives; others are shown when they are complete
 	answers  sync.WaitGroup
-	failed   error                         // the last answer's, for the exit code if there is no terminal
+	failed   error                         // the first answer's that failed, for the exit code if there is no terminal
 	unsaid   map[string]bool               // flags of the command line that a command has replaced
 	said     map[spot]*chatctx.ChatContext // where this chat said something
 }
@@ -66,7 +66,7 @@ func doChat(r *run) error {
 	return s.fromPipe()
 }
 
-// fromPipe takes one line after the other, each after the answer to the one before.
+// fromPipe takes one line after the other, each after the answer to the one before. Failures are reported as they come; the first is the outcome.
 func (s *chat) fromPipe() error {
 	in := bufio.NewScanner(s.r.con.in)
 	in.Buffer(nil, maxText)
@@ -75,11 +75,28 @@ func (s *chat) fromPipe() error {
 			break
 		}
 		s.answers.Wait()
-		if err := s.r.ctx.Err(); err != nil {
-			return err
+		if s.r.ctx.Err() != nil {
+			break
 		}
 	}
-	return errors.Join(in.Err(), s.failed, s.unanswered())
+	err := errors.Join(s.r.ctx.Err(), in.Err(), s.unanswered())
+	if s.failed == nil {
+		return err
+	}
+	if err != nil && s.r.ctx.Err() == nil {
+		s.complain(err)
+	}
+	return &toldError{s.failed}
+}
+
+// fails reports the failure of a message.
+func (s *chat) fails(err error) {
+	s.mu.Lock()
+	if s.failed == nil {
+		s.failed = err
+	}
+	s.mu.Unlock()
+	s.complain(err)
 }
 
 // unanswered returns an error for messages that this chat leaves in a queue where nobody answers them.
@@ -113,7 +130,7 @@ func (s *chat) take(line string) (quit bool) {
 		s.command(strings.TrimSpace(trimmed[1:]))
 	default:
 		if err := validText(line); err != nil {
-			s.complain(err)
+			s.fails(err)
 			return false
 		}
 		s.say(pool.NewText(pool.User, line))
@@ -176,13 +193,10 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 	s.mu.Unlock()
 	s.answers.Go(func() {
 		err := s.answer(ctx, c, branch, msgs)
-		s.mu.Lock()
-		s.failed = err
-		s.mu.Unlock()
 		ended()
 		s.catchUp()
-		if err != nil && s.term != nil {
-			s.complain(err)
+		if err != nil {
+			s.fails(err)
 			return
 		}
 		s.ready()
@@ -338,7 +352,8 @@ func (s *chat) show(text string) {
 	con := s.console(s.r.ctx)
 	fmt.Fprint(con.out, text)
 	if err := con.out.close(); err != nil {
-		s.failed = err
+		s.fails(err)
+		return
 	}
 	s.ready()
 }

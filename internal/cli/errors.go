@@ -80,6 +80,11 @@ type partialError struct {
 func (e *partialError) Error() string { return e.err.Error() + "; " + e.done }
 func (e *partialError) Unwrap() error { return e.err }
 
+// toldError is an error that a command has reported already.
+type toldError struct{ error }
+
+func (e *toldError) Unwrap() error { return e.error }
+
 // damageFound is the error of check after it has listed the problems.
 type damageFound struct{ problems int }
 
@@ -126,7 +131,8 @@ func classify(err error) (code int, kind string) {
 // printError writes an error for a person or, as JSON, for a program.
 func printError(w io.Writer, err error, asJSON bool) {
 	code, kind := classify(err)
-	if kind == "" {
+	var told *toldError
+	if kind == "" || errors.As(err, &told) {
 		return
 	}
 	hint := hintFor(err)
