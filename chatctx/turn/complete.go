@@ -69,7 +69,7 @@ func (t *Turn) aside(settings map[string]json.RawMessage, system, prompt string,
 	m.ID = pool.NewID()
 	d := &chatctx.Draft{Settings: settings, System: system,
 		Messages: []*chatctx.DraftMessage{{Entry: chatctx.Entry{Message: m, Position: 1}, State: enhancer.In}}}
-	name, err := providerOf(settings)
+	name, err := providerOf(settings, t.getenv)
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, 
 		inForce["budget"] = json.RawMessage(strconv.Itoa(n))
 	}
 	o, err := enhancer.OptionsOf(inForce, t.getenv)
-	o.Sent = sentTo(inForce)
+	o.Sent = t.sentTo(inForce)
 	return o, err
 }
 
 // sentTo returns what the provider of settings gets of a message, nil if they name no provider or it does not take them.
-func sentTo(inForce map[string]json.RawMessage) *tokens.Sent {
-	provider, err := providerOf(inForce)
+func (t *Turn) sentTo(inForce map[string]json.RawMessage) *tokens.Sent {
+	provider, err := providerOf(inForce, t.getenv)
 	if err != nil {
 		return nil // making a body reports it
 	}
@@ -57,7 +57,7 @@ const askWindow = 10 * time.Second
 // serverBudget returns what a request may take according to the model's server, 0 if it does not say.
 func (t *Turn) serverBudget(ctx context.Context, inForce map[string]json.RawMessage, ask bool) (int, error) {
 	v := settings.Values(inForce)
-	if p, err := providerOf(inForce); err != nil || p != adapter.Ollama || v.Has("budget") {
+	if p, err := providerOf(inForce, t.getenv); err != nil || p != adapter.Ollama || v.Has("budget") {
 		return 0, nil // a missing provider is reported later
 	}
 	out := v.Count("max_tokens")

@@ -42,8 +42,9 @@ func client[C wire.Client](make func(wire.Options) (C, error)) func(wire.Options
 // ErrNoProvider means that the settings name no provider, and the model's name does not imply one.
 var ErrNoProvider = errors.New("no provider")
 
-// providerOf returns the provider that settings name, else the one that the model's name implies.
-func providerOf(settings map[string]json.RawMessage) (string, error) {
+// providerOf returns the provider that settings name, else the one that the model's name implies, else OpenAI's if the environment has another address for it:
+// servers there have models of any name.
+func providerOf(settings map[string]json.RawMessage, getenv func(string) string) (string, error) {
 	list := strings.Join(adapter.Providers, ", ")
 	if p := textSetting(settings, "provider"); p != "" {
 		if !adapter.Known(p) {
@@ -60,6 +61,11 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 	}
 	if p := adapter.ProviderOf(model); p != "" {
 		return p, nil
+	}
+	for _, address := range wire.BaseVariables[adapter.OpenAI] {
+		if strings.TrimSpace(getenv(address)) != "" {
+			return adapter.OpenAI, nil
+		}
 	}
 	return "", fmt.Errorf("%w is known for the model %q: give --provider one of %s", ErrNoProvider, model, list)
 }
@@ -89,7 +95,7 @@ func (t *Turn) NewClient(ctx context.Context, name string) (client wire.Client, 
 
 // ClientOf returns the client that settings name, for a provider, or, if name is "", for the one that they name.
 func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, getenv func(string) string) (wire.Client, string, error) {
-	p, err := providerOf(inForce)
+	p, err := providerOf(inForce, getenv)
 	switch {
 	case name == "" && err != nil:
 		return nil, "", err

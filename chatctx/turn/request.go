@@ -144,7 +144,7 @@ func (t *Turn) misled(ignored []error, inForce map[string]json.RawMessage) error
 
 // build makes the request's body.
 func (t *Turn) build(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
-	if req.Provider, err = providerOf(req.Draft.Settings); err != nil {
+	if req.Provider, err = providerOf(req.Draft.Settings, t.getenv); err != nil {
 		return err
 	}
 	req.wire.Header = takeHeaders(req.Draft.Settings, req.Provider)
@@ -184,7 +184,7 @@ func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawM
 	under := settings.WithEnv(inForce, t.getenv)
 	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && t.Settings["provider"] == nil && textSetting(under, "base_url") == "" {
 		// the model is p's, so p's key goes with it and not one that was set for another provider
-		was, err := providerOf(under)
+		was, err := providerOf(under, t.getenv)
 		if err != nil {
 			was = p
 		}
