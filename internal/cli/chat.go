@@ -186,9 +186,16 @@ func (s *chat) onBranch() string {
 // message is queued and that answer's program goes on with it.
 func (s *chat) say(msgs ...*chatctx.Message) {
 	ctx, ended := s.stoppable()
-	s.news.mine(msgs)
 	s.mu.Lock()
 	c, branch := s.context, s.branch
+	s.mu.Unlock()
+	if err := s.fits(ctx, c, branch, msgs); err != nil {
+		ended()
+		s.fails(err)
+		return
+	}
+	s.news.mine(msgs)
+	s.mu.Lock()
 	s.said[spot{c.ID, branch}] = c
 	s.mu.Unlock()
 	s.answers.Go(func() {
@@ -201,6 +208,19 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 		}
 		s.ready()
 	})
+}
+
+// fits checks before a message is stored whether the model would get it. The messages of a chat are checked in the order in which they are typed.
+func (s *chat) fits(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
+	if len(msgs) == 0 {
+		return nil
+	}
+	r := *s.r
+	r.ctx, r.con, r.unsaid = ctx, s.console(ctx), s.nowUnsaid()
+	if err := r.fits(r.turn(c, branch), msgs); err != nil {
+		return r.notSaid(err, msgs)
+	}
+	return nil
 }
 
 func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
