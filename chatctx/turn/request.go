@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -105,7 +104,7 @@ func (t *Turn) withClient(ctx context.Context, branchName string, asides *enhanc
 // begin reads the branch and its settings.
 func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Message) (*Request, error) {
 	if err := settings.CheckAll(t.Settings); err != nil {
-		return nil, fmt.Errorf("%w: %w", adapter.ErrSetting, err)
+		return nil, err
 	}
 	d, err := t.Context.Draft(ctx, branchName)
 	if err != nil {

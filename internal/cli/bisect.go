@@ -41,13 +41,10 @@ type bisecting struct {
 func doBisect(r *run) error {
 	b := &bisecting{r: r, in: bufio.NewReader(r.con.in)}
 	var err error
-	switch cmd := r.flag("run"); {
-	case cmd != "":
+	if cmd := r.flag("run"); cmd != "" {
 		if b.cmd, err = commandOf("--run", cmd); err != nil {
 			return err
 		}
-	case !r.con.asks() || r.json():
-		return r.wantsTerminal("bisect asks about each turn, and needs a terminal for that", "let a program tell: chatctx bisect --run CMD")
 	}
 	c, snap, err := r.snapshot()
 	if err != nil {
@@ -68,6 +65,9 @@ func doBisect(r *run) error {
 	first, last, err := b.turns(stretch)
 	if err != nil {
 		return err
+	}
+	if b.cmd == nil && (!r.con.asks() || r.json()) {
+		return r.wantsTerminal("bisect asks about each turn, and needs a terminal for that", "let a program tell: chatctx bisect --run CMD")
 	}
 	bad, err := b.search(first, last)
 	if err != nil {

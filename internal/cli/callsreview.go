@@ -113,9 +113,6 @@ type reviewer struct {
 const reviewKeys = "y yes, n no, a always (a rule: for this call, for this tool with these values, or for this tool), e edit the arguments, r reason, s skip, q quit"
 
 func doCallsReview(r *run) error {
-	if !r.con.asks() {
-		return r.wantsTerminal("calls review needs a terminal", "decide without one: "+r.again("calls approve CALL")+", "+r.again("calls deny CALL"))
-	}
 	st, err := r.writer()
 	if err != nil {
 		return err
@@ -123,6 +120,9 @@ func doCallsReview(r *run) error {
 	f, err := r.callFilter(st)
 	if err != nil {
 		return err
+	}
+	if !r.con.asks() {
+		return r.wantsTerminal("calls review needs a terminal", "decide without one: "+r.again("calls approve CALL")+", "+r.again("calls deny CALL"))
 	}
 	f.State = contract.CallStates["pending"]
 	in := bufio.NewReader(r.con.in)

@@ -17,12 +17,6 @@ func (r *run) editedText() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if editor == nil && !r.con.asks() {
-		return "", &usageError{"edit needs the new text, there is no terminal for an editor", "usage: chatctx edit REF TEXT, or - for standard input"}
-	}
-	if editor == nil {
-		editor = []string{defaultEditor}
-	}
 	_, snap, err := r.snapshotToChange()
 	if err != nil {
 		return "", err
@@ -30,6 +24,12 @@ func (r *run) editedText() (string, error) {
 	e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
 	if err != nil {
 		return "", err
+	}
+	if editor == nil && !r.con.asks() {
+		return "", &usageError{"edit needs the new text, there is no terminal for an editor", "usage: chatctx edit REF TEXT, or - for standard input"}
+	}
+	if editor == nil {
+		editor = []string{defaultEditor}
 	}
 	r.close() // the editor may stay open for hours
 	before := e.Text()

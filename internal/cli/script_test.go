@@ -212,6 +212,34 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	if want != 0 && stderr == "" {
 		ts.Fatalf("exit code %d without a word", want)
 	}
+	if twice := doubled(stderr); twice != "" {
+		ts.Fatalf("%q stands twice:\n%s", twice, stderr)
+	}
+}
+
+// quotedWords matches what messages quote: names and texts of others.
+var quotedWords = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
+
+// doubled returns the words that an error has twice in a row, as in "open x: open x: no such file"; "" if there are none.
+func doubled(messages string) string {
+	for line := range strings.Lines(messages) {
+		text, ok := strings.CutPrefix(line, "chatctx: ")
+		if !ok {
+			continue // a hint, which may have a command twice
+		}
+		words := strings.Fields(quotedWords.ReplaceAllString(text, "…"))
+		for i := range words {
+			words[i] = strings.TrimRight(words[i], ":;,.")
+		}
+		for n := 1; n <= 4; n++ {
+			for i := range len(words) - 2*n + 1 {
+				if first := words[i : i+n]; slices.Equal(first, words[i+n:i+2*n]) && !slices.Contains(first, "…") {
+					return strings.Join(first, " ")
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // hashOf is that of a file's bytes, and where the store is on a server that of all its records.
