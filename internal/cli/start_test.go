@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// dearInits are what initialisers of other modules' packages may allocate beyond the bound for all, in KB. jsonschema compiles the schemas of schemas of six drafts whenever it is
+// dearInits are what initialisers of other modules' packages may allocate beyond the bound for all, in KB. jsonschema compiles the schemas of schemas of five drafts whenever it is
 // linked: no call of ours begins it, and none can put it off.
-var dearInits = map[string]int{"github.com/santhosh-tekuri/jsonschema/v6": 4096}
+var dearInits = map[string]int{"github.com/santhosh-tekuri/jsonschema/v6": 2048}
 
 // TestStartsLean holds that no package of the command builds tables, compiles grammars or reads what is embedded before somebody asks for it. It counts bytes, which are
 // the same on each machine, and no time. A package that needs more makes it at the first use (sync.OnceValue).
