@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,8 +23,8 @@ var (
 	looseMode  = mustDec(cbor.DecOptions{})
 )
 
-func mustEnc(o cbor.EncOptions) cbor.EncMode {
-	m, err := o.EncMode()
+func mustEnc(o cbor.EncOptions) cbor.UserBufferEncMode {
+	m, err := o.UserBufferEncMode()
 	if err != nil {
 		panic(err)
 	}
@@ -42,6 +43,9 @@ func mustDec(o cbor.DecOptions) cbor.DecMode {
 	return m
 }
 
+// usualRecord bounds the room that is made for a record before it is written, since a message's weight counts what is no part of the record.
+const usualRecord = 8 << 10
+
 // Encode returns m's record: deterministic CBOR, the same bytes for the same message, followed by its CRC-32C. Part.Data is not in it. Encode returns
 // ErrInvalid for what could not be read back: text that is not UTF-8, a time that cannot be written, too many parts.
 func Encode(m *Message) ([]byte, error) {
@@ -54,7 +58,10 @@ func Encode(m *Message) ([]byte, error) {
 	if m.hasExtra() {
 		return encodeExtra(m)
 	}
-	return seal(encMode.Marshal(m))
+	var b bytes.Buffer
+	b.Grow(min(m.Weight(), usualRecord))
+	err := encMode.MarshalToBuffer(m, &b)
+	return seal(b.Bytes(), err)
 }
 
 // Decode reads a record into m, which shares no memory with b. If m has an ID, the record must be that message's. The error for a record that cannot be

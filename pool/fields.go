@@ -199,6 +199,9 @@ func visit(m *Message, fn func(c *cursor, value any) error) error {
 
 func visitFields[T any](v *visitor, holder *T, fields []field[T]) error {
 	for i := range fields {
+		if fields[i].place {
+			continue
+		}
 		back := v.enter(fields[i].name)
 		if err := v.value(fields[i].at(holder)); err != nil {
 			return err

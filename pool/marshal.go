@@ -43,86 +43,113 @@ var (
 
 // flaw returns what keeps a value from being read back, nil for nothing. path names the value.
 func flaw(path string, v reflect.Value) error {
-	if !v.IsValid() || !mayFail(v.Type()) {
+	if !v.IsValid() {
 		return nil
 	}
-	switch kind := v.Kind(); {
-	case v.Type() == timeType:
+	return shapeOf(v.Type()).flaw(path, v)
+}
+
+// shape says where in the values of a type a flaw can be: in some fields of a struct, in the items of a list, a map or a pointer, in a map's keys. It is nil
+// for a type whose values have none.
+type shape struct {
+	of        reflect.Type
+	fields    []fieldShape
+	key, item *shape
+}
+
+type fieldShape struct {
+	at int
+	*shape
+}
+
+func (s *shape) flaw(path string, v reflect.Value) error {
+	if s == nil {
+		return nil
+	}
+	switch kind := s.of.Kind(); {
+	case s.of == timeType:
 		if t := Time(v.Int()); t < minTime || t > maxTime {
 			return textError(path + ": a time outside the years 1 to 9999")
 		}
-	case v.Type() == jsonType:
+	case s.of == jsonType:
 		if !utf8.Valid(v.Bytes()) {
 			return CheckText(path, string(v.Bytes()))
 		}
 	case kind == reflect.String:
 		return CheckText(path, v.String())
 	case kind == reflect.Pointer:
-		return flaw(path, v.Elem())
+		if !v.IsNil() {
+			return s.item.flaw(path, v.Elem())
+		}
 	case kind == reflect.Struct:
 		if path == "" {
-			path = v.Type().Name()
+			path = s.of.Name()
 		}
-		for _, i := range fieldsOf(v.Type()) {
+		for _, f := range s.fields {
 			// the path is built only for an error
-			if flaw("", v.Field(i)) != nil {
-				return flaw(path+"."+v.Type().Field(i).Name, v.Field(i))
+			if f.flaw("", v.Field(f.at)) != nil {
+				return f.flaw(path+"."+s.of.Field(f.at).Name, v.Field(f.at))
 			}
 		}
 	case v.Len() > mostItems:
 		return tooLarge{textError(fmt.Sprintf("%s: more than %d items", path, mostItems))}
 	case kind == reflect.Map:
-		return flawOfMap(path, v)
+		return s.flawOfMap(path, v)
 	default:
 		for i := range v.Len() {
-			if flaw("", v.Index(i)) != nil {
-				return flaw(path+"["+strconv.Itoa(i)+"]", v.Index(i))
+			if s.item.flaw("", v.Index(i)) != nil {
+				return s.item.flaw(path+"["+strconv.Itoa(i)+"]", v.Index(i))
 			}
 		}
 	}
 	return nil
 }
 
-func flawOfMap(path string, v reflect.Value) error {
+func (s *shape) flawOfMap(path string, v reflect.Value) error {
 	for at := v.MapRange(); at.Next(); {
-		if key := at.Key(); key.Kind() == reflect.String && !utf8.ValidString(key.String()) {
-			return CheckText(path+": a name", key.String())
+		if s.key.flaw("", at.Key()) != nil {
+			return s.key.flaw(path+": a name", at.Key())
 		}
-		if flaw("", at.Value()) != nil {
-			return flaw(fmt.Sprintf("%s[%.40q]", path, fmt.Sprint(at.Key())), at.Value())
+		if s.item.flaw("", at.Value()) != nil {
+			return s.item.flaw(fmt.Sprintf("%s[%.40q]", path, fmt.Sprint(at.Key())), at.Value())
 		}
 	}
 	return nil
 }
 
-// mayFail reports whether values of a type can hold what cannot be read back.
-func mayFail(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.String:
-		return true
-	case reflect.Slice, reflect.Array, reflect.Pointer:
-		return t == jsonType || mayFail(t.Elem())
-	case reflect.Map:
-		return mayFail(t.Key()) || mayFail(t.Elem())
-	case reflect.Struct:
-		return len(fieldsOf(t)) > 0
+// shapes has the shapes of all types that were written.
+var shapes sync.Map
+
+func shapeOf(t reflect.Type) *shape {
+	if known, is := shapes.Load(t); is {
+		return known.(*shape)
 	}
-	return t == timeType
+	s := newShape(t)
+	shapes.Store(t, s)
+	return s
 }
 
-// looked caches for each struct type the fields that may fail.
-var looked sync.Map
-
-func fieldsOf(t reflect.Type) []int {
-	if known, is := looked.Load(t); is {
-		return known.([]int)
-	}
-	var fields []int
-	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() && f.Tag.Get("cbor") != "-" && mayFail(f.Type) {
-			fields = append(fields, i)
+func newShape(t reflect.Type) *shape {
+	s := &shape{of: t}
+	switch t.Kind() {
+	case reflect.String:
+		return s
+	case reflect.Map:
+		s.key = newShape(t.Key())
+		s.item = newShape(t.Elem())
+	case reflect.Slice, reflect.Array, reflect.Pointer:
+		s.item = newShape(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && f.Tag.Get("cbor") != "-" {
+				if in := newShape(f.Type); in != nil {
+					s.fields = append(s.fields, fieldShape{i, in})
+				}
+			}
 		}
 	}
-	looked.Store(t, fields)
-	return fields
+	if t != timeType && t != jsonType && s.fields == nil && s.key == nil && s.item == nil {
+		return nil
+	}
+	return s
 }
