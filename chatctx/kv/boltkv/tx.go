@@ -17,7 +17,7 @@ import (
 type session struct {
 	file       *opened
 	bolt       *bolt.Tx
-	buckets    map[string]*bolt.Bucket
+	buckets    map[string]*bucket
 	sequential []string
 	wrote      []watch.Key
 	// base and end bound the mapped pages in use; mapEnd is the end of the map.
@@ -29,7 +29,7 @@ type session struct {
 func newSession(o *opened, tx *bolt.Tx, sequential []string) *session {
 	base, size := o.db.Info().Data, tx.Size()
 	return &session{
-		file: o, bolt: tx, buckets: make(map[string]*bolt.Bucket), sequential: sequential,
+		file: o, bolt: tx, buckets: make(map[string]*bucket), sequential: sequential,
 		base: base, end: base + uintptr(size), mapEnd: base + uintptr(mapped(size)),
 	}
 }
@@ -76,27 +76,33 @@ func (s *session) caught(err *error) {
 	}
 }
 
-func (s *session) bucket(name string) (b *bolt.Bucket, err error) {
+// bucket is a bucket of bbolt with a cursor that finds keys: bbolt's own Get makes one each time.
+type bucket struct {
+	*bolt.Bucket
+	finder *bolt.Cursor
+}
+
+func (s *session) bucket(name string) (b *bucket, err error) {
 	if b, known := s.buckets[name]; known {
 		return b, nil
 	}
 	defer s.caught(&err)
-	if b = s.bolt.Bucket([]byte(name)); b != nil {
-		s.keep(name, b)
+	if is := s.bolt.Bucket([]byte(name)); is != nil {
+		b = s.keep(name, is)
 	}
 	return b, nil
 }
 
 // makeBucket makes a bucket. One whose keys come in order gets its tail.
-func (s *session) makeBucket(name string) (*bolt.Bucket, error) {
+func (s *session) makeBucket(name string) (*bucket, error) {
 	b, err := s.bolt.CreateBucket([]byte(name))
 	if err == nil && slices.Contains(s.sequential, name) {
 		err = addTail(b)
 	}
-	if err == nil {
-		s.keep(name, b)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	return s.keep(name, b), nil
 }
 
 // tail has the names of two empty buckets that come after all keys of a bucket whose keys come in order. When bbolt splits a full page, it always moves the
@@ -117,11 +123,21 @@ func (s *session) inTail(bucket string, key []byte) bool {
 }
 
 // keep remembers a bucket and sets its fill, which bbolt forgets after each transaction.
-func (s *session) keep(name string, b *bolt.Bucket) {
+func (s *session) keep(name string, b *bolt.Bucket) *bucket {
 	if slices.Contains(s.sequential, name) {
 		b.FillPercent = 1
 	}
-	s.buckets[name] = b
+	s.buckets[name] = &bucket{b, b.Cursor()}
+	return s.buckets[name]
+}
+
+// find leads the bucket's finder to a key and returns its value, nil if there is none.
+func (s *session) find(b *bucket, key []byte) ([]byte, error) {
+	at, value := b.finder.Seek(key)
+	if err := s.sound(at); err != nil || !bytes.Equal(at, key) {
+		return nil, err
+	}
+	return value, s.sound(value)
 }
 
 func (s *session) get(bucket string, key []byte) (value []byte, err error) {
@@ -130,8 +146,7 @@ func (s *session) get(bucket string, key []byte) (value []byte, err error) {
 		return nil, err
 	}
 	defer s.caught(&err)
-	value = b.Get(key)
-	return value, s.sound(value)
+	return s.find(b, key)
 }
 
 func (s *session) put(bucket string, key, value []byte) (err error) {
@@ -164,11 +179,11 @@ func (s *session) delete(bucket string, key []byte) (err error) {
 		return err
 	}
 	defer s.caught(&err)
-	if b.Get(key) == nil {
-		return nil
+	if value, err := s.find(b, key); value == nil || err != nil {
+		return err
 	}
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
-	return s.wrong(b.Delete(key))
+	return s.wrong(b.finder.Delete())
 }
 
 // scan is one pass through a range.
@@ -332,7 +347,7 @@ func (t *tx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) e
 	if b == nil || err != nil {
 		return err
 	}
-	s := &scan{session: t.session, bucket: b, Range: r}
+	s := &scan{session: t.session, bucket: b.Bucket, Range: r}
 	key, value, err := s.first()
 	for ; err == nil && key != nil && s.holds(key); key, value, err = s.next() {
 		if value == nil {
