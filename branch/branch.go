@@ -7,6 +7,8 @@ package branch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -121,6 +123,23 @@ func CheckSessions(sessions []Session) error {
 		}
 	}
 	return nil
+}
+
+// Copy returns a branch that shares nothing with b that may change.
+func (b *Branch) Copy() *Branch {
+	c := *b
+	c.end = nil
+	c.Pieces, c.Sessions = slices.Clone(b.Pieces), slices.Clone(b.Sessions)
+	c.Settings, c.AppData = maps.Clone(b.Settings), maps.Clone(b.AppData)
+	for i := range c.Sessions {
+		s := &c.Sessions[i]
+		s.Digests, s.Data, s.Extra = slices.Clone(s.Digests), maps.Clone(s.Data), maps.Clone(s.Extra)
+	}
+	if b.Tokens != nil {
+		tokens := *b.Tokens
+		c.Tokens = &tokens
+	}
+	return &c
 }
 
 // Len returns the number of messages on the branch.

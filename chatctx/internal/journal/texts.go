@@ -28,7 +28,14 @@ func (t *Txn) PutRecord() error {
 	if err := t.indexLabels(); err != nil {
 		return err
 	}
-	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
+	raw, err := record.EncodeRecord(t.Rec)
+	if err == nil {
+		err = t.Tx.Put(record.ContextBucket, record.Under(t.ID), raw)
+	}
+	if err == nil {
+		t.Store.Hints.Contexts.Note(t.ID, raw, t.Rec)
+	}
+	return err
 }
 
 // indexLabels makes the index of labels match the context's labels.

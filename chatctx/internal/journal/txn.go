@@ -198,12 +198,16 @@ func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (
 
 // BeginAt reads a context by its id, in the trash or not, and no branch.
 func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
-	rec, raw, err := record.GetContext(tx, id)
+	raw, err := tx.Get(record.ContextBucket, id[:])
 	if err != nil {
 		return nil, err
 	}
-	if rec == nil {
+	if raw == nil {
 		return nil, record.Gone(id)
+	}
+	rec, err := s.Hints.Contexts.Decode(id, raw, record.DecodeContext)
+	if err != nil {
+		return nil, err
 	}
 	return &Txn{Tx: tx, Store: s, Now: s.Now(), ID: id, Rec: rec, RecRaw: bytes.Clone(raw), Was: *rec, Branches: map[pool.ID]*Loaded{}}, nil
 }
@@ -278,7 +282,7 @@ func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 	if raw == nil || err != nil {
 		return nil, err
 	}
-	b, err := branch.Decode(id, raw)
+	b, err := t.Store.Hints.Branches.Decode(id, raw, branch.Decode)
 	if err != nil {
 		return nil, err
 	}
@@ -733,9 +737,14 @@ func (t *Txn) writeAll(n uint64, op *record.Operation) error {
 		if !l.touched {
 			continue
 		}
-		if err := branch.Put(t.Tx, t.ID, l.Branch); err != nil {
+		raw, err := branch.Encode(l.Branch)
+		if err == nil {
+			err = t.Tx.Put(branch.Bucket, branch.Key(t.ID, l.ID), raw)
+		}
+		if err != nil {
 			return err
 		}
+		t.Store.Hints.Branches.Note(l.ID, raw, l.Branch)
 	}
 	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, n), op); err != nil {
 		return err

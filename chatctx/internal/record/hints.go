@@ -8,12 +8,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Hints has what this process knows from its last change of a branch on a server: the keys of records that the next change will read, so that it can fetch
-// all at once, and where the branch's segment ended. Hints never decide anything: if another process was there meanwhile, some reads are wasted.
+// Hints has what this process knows from its last changes: the records that it wrote, and of a branch on a server the keys of records that the next change
+// will read, so that it can fetch all at once, and where the branch's segment ended. Hints never decide anything: if another process was there meanwhile,
+// some reads are wasted.
 type Hints struct {
 	mu   sync.Mutex
 	of   map[hinted][]kv.Key
 	ends map[pool.ID]branch.End
+
+	Contexts Lately[*ContextRecord]
+	Branches Lately[*branch.Branch]
 }
 
 // hinted is a branch by the name that was used, "" for the active one.
