@@ -32,14 +32,7 @@ func listBranches(r *request, in *conversation) (list[contract.Branch], error) {
 		return list[contract.Branch]{}, err
 	}
 	all, err := c.Branches(r.ctx)
-	if err != nil {
-		return list[contract.Branch]{}, err
-	}
-	items := make([]contract.Branch, len(all))
-	for i, b := range all {
-		items[i] = contract.BranchOf(b)
-	}
-	return listOf(items), nil
+	return listEach(all, err, contract.BranchOf)
 }
 
 // shownBranch is a branch with everything in force on it.

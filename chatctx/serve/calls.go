@@ -157,14 +157,7 @@ func callLog(r *request, in *conversation) (list[contract.Step], error) {
 		return list[contract.Step]{}, err
 	}
 	steps, err := r.store.CallLog(r.ctx, c.ID)
-	if err != nil {
-		return list[contract.Step]{}, err
-	}
-	items := make([]contract.Step, len(steps))
-	for i, s := range steps {
-		items[i] = contract.StepOf(s)
-	}
-	return listOf(items), nil
+	return listEach(steps, err, contract.StepOf)
 }
 
 type callParams struct {

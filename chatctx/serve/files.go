@@ -389,9 +389,5 @@ type formatInfo struct {
 }
 
 func exportFormats(*request, *struct{}) (list[formatInfo], error) {
-	var items []formatInfo
-	for _, f := range exchange.ExportFormats() {
-		items = append(items, formatInfo{f.Name, f.Extension, f.What})
-	}
-	return listOf(items), nil
+	return listEach(exchange.ExportFormats(), nil, func(f exchange.ExportFormat) formatInfo { return formatInfo{f.Name, f.Extension, f.What} })
 }

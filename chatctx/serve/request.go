@@ -256,6 +256,18 @@ func listOf[T any](items []T) list[T] {
 	return list[T]{Items: items}
 }
 
+// listEach returns a list of what of makes of each of all, unless err says that there is none.
+func listEach[T, U any](all []T, err error, of func(T) U) (list[U], error) {
+	if err != nil {
+		return list[U]{}, err
+	}
+	items := make([]U, len(all))
+	for i, one := range all {
+		items[i] = of(one)
+	}
+	return listOf(items), nil
+}
+
 // kindOf returns an error's code, kind and HTTP status.
 func kindOf(err error) (code int, kind string, status int) {
 	var r *refusal

@@ -54,14 +54,7 @@ func listRules(r *request, in *scoped) (list[contract.Rule], error) {
 		return list[contract.Rule]{}, err
 	}
 	rules, err := r.store.Rules(r.ctx, id)
-	if err != nil {
-		return list[contract.Rule]{}, err
-	}
-	var items []contract.Rule
-	for _, rule := range rules {
-		items = append(items, contract.RuleOf(rule))
-	}
-	return listOf(items), nil
+	return listEach(rules, err, contract.RuleOf)
 }
 
 type ruleParams struct {
@@ -129,14 +122,7 @@ func listTools(r *request, in *scoped) (list[contract.Tool], error) {
 		return list[contract.Tool]{}, err
 	}
 	tools, err := r.store.Tools(r.ctx, id)
-	if err != nil {
-		return list[contract.Tool]{}, err
-	}
-	var items []contract.Tool
-	for i := range tools {
-		items = append(items, contract.ToolOf(&tools[i])) // with only the names of its environment
-	}
-	return listOf(items), nil
+	return listEach(tools, err, func(t chatctx.KeptTool) contract.Tool { return contract.ToolOf(&t) }) // with only the names of its environment
 }
 
 type toolParams struct {

@@ -28,14 +28,7 @@ func listTasks(r *request, in *tasksParams) (list[contract.Task], error) {
 		return list[contract.Task]{}, err
 	}
 	tasks, err := subtask.List(r.ctx, c, subtask.ListOptions{Deep: in.Deep, Ended: in.Ended})
-	if err != nil {
-		return list[contract.Task]{}, err
-	}
-	var items []contract.Task
-	for _, t := range tasks {
-		items = append(items, contract.TaskOf(t))
-	}
-	return listOf(items), nil
+	return listEach(tasks, err, contract.TaskOf)
 }
 
 type startParams struct {
@@ -52,14 +45,14 @@ func startTask(r *request, in *startParams) (contract.Task, error) {
 		return contract.Task{}, err
 	}
 	child, err := subtask.Start(r.ctx, c, in.Branch, subtask.Options{Goal: in.Goal, Title: in.Title, System: in.System, Keep: in.Keep}, nil)
+	return r.task(child, nil, err)
+}
+
+// task returns a sub-context as it is now, with the result of its end, unless err says what went wrong with it.
+func (r *request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded, err error) (contract.Task, error) {
 	if err != nil {
 		return contract.Task{}, err
 	}
-	return r.task(child, nil)
-}
-
-// task returns a sub-context as it is now, with the result of its end.
-func (r *request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded) (contract.Task, error) {
 	info, err := child.TaskInfo(r.ctx)
 	if err != nil {
 		return contract.Task{}, err
@@ -88,10 +81,7 @@ func returnTask(r *request, in *returnParams) (contract.Task, error) {
 		summary = subtask.Given(in.Summary)
 	}
 	end, err := subtask.Return(r.ctx, child, summary, in.Branch, in.Keep)
-	if err != nil {
-		return contract.Task{}, err
-	}
-	return r.task(child, end)
+	return r.task(child, end, err)
 }
 
 type abandonParams struct {
@@ -105,8 +95,5 @@ func abandonTask(r *request, in *abandonParams) (contract.Task, error) {
 		return contract.Task{}, err
 	}
 	end, err := subtask.Abandon(r.ctx, child, in.Reason)
-	if err != nil {
-		return contract.Task{}, err
-	}
-	return r.task(child, end)
+	return r.task(child, end, err)
 }

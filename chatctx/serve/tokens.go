@@ -27,14 +27,9 @@ type tokenInfo struct {
 
 func listTokens(r *request, _ *struct{}) (list[tokenInfo], error) {
 	all, err := r.store.Tokens(r.ctx)
-	if err != nil {
-		return list[tokenInfo]{}, err
-	}
-	var items []tokenInfo
-	for _, t := range all {
-		items = append(items, tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By})
-	}
-	return listOf(items), nil
+	return listEach(all, err, func(t chatctx.Token) tokenInfo {
+		return tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By}
+	})
 }
 
 type tokenParams struct {
