@@ -10,6 +10,7 @@
 package adapter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -85,9 +86,7 @@ const (
 
 // LeftOut returns the text that stands for an image, a document or another part that the provider does not accept.
 func LeftOut(kind, name, reason string) string {
-	if kind == "" {
-		kind = "part"
-	}
+	kind = cmp.Or(kind, "part")
 	if name != "" {
 		kind += " " + name
 	}

@@ -626,17 +626,22 @@ func (b *Batch) Tag(name string, ref Ref) {
 
 // Untag removes a tag.
 func (b *Batch) Untag(name string) {
-	b.step("tag rm", func(t *journal.Txn, _ *Step) error {
+	b.removeNamed("tag rm", record.TagBucket, "tag", name)
+}
+
+// removeNamed adds the step does, which removes the record of that name, a what, from the context.
+func (b *Batch) removeNamed(does, bucket, what, name string) {
+	b.step(does, func(t *journal.Txn, _ *Step) error {
 		key := record.Under(t.ID, []byte(name)...)
-		old, err := t.Tx.Get(record.TagBucket, key)
+		old, err := t.Tx.Get(bucket, key)
 		if err != nil {
 			return err
 		}
 		if old == nil {
-			return NotFound("tag", name)
+			return NotFound(what, name)
 		}
 		t.OnContext = true
-		return t.PutRaw(record.TagBucket, key, nil)
+		return t.PutRaw(bucket, key, nil)
 	})
 }
 

@@ -1,6 +1,7 @@
 package chatctx
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -320,9 +321,7 @@ func unfinished(raw []byte) (*Message, error) {
 	m := &Message{}
 	err := pool.Decode(raw, m)
 	m.Unfinished = true
-	if m.Meta.Error == "" {
-		m.Meta.Error = "the program that received the reply ended"
-	}
+	m.Meta.Error = cmp.Or(m.Meta.Error, "the program that received the reply ended")
 	return m, err
 }
 

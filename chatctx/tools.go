@@ -41,18 +41,7 @@ func (b *Batch) PutTool(tool Tool) {
 
 // RemoveTool removes a tool from the context. It is an ErrNotFound if the context has none with that name.
 func (b *Batch) RemoveTool(name string) {
-	b.step("tools rm", func(t *journal.Txn, _ *Step) error {
-		key := record.Under(t.ID, []byte(name)...)
-		old, err := t.Tx.Get(record.ToolBucket, key)
-		if err != nil {
-			return err
-		}
-		if old == nil {
-			return NotFound("tool of this context", name)
-		}
-		t.OnContext = true
-		return t.PutRaw(record.ToolBucket, key, nil)
-	})
+	b.removeNamed("tools rm", record.ToolBucket, "tool of this context", name)
 }
 
 // PutTool adds a tool for all contexts.

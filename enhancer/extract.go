@@ -82,21 +82,13 @@ func (t *text) sentence(i int) (from, to int) {
 
 // identifiers finds UUIDs, hashes, issue keys, names with numbers, and the values after id= and the like.
 func (t *text) identifiers(add func(string)) {
-	n := 0
-	for from := 0; from < len(t.all) && n < 8*mostEach; {
-		for from < len(t.all) && !idByte(t.all[from]) {
-			from++
+	t.words(idByte, 8*mostEach, func(w string) bool {
+		is := isIdentifier(w)
+		if is {
+			add(w)
 		}
-		to := from
-		for to < len(t.all) && idByte(t.all[to]) {
-			to++
-		}
-		if isIdentifier(t.all[from:to]) {
-			n++
-			add(t.all[from:to])
-		}
-		from = to
-	}
+		return is
+	})
 	for _, label := range []string{"id=", "id: ", "key=", "key: ", "ref=", "ref: "} {
 		for i, k := 0, 0; k < mostEach; k++ {
 			at := strings.Index(t.lower[i:], label)
@@ -118,19 +110,28 @@ func (t *text) identifiers(add func(string)) {
 
 // paths finds names of files: words with a slash or a backslash that begin or end as files do.
 func (t *text) paths(add func(string)) {
-	n := 0
-	for from := 0; from < len(t.all) && n < 4*mostEach; {
-		for from < len(t.all) && !pathByte(t.all[from]) {
+	t.words(pathByte, 4*mostEach, func(w string) bool {
+		w = strings.TrimRight(w, ".:/")
+		is := isPath(w)
+		if is {
+			add(w)
+		}
+		return is
+	})
+}
+
+// words calls take for the runs of bytes for which is is true, until take was true most times.
+func (t *text) words(is func(byte) bool, most int, take func(string) bool) {
+	for from := 0; from < len(t.all) && most > 0; {
+		for from < len(t.all) && !is(t.all[from]) {
 			from++
 		}
 		to := from
-		for to < len(t.all) && pathByte(t.all[to]) {
+		for to < len(t.all) && is(t.all[to]) {
 			to++
 		}
-		w := strings.TrimRight(t.all[from:to], ".:/")
-		if isPath(w) {
-			n++
-			add(w)
+		if take(t.all[from:to]) {
+			most--
 		}
 		from = to
 	}

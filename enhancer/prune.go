@@ -1,6 +1,7 @@
 package enhancer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -157,9 +158,7 @@ func (s *steps) pruneTo(position int, names []string) {
 
 // prunedLine returns the line that stands for a result, with its compact summary if it has one.
 func prunedLine(r *pool.Result, tool string) string {
-	if tool == "" {
-		tool = "result"
-	}
+	tool = cmp.Or(tool, "result")
 	line := prunedMark + tool + " | " + r.RequestID + " | " + strconv.Itoa(resultSize(r)) + " bytes]"
 	if r.CompactSummary != "" {
 		line += " " + r.CompactSummary

@@ -1,6 +1,7 @@
 package enhancer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -348,9 +349,7 @@ func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string,
 		o.PrunePolicy = PruneAuto
 	}
 	w := o.Window(c)
-	if w.Budget == 0 {
-		w.Budget = noBudget
-	}
+	w.Budget = cmp.Or(w.Budget, noBudget)
 	if err := Exclude().Enhance(ctx, d); err != nil {
 		return nil, nil, err
 	}

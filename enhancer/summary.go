@@ -1,6 +1,7 @@
 package enhancer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,12 +182,7 @@ func prompt(w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) string {
 	if limit == 0 {
 		limit = tokens.ForModel(r.Model).Budget()
 	}
-	if limit == 0 {
-		limit = o.Budget
-	}
-	if limit == 0 {
-		limit = 100_000
-	}
+	limit = cmp.Or(limit, o.Budget, 100_000)
 	limit = max(limit*8/10-summaryMost, limit/2)
 	var head strings.Builder
 	if len(p.earlier) > 0 {

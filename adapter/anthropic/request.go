@@ -2,6 +2,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -67,13 +68,7 @@ type request struct {
 
 // thinking returns why a thinking part cannot be sent back, "" if it can.
 func (r *request) thinking(p *pool.Part, m *pool.Message) string {
-	provider, model := p.Provider, p.Model
-	if provider == "" {
-		provider = m.Meta.Provider
-	}
-	if model == "" {
-		model = m.Meta.Model
-	}
+	provider, model := cmp.Or(p.Provider, m.Meta.Provider), cmp.Or(p.Model, m.Meta.Model)
 	switch {
 	case provider != Provider:
 		return "it is not from " + Provider

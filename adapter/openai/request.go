@@ -2,6 +2,7 @@
 package openai
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
@@ -97,10 +98,7 @@ type request struct {
 
 // thinking returns why thinking cannot be sent back, "" if it can. Only servers that require it get it, and only their own.
 func (r *request) thinking(p *pool.Part, m *pool.Message) string {
-	provider := p.Provider
-	if provider == "" {
-		provider = m.Meta.Provider
-	}
+	provider := cmp.Or(p.Provider, m.Meta.Provider)
 	switch {
 	case !r.profile.Reasoning:
 		return "this API takes none back"

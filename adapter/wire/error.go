@@ -187,9 +187,7 @@ func (e *Error) read(body []byte) []string {
 		r = report{}
 		_ = Decode(top.Error, &r)
 	}
-	if e.Message == "" {
-		e.Message = r.Message
-	}
+	e.Message = cmp.Or(e.Message, r.Message)
 	if e.Message == "" && len(r.Detail) > 0 && Decode(r.Detail, &e.Message) == nil && e.Message == "" {
 		e.Message = string(r.Detail)
 	}
@@ -209,9 +207,7 @@ func (e *Error) read(body []byte) []string {
 		}
 	}
 	for _, w := range words {
-		if e.Type == "" {
-			e.Type = w
-		}
+		e.Type = cmp.Or(e.Type, w)
 	}
 	return words
 }

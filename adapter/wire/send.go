@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.FirstByte, 10*time.Minute)
 	set(&l.Stall, 5*time.Minute)
 	set(&l.MaxWait, time.Minute)
-	if l.Retries == 0 {
-		l.Retries = 2
-	}
+	l.Retries = cmp.Or(l.Retries, 2)
 	return l
 }
 

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -53,9 +54,7 @@ func readScript(text string) *script {
 }
 
 func (s *script) cannot(why string) {
-	if s.untold == "" {
-		s.untold = why
-	}
+	s.untold = cmp.Or(s.untold, why)
 }
 
 func (s *script) read(text string, depth int) {

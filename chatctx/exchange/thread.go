@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -371,9 +372,7 @@ func (p *pairing) pair(i int, m *chatctx.Message) bool {
 			return true
 		}
 	}
-	if m.Kind == "" {
-		m.Kind = orphaned
-	}
+	m.Kind = cmp.Or(m.Kind, orphaned)
 	return false
 }
 
@@ -401,9 +400,7 @@ func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
 		up = p.in.Nodes[up].Parent - 1
 	}
 	m.Result.RequestID = "result-" + p.in.Nodes[i].ID
-	if m.Kind == "" {
-		m.Kind = orphaned
-	}
+	m.Kind = cmp.Or(m.Kind, orphaned)
 	return false
 }
 

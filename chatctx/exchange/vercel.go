@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -171,9 +172,7 @@ func vercelThinking(v value) pool.Part {
 	part := pool.Part{Type: pool.ThinkingPart, Text: firstOf(v.get("text").str(), v.get("reasoning").str())}
 	for _, k := range []string{"providerOptions", "providerMetadata"} {
 		for provider, o := range v.get(k).members() {
-			if part.Provider == "" {
-				part.Provider = provider
-			}
+			part.Provider = cmp.Or(part.Provider, provider)
 			part.Signature = firstOf(part.Signature, o.get("signature").str(), o.get("thoughtSignature").str(), o.get("reasoningEncryptedContent").str())
 			part.Redacted = firstOf(part.Redacted, o.get("redactedData").str())
 		}

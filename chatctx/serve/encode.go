@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -65,9 +66,7 @@ func appendFields(b []byte, v reflect.Value, first bool) ([]byte, bool, error) {
 		if !f.IsExported() || tag == "-" || leftOut(value, strings.Split(options, ",")) {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		if !first {
 			b = append(b, ',')
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -353,9 +354,7 @@ func export(r *request, in *exportParams) (written, error) {
 		return written{}, err
 	}
 	out := written{MediaType: mediaTypes[all[i].Extension], Name: plainName(info.Title) + all[i].Extension}
-	if out.MediaType == "" {
-		out.MediaType = "application/octet-stream"
-	}
+	out.MediaType = cmp.Or(out.MediaType, "application/octet-stream")
 	w := &late{open: func() (io.Writer, error) { return r.write(out.MediaType, out.Name) }}
 	err = exchange.Export(r.ctx, r.store, exchange.ExportOptions{Format: format, Context: c.ID.String(), Branch: in.Branch, Hidden: in.Hidden}, w)
 	out.Size = w.n

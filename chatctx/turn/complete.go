@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -97,8 +98,6 @@ func (r *Request) complete(ctx context.Context) (*chatctx.Message, error) {
 		return nil, err
 	}
 	reply.Meta.Completed = pool.Now()
-	if reply.Meta.Model == "" {
-		reply.Meta.Model = r.Model
-	}
+	reply.Meta.Model = cmp.Or(reply.Meta.Model, r.Model)
 	return reply, nil
 }

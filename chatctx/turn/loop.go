@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -58,9 +59,7 @@ func (s *sending) waitingFor(ctx context.Context, calls []*chatctx.Call) (*chatc
 		if err != nil {
 			return nil, err
 		}
-		if turn == "" {
-			turn = e.Turn
-		}
+		turn = cmp.Or(turn, e.Turn)
 		if e.Turn != turn {
 			break
 		}

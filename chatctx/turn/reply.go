@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,9 +126,7 @@ func (k *keeper) partial() *chatctx.Message {
 // complete sets the fields of a reply that the stream does not have.
 func (k *keeper) complete(m *chatctx.Message) {
 	m.ID, m.Created, m.Meta.Completed = k.id, k.begun, pool.Now()
-	if m.Meta.Model == "" {
-		m.Meta.Model = k.req.Model
-	}
+	m.Meta.Model = cmp.Or(m.Meta.Model, k.req.Model)
 	adapter.Bind(m, k.req.sum)
 	for i := range m.Calls {
 		if name, ok := k.req.names[m.Calls[i].Tool]; ok {

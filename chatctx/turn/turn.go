@@ -11,6 +11,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,10 +172,7 @@ func (s *sending) answer(ctx context.Context, asked bool) error {
 
 // all asks until the model stops, a call waits, or an error ends it.
 func (s *sending) all(ctx context.Context) error {
-	rounds := s.Rounds
-	if rounds == 0 {
-		rounds = DefaultRounds
-	}
+	rounds := cmp.Or(s.Rounds, DefaultRounds)
 	for range rounds {
 		more, err := s.round(ctx)
 		if err != nil || !more {

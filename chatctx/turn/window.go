@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,10 +66,7 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err := w.Measure(ctx, d); err != nil || !enhancer.Due(w, o, d) {
 		return nil, err
 	}
-	model := o.CompactModel
-	if model == "" {
-		model = o.Model
-	}
+	model := cmp.Or(o.CompactModel, o.Model)
 	embedder, err := t.Embedder(ctx)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -158,9 +159,7 @@ func (s *shown) quiet() {
 func (s *shown) key(name string) time.Duration {
 	s.quiet()
 	code := map[string]string{"pgup": "\x1b[5~", "pgdown": "\x1b[6~"}[name]
-	if code == "" {
-		code = name
-	}
+	code = cmp.Or(code, name)
 	begun := time.Now()
 	value(s.term.WriteString(code))
 	select {

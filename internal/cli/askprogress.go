@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -72,10 +73,7 @@ func (w *watched) draw() {
 	left := false
 	var parts []string
 	for _, t := range w.turns {
-		state := w.state[t]
-		if state == "" {
-			state = "waits"
-		}
+		state := cmp.Or(w.state[t], "waits")
 		left = left || state != "done" && state != "failed"
 		parts = append(parts, oneLine(w.labels[t])+" "+state)
 	}

@@ -304,38 +304,33 @@ func (r *run) labelNames() []candidate {
 	return list
 }
 
-// toolNames returns the tools of the context and of all contexts.
-func (r *run) toolNames() []candidate {
+// ofContext returns a candidate for each of what find finds for the current context, none if there is an error.
+func ofContext[T any](r *run, find func(*chatctx.ChatContext) ([]T, error), of func(T) candidate) []candidate {
 	c, err := r.conversation()
 	if err != nil {
 		return nil
 	}
-	tools, err := r.st.Tools(r.ctx, c.ID)
+	all, err := find(c)
 	if err != nil {
 		return nil
 	}
 	var list []candidate
-	for _, t := range tools {
-		list = append(list, candidate{t.Name, t.Description})
+	for _, one := range all {
+		list = append(list, of(one))
 	}
 	return list
 }
 
+// toolNames returns the tools of the context and of all contexts.
+func (r *run) toolNames() []candidate {
+	return ofContext(r, func(c *chatctx.ChatContext) ([]chatctx.KeptTool, error) { return r.st.Tools(r.ctx, c.ID) },
+		func(t chatctx.KeptTool) candidate { return candidate{t.Name, t.Description} })
+}
+
 // ruleNames returns the rules of the context and of the store.
 func (r *run) ruleNames() []candidate {
-	c, err := r.conversation()
-	if err != nil {
-		return nil
-	}
-	rules, err := r.st.Rules(r.ctx, c.ID)
-	if err != nil {
-		return nil
-	}
-	var list []candidate
-	for _, rule := range rules {
-		list = append(list, candidate{short(rule.ID), rule.Effect + " " + rule.Tool})
-	}
-	return list
+	return ofContext(r, func(c *chatctx.ChatContext) ([]*chatctx.Rule, error) { return r.st.Rules(r.ctx, c.ID) },
+		func(rule *chatctx.Rule) candidate { return candidate{short(rule.ID), rule.Effect + " " + rule.Tool} })
 }
 
 // operationNumbers returns the newest operations that can still be undone.
@@ -392,19 +387,8 @@ func settingValues(models []candidate) []candidate {
 }
 
 func (r *run) branchNames() []candidate {
-	c, err := r.conversation()
-	if err != nil {
-		return nil
-	}
-	branches, err := c.Branches(r.ctx)
-	if err != nil {
-		return nil
-	}
-	var list []candidate
-	for _, b := range branches {
-		list = append(list, candidate{b.Name, count(b.Messages, "message")})
-	}
-	return list
+	return ofContext(r, func(c *chatctx.ChatContext) ([]*chatctx.BranchInfo, error) { return c.Branches(r.ctx) },
+		func(b *chatctx.BranchInfo) candidate { return candidate{b.Name, count(b.Messages, "message")} })
 }
 
 func (r *run) tagNames() []candidate {

@@ -222,10 +222,7 @@ func (r *run) contextLine(i *chatctx.ContextInfo) {
 	}
 	date := pad(moment(i.Updated), 16) + "  "
 	end := fmt.Sprintf("%s, %s, on %s", count(i.Messages, "message"), count(i.Branches, "branch"), oneLine(i.Active))
-	title := oneLine(i.Title)
-	if title == "" {
-		title = "(no title)"
-	}
+	title := cmp.Or(oneLine(i.Title), "(no title)")
 	const id, titles, ends = 2 + 8 + 2, 16, 36 // the columns before the date, and what title and end take
 	room := max(r.con.width-id-len(date)-2-ends, titles)
 	if r.con.tty { // what goes to another program is whole; on a narrow terminal the end gives way first, then the date
@@ -315,11 +312,7 @@ func doRm(r *run) error {
 	if err := r.needsNames(r.args, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
 		return err
 	}
-	if r.is("dry-run") {
-		if _, err := r.reader(); err != nil {
-			return err
-		}
-	} else if _, err := r.writer(); err != nil {
+	if _, err := r.changer(); err != nil {
 		return err
 	}
 	all, err := r.chosen(r.args)

@@ -21,10 +21,7 @@ const billFields = "with --dry-run, a line each model: dry_run, " + contract.Bil
 
 // drySend says what sending a message would cost, and sends and stores nothing.
 func (r *run) drySend(m *chatctx.Message) error {
-	if _, err := r.caching(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.caching)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,7 @@ func (r *run) relabel(what, did string, changes func(*chatctx.ContextInfo) bool,
 	if err := r.needsNames(r.args[1:], "chatctx label add work holiday"); err != nil {
 		return err
 	}
-	if r.is("dry-run") {
-		if _, err := r.reader(); err != nil {
-			return err
-		}
-	} else if _, err := r.writer(); err != nil {
+	if _, err := r.changer(); err != nil {
 		return err
 	}
 	all, err := r.chosen(r.args[1:])

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"regexp"
@@ -141,10 +142,7 @@ func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
 	if !r.given("around") {
 		return part, nil
 	}
-	n := l.last
-	if n == 0 {
-		n = aroundMost
-	}
+	n := cmp.Or(l.last, aroundMost)
 	l.last = 0
 	part.From, part.To = max(part.To-n, 1), min(part.To+n, part.Snapshot.Len())
 	return part, nil

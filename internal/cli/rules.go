@@ -279,18 +279,24 @@ func doRulesLs(r *run) error {
 
 // rules returns the rules that the flags name.
 func (r *run) rules() ([]*chatctx.Rule, error) {
-	if r.is("store") {
-		st, err := r.reader()
-		if err != nil {
-			return nil, err
-		}
-		return st.Rules(r.ctx, chatctx.ID{})
-	}
-	c, err := r.conversation()
+	owner, err := r.owner()
 	if err != nil {
 		return nil, err
 	}
-	return c.Store().Rules(r.ctx, c.ID)
+	return r.st.Rules(r.ctx, owner)
+}
+
+// owner opens the store, and returns the context whose rules and tools the flags name, zero for those of all contexts.
+func (r *run) owner() (chatctx.ID, error) {
+	if r.is("store") {
+		_, err := r.reader()
+		return chatctx.ID{}, err
+	}
+	c, err := r.conversation()
+	if err != nil {
+		return chatctx.ID{}, err
+	}
+	return c.ID, nil
 }
 
 func doRulesRm(r *run) error {

@@ -109,6 +109,14 @@ func (r *run) reader() (*chatctx.Store, error) { return r.open(chatctx.Options{R
 // writer opens the store to change it.
 func (r *run) writer() (*chatctx.Store, error) { return r.open(chatctx.Options{}) }
 
+// changer opens the store to change it, with --dry-run only to read it.
+func (r *run) changer() (*chatctx.Store, error) {
+	if r.is("dry-run") {
+		return r.reader()
+	}
+	return r.writer()
+}
+
 // creator opens the store to change it and makes it if there is none.
 func (r *run) creator() (*chatctx.Store, error) { return r.open(chatctx.Options{Create: true}) }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,10 +50,7 @@ func doCompact(r *run) error {
 	if r.given("summary") && r.is("digest") {
 		return usagef("compact takes --summary or --digest, not both")
 	}
-	if err := r.changing(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.changing)
 	if err != nil {
 		return err
 	}
@@ -68,10 +66,7 @@ func doCompact(r *run) error {
 		if request.Completer, err = r.turn(c, name).Completer(r.ctx); err != nil {
 			return err
 		}
-		request.Model = o.CompactModel
-		if request.Model == "" {
-			request.Model = o.Model
-		}
+		request.Model = cmp.Or(o.CompactModel, o.Model)
 	}
 	if r.is("dry-run") {
 		return r.compactPlan(c, name, o, request, func(w *enhancer.Window, d *chatctx.Draft) (*enhancer.Plan, error) {
@@ -272,10 +267,7 @@ func doPrune(r *run) error {
 	if r.given("keep-tokens") && r.number("keep-tokens") < 0 {
 		return usagef("--keep-tokens takes a number of 0 or more")
 	}
-	if err := r.changing(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.changing)
 	if err != nil {
 		return err
 	}
@@ -321,10 +313,7 @@ type sessionJSON struct {
 }
 
 func doSessions(r *run) error {
-	if _, err := r.caching(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.caching)
 	if err != nil {
 		return err
 	}
@@ -391,9 +380,7 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 		mark = r.paint(green, "*")
 		what = "(the current one)"
 	}
-	if what == "" {
-		what = "(no summary)"
-	}
+	what = cmp.Or(what, "(no summary)")
 	cached := ""
 	if s.CacheRead > 0 && s.Input > 0 {
 		cached = fmt.Sprintf(", %d %% of the input from the cache", (200*s.CacheRead+s.Input)/(2*s.Input))
@@ -416,10 +403,7 @@ type resumedJSON struct {
 }
 
 func doResume(r *run) error {
-	if err := r.changing(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.changing)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,10 +124,7 @@ func doSubStart(r *run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.writer(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.writer)
 	if err != nil {
 		return err
 	}
@@ -352,7 +350,5 @@ func known(t *chatctx.Tool) {
 	if t.Schema == nil {
 		t.Schema = json.RawMessage(subtask.Tool.Schema)
 	}
-	if t.Description == "" {
-		t.Description = subtask.Tool.Description
-	}
+	t.Description = cmp.Or(t.Description, subtask.Tool.Description)
 }

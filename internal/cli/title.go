@@ -33,11 +33,7 @@ func doTitle(r *run) error {
 	case len(r.args) > 0 && r.given("context"):
 		return usagef("title takes the CTX as an argument or as --context, not both")
 	}
-	open := r.writer
-	if r.is("dry-run") {
-		open = r.reader
-	}
-	if _, err := open(); err != nil {
+	if _, err := r.changer(); err != nil {
 		return err
 	}
 	all, err := r.toTitle()

@@ -186,18 +186,11 @@ func doToolsAdd(r *run) error {
 
 // kept returns the tools that the flags name.
 func (r *run) kept() ([]chatctx.KeptTool, error) {
-	if r.is("store") {
-		st, err := r.reader()
-		if err != nil {
-			return nil, err
-		}
-		return st.Tools(r.ctx, chatctx.ID{})
-	}
-	c, err := r.conversation()
+	owner, err := r.owner()
 	if err != nil {
 		return nil, err
 	}
-	return c.Store().Tools(r.ctx, c.ID)
+	return r.st.Tools(r.ctx, owner)
 }
 
 func doToolsLs(r *run) error {

@@ -102,14 +102,20 @@ type tokensJSON struct {
 	Messages []tokenLine `json:"messages"`
 }
 
-// changing opens the store to change it, with --dry-run to read it.
-func (r *run) changing() error {
-	open := r.writer
+// changing opens the store to change it, with --dry-run as caching does.
+func (r *run) changing() (*chatctx.Store, error) {
 	if r.is("dry-run") {
-		open = r.caching
+		return r.caching()
 	}
-	_, err := open()
-	return err
+	return r.writer()
+}
+
+// talkOn opens the store with open, and returns the current context and branch.
+func (r *run) talkOn(open func() (*chatctx.Store, error)) (*chatctx.ChatContext, string, error) {
+	if _, err := open(); err != nil {
+		return nil, "", err
+	}
+	return r.talk()
 }
 
 type tokenLine struct {
@@ -121,10 +127,7 @@ type tokenLine struct {
 }
 
 func doTokens(r *run) error {
-	if _, err := r.caching(); err != nil {
-		return err
-	}
-	c, name, err := r.talk()
+	c, name, err := r.talkOn(r.caching)
 	if err != nil {
 		return err
 	}

@@ -15,22 +15,11 @@ import (
 )
 
 // Clean makes text safe for a terminal: it shows control characters, which could move the cursor or worse, as escapes. Line ends and tabs stay.
-func Clean(s string) string { return escape(s, textEscape) }
+func Clean(s string) string { return escape(s, unsafeRune, textEscape) }
 
 // Plainly is Clean for text that a person decides about: it also shows invisible characters and those that change the direction of a text as escapes.
 func Plainly(s string) string {
-	if strings.IndexFunc(s, hiddenRune) < 0 {
-		return Clean(s)
-	}
-	var b strings.Builder
-	for _, c := range s {
-		if hiddenRune(c) {
-			fmt.Fprintf(&b, textEscape, c)
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return Clean(b.String())
+	return Clean(escape(s, hiddenRune, textEscape))
 }
 
 // hiddenRune reports whether a character is invisible.
@@ -38,14 +27,14 @@ func hiddenRune(c rune) bool {
 	return unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// escape replaces the characters of s that are not safe for a terminal, using format.
-func escape(s, format string) string {
-	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
+// escape writes the characters of s for which is is true with format.
+func escape(s string, is func(rune) bool, format string) string {
+	if strings.IndexFunc(s, is) < 0 && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
 	for _, c := range s {
-		if unsafeRune(c) {
+		if is(c) {
 			fmt.Fprintf(&b, format, c)
 			continue
 		}
@@ -65,7 +54,7 @@ func unsafeRune(c rune) bool {
 }
 
 // CleanJSON makes JSON safe for a terminal; it stays the same JSON.
-func CleanJSON(s string) string { return escape(s, jsonEscape) }
+func CleanJSON(s string) string { return escape(s, unsafeRune, jsonEscape) }
 
 // JSONWriter returns a writer that passes JSON on to a terminal, with unsafe characters as JSON escapes. A character may be split between two writes.
 func JSONWriter(w io.Writer) io.Writer { return &safeWriter{w: w, format: jsonEscape} }
@@ -90,7 +79,7 @@ func (s *safeWriter) Write(p []byte) (int, error) {
 			break
 		}
 	}
-	_, err := io.WriteString(s.w, escape(string(b[:whole]), s.format))
+	_, err := io.WriteString(s.w, escape(string(b[:whole]), unsafeRune, s.format))
 	s.rest = append([]byte(nil), b[whole:]...)
 	return len(p), err
 }

@@ -154,6 +154,20 @@ func (c *collector) delete(bucket string, key []byte) error {
 	return c.tx.Delete(bucket, key)
 }
 
+// deleteUnder removes the records whose keys begin with prefix, and returns how many there were.
+func (c *collector) deleteUnder(bucket string, prefix []byte) (int, error) {
+	keys, err := view.KeysWith(c.tx, bucket, prefix)
+	if err != nil {
+		return 0, err
+	}
+	for _, key := range keys {
+		if err := c.delete(bucket, key); err != nil {
+			return 0, err
+		}
+	}
+	return len(keys), nil
+}
+
 // removeContext removes a context with everything that belongs to it, including its open calls and the record of its imports.
 func (c *collector) removeContext(rec *record.ContextRecord) error {
 	open, err := c.openKeys()
@@ -166,20 +180,15 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 		}
 	}
 	for _, bucket := range OwnBuckets {
-		keys, err := view.KeysWith(c.tx, bucket, c.id[:])
+		n, err := c.deleteUnder(bucket, c.id[:])
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			if err := c.delete(bucket, key); err != nil {
-				return err
-			}
-		}
 		if bucket == pool.Bucket {
-			c.out.Messages += len(keys)
+			c.out.Messages += n
 		}
 		if bucket == record.OperationBucket {
-			c.out.Operations += len(keys)
+			c.out.Operations += n
 		}
 	}
 	if err := c.forgetSources(); err != nil {
@@ -302,14 +311,8 @@ func (c *collector) branches(held map[pool.ID]bool) error {
 	}
 	for _, id := range gone {
 		for _, bucket := range []string{branch.Bucket, record.ClaimBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket} {
-			keys, err := view.KeysWith(c.tx, bucket, record.Under(c.id, id[:]...))
-			if err != nil {
+			if _, err := c.deleteUnder(bucket, record.Under(c.id, id[:]...)); err != nil {
 				return err
-			}
-			for _, key := range keys {
-				if err := c.delete(bucket, key); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -519,14 +522,8 @@ func (c *collector) removeMessage(mid pool.ID) error {
 			return err
 		}
 	}
-	counts, err := view.KeysWith(c.tx, record.CountBucket, record.Under(c.id, mid[:]...))
-	if err != nil {
+	if _, err := c.deleteUnder(record.CountBucket, record.Under(c.id, mid[:]...)); err != nil {
 		return err
-	}
-	for _, key := range counts {
-		if err := c.delete(record.CountBucket, key); err != nil {
-			return err
-		}
 	}
 	return c.delete(pool.Bucket, record.Under(c.id, mid[:]...))
 }

@@ -1,6 +1,7 @@
 package care
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,9 +134,7 @@ func newStore(db kv.DB, o record.Options) *record.Store {
 	if u, err := user.Current(); err == nil {
 		local = strings.ToValidUTF8(u.Username, "\uFFFD")
 	}
-	if s.Person == "" {
-		s.Person = local
-	}
+	s.Person = cmp.Or(s.Person, local)
 	if h, is := db.(kv.Hosted); is {
 		s.User = h.User() + "/" + local
 	}

@@ -383,17 +383,12 @@ func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
 func forget(t *journal.Txn, out *Collected) error {
 	c := &collector{tx: t.Tx, id: t.ID, now: t.Now, out: out}
 	for _, bucket := range []string{record.OperationBucket, record.KeyBucket, record.PartialBucket, record.RequestBucket} {
-		keys, err := view.KeysWith(t.Tx, bucket, t.ID[:])
+		n, err := c.deleteUnder(bucket, t.ID[:])
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			if err := c.delete(bucket, key); err != nil {
-				return err
-			}
-		}
 		if bucket == record.OperationBucket {
-			out.Operations += len(keys)
+			out.Operations += n
 		}
 	}
 	if err := unlink(t); err != nil {

@@ -1,6 +1,7 @@
 package care
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -105,9 +106,7 @@ func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, 
 	if err != nil || space.Used <= o.MaxSize {
 		return o.OlderThan, err
 	}
-	if o.OlderThan == 0 {
-		o.OlderThan = unlimited
-	}
+	o.OlderThan = cmp.Or(o.OlderThan, unlimited)
 	o.DryRun, o.OlderThan = true, max(o.OlderThan, time.Minute)
 	for {
 		took, err := collect(ctx, s, o)

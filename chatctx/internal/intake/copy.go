@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -46,9 +47,7 @@ func copyContext(st *journal.StoreTxn, from, id pool.ID, title string) error {
 	if err != nil {
 		return err
 	}
-	if title == "" {
-		title = rec.Title
-	}
+	title = cmp.Or(title, rec.Title)
 	t, err := st.NewContext(id, title, rec.Parent, rec.Settings)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -757,9 +758,7 @@ func (g *graft) newBranch(i int, first bool) (string, error) {
 }
 
 func (g *graft) prompt(own, all string) (string, error) {
-	if own == "" {
-		own = all
-	}
+	own = cmp.Or(own, all)
 	return g.t.PutPrompt(own)
 }
 

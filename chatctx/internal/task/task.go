@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -54,9 +55,7 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 	task.Branch, task.BranchName, task.State, task.Depth = parent.Target.ID, parent.Target.Name, record.TaskRunning, 1
 	if up := parent.Rec.Task; up != nil {
 		task.Depth = up.Depth + 1
-		if task.MaxDepth == 0 {
-			task.MaxDepth = up.MaxDepth
-		}
+		task.MaxDepth = cmp.Or(task.MaxDepth, up.MaxDepth)
 		if up.State != record.TaskRunning {
 			return record.Conflict("the sub-context %q is %s: it cannot start another", parent.Rec.Title, up.State)
 		}

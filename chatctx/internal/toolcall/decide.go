@@ -34,9 +34,7 @@ type Verdict struct {
 // DenialText is the result text of a denied call.
 func (v *Verdict) DenialText() string {
 	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired", record.ByCheck: "not run"}[v.Kind]
-	if word == "" {
-		word = "denied"
-	}
+	word = cmp.Or(word, "denied")
 	if v.Reason == "" {
 		return word
 	}

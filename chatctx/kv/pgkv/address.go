@@ -1,6 +1,7 @@
 package pgkv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ func parse(text string) (*address, error) {
 		delete(params, "search_path") // names are written in full, so poolers need not pass it on
 	}
 	a.pooled = c.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 5 * time.Second
-	}
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 5*time.Second)
 	if len(c.Fallbacks) > 0 && c.ValidateConnect == nil && severalHosts(c) {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
