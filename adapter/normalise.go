@@ -124,6 +124,9 @@ func (c *Conversation) Note(id chatctx.ID, format string, args ...any) {
 	note(c.draft, id, format, args...)
 }
 
+// NoteAll is Note about the draft as a whole.
+func (c *Conversation) NoteAll(format string, args ...any) { c.Note(chatctx.ID{}, format, args...) }
+
 func note(d *chatctx.Draft, id chatctx.ID, format string, args ...any) {
 	d.Notes = append(d.Notes, chatctx.Note{Step: "adapter", Message: id, What: fmt.Sprintf(format, args...)})
 }

@@ -127,12 +127,7 @@ func (w writer) system(t *Text) {
 func (w writer) message(m *Message) {
 	w.Open('{')
 	w.Text("role", m.Role)
-	w.Key("content")
-	w.Open('[')
-	for i := range m.Content {
-		w.block(&m.Content[i])
-	}
-	w.Close(']')
+	out.Array(w.JSON, "content", m.Content, w.block)
 	w.Close('}')
 }
 
@@ -142,7 +137,7 @@ func (w writer) begin(typ string) {
 	w.Text("type", typ)
 }
 
-func (w writer) block(b *Block) {
+func (w writer) block(_ *out.JSON, b *Block) {
 	if b.Raw != nil {
 		w.Raw(b.Raw)
 		return
@@ -171,12 +166,7 @@ func (w writer) block(b *Block) {
 
 func (w writer) result(b *Block) {
 	w.Text("tool_use_id", b.ID)
-	w.Key("content")
-	w.Open('[')
-	for i := range b.Content {
-		w.block(&b.Content[i])
-	}
-	w.Close(']')
+	out.Array(w.JSON, "content", b.Content, w.block)
 	if b.IsError {
 		w.Key("is_error")
 		w.Bool(true)

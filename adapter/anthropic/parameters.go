@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -74,8 +73,6 @@ func (m model) maxTokens() int64 {
 	return 32000
 }
 
-func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
-
 // parameters sets all fields except the history.
 func (r *request) parameters() {
 	s, f := r.settings, &r.body.Fields
@@ -122,15 +119,15 @@ func (r *request) budget(mode *string) int64 {
 	switch *mode {
 	case "adaptive":
 		if why := r.settings.Crowds(); why != "" {
-			r.note("%s", why)
+			r.NoteAll("%s", why)
 		}
 	case "enabled":
 		budget, why := r.settings.Thinking.Within(max(r.settings.Thinking.Tokens, leastThinking), r.settings.MaxTokens)
 		if budget < leastThinking {
-			r.note("thinking left out: it takes %d tokens or more beside those of the answer, and max_tokens is %d", leastThinking, r.settings.MaxTokens)
+			r.NoteAll("thinking left out: it takes %d tokens or more beside those of the answer, and max_tokens is %d", leastThinking, r.settings.MaxTokens)
 			*mode = ""
 		} else if why != "" {
-			r.note("%s", why)
+			r.NoteAll("%s", why)
 		}
 		return budget
 	}
@@ -145,12 +142,12 @@ func (r *request) thinkingMode() (mode, effort string) {
 	}
 	switch {
 	case r.claude.known && r.claude.before(3, 7):
-		r.note("thinking left out: %s does not think", r.model)
+		r.NoteAll("thinking left out: %s does not think", r.model)
 		return "", ""
 	case r.claude.known && !r.claude.before(4, 6):
 		return "adaptive", t.Effort()
 	case !r.loopThinks():
-		r.note("thinking left out: the turn that the tools are called in began without it")
+		r.NoteAll("thinking left out: the turn that the tools are called in began without it")
 		return "", ""
 	}
 	return "enabled", ""
@@ -192,7 +189,7 @@ func (r *request) putThinking(mode, effort string, budget int64) {
 		schema.Set("schema", format.Schema)
 		config.Put("format", schema)
 	} else if format != nil {
-		r.note("response_format left out: %s takes a schema, not any JSON", Provider)
+		r.NoteAll("response_format left out: %s takes a schema, not any JSON", Provider)
 	}
 	if len(config.Object) > 0 {
 		f.Put("output_config", config)
@@ -207,19 +204,19 @@ func (r *request) sampling(thinking bool) {
 	if temperature != nil && *temperature > 1 {
 		one := 1.0
 		temperature = &one
-		r.note("temperature 1: %s takes no more", Provider)
+		r.NoteAll("temperature 1: %s takes no more", Provider)
 	}
 	if temperature != nil && *temperature != 1 && (fixed || thinking) {
 		temperature = nil
-		r.note("temperature left out: %s takes only 1 here", r.model)
+		r.NoteAll("temperature left out: %s takes only 1 here", r.model)
 	}
 	if topP != nil && (*topP > 1 || *topP < 0.99 && fixed || *topP < 0.95 && thinking) {
 		topP = nil
-		r.note("top_p left out: %s does not take it here", r.model)
+		r.NoteAll("top_p left out: %s does not take it here", r.model)
 	}
 	if temperature != nil && topP != nil && r.claude.known && !r.claude.before(4, 1) {
 		topP = nil
-		r.note("top_p left out: %s does not take it beside temperature", r.model)
+		r.NoteAll("top_p left out: %s does not take it beside temperature", r.model)
 	}
 	if temperature != nil {
 		f.Float("temperature", *temperature)
@@ -239,7 +236,7 @@ func (r *request) choice(thinking bool) {
 	case len(r.body.Tools) == 0:
 		return
 	case choice != nil && (choice.Mode == "required" || choice.Mode == "tool") && (thinking || s.Extra.Get("thinking") != nil):
-		r.note("tool_choice auto: while it thinks the model cannot be made to call a tool")
+		r.NoteAll("tool_choice auto: while it thinks the model cannot be made to call a tool")
 		o = adapter.Text("type", "auto")
 	case choice != nil && choice.Mode == "tool":
 		o = adapter.Text("type", "tool")

@@ -4,7 +4,6 @@ package anthropic
 import (
 	"cmp"
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -152,7 +151,7 @@ func (r *request) tools() {
 	}
 	if len(r.body.Tools) > 0 {
 		r.body.past = true
-		r.Note(chatctx.ID{}, "the tools that were called are not defined: they are named, and may not be called")
+		r.NoteAll("the tools that were called are not defined: they are named, and may not be called")
 	}
 }
 

@@ -81,39 +81,28 @@ func (b *Body) lists() []adapter.List {
 
 func (b *Body) writeFunctions(j *out.JSON) {
 	j.Open('{')
-	j.Key("functionDeclarations")
-	j.Open('[')
-	for i := range b.Functions {
+	out.Array(j, "functionDeclarations", b.Functions, func(j *out.JSON, t *adapter.Tool) {
 		j.Open('{')
-		b.Functions[i].Write(j, "parametersJsonSchema")
+		t.Write(j, "parametersJsonSchema")
 		j.Close('}')
-	}
-	j.Close(']')
+	})
 	j.Close('}')
 }
 
 func (b *Body) writeSystem(j *out.JSON) {
 	j.Open('{')
-	j.Key("parts")
-	j.Open('[')
-	for _, text := range b.System {
+	out.Array(j, "parts", b.System, func(j *out.JSON, text *string) {
 		j.Open('{')
-		j.Text("text", text)
+		j.Text("text", *text)
 		j.Close('}')
-	}
-	j.Close(']')
+	})
 	j.Close('}')
 }
 
 func writeContent(j *out.JSON, c *Content) {
 	j.Open('{')
 	j.Text("role", c.Role)
-	j.Key("parts")
-	j.Open('[')
-	for i := range c.Parts {
-		writePart(j, &c.Parts[i])
-	}
-	j.Close(']')
+	out.Array(j, "parts", c.Parts, writePart)
 	j.Close('}')
 }
 
@@ -156,14 +145,11 @@ func writeResponseMedia(j *out.JSON, media []*adapter.Media) {
 	if len(media) == 0 {
 		return
 	}
-	j.Key("parts")
-	j.Open('[')
-	for _, m := range media {
+	out.Array(j, "parts", media, func(j *out.JSON, m **adapter.Media) {
 		j.Open('{')
-		writeMedia(j, m)
+		writeMedia(j, *m)
 		j.Close('}')
-	}
-	j.Close(']')
+	})
 }
 
 func writeMedia(j *out.JSON, m *adapter.Media) {

@@ -5,10 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/chatctx"
 )
-
-func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
 
 // parameters sets all fields except the history.
 func (r *request) parameters() {
@@ -16,13 +13,13 @@ func (r *request) parameters() {
 	var g adapter.Fields
 	if t := s.Temperature; t != nil {
 		if *t > 2 {
-			r.note("temperature 2: no more is taken")
+			r.NoteAll("temperature 2: no more is taken")
 		}
 		g.Float("temperature", min(*t, 2))
 	}
 	if p := s.TopP; p != nil {
 		if *p > 1 {
-			r.note("top_p 1: no more is taken")
+			r.NoteAll("top_p 1: no more is taken")
 		}
 		g.Float("topP", min(*p, 1))
 	}
@@ -31,7 +28,7 @@ func (r *request) parameters() {
 	}
 	if stop := s.Stop; len(stop) > 0 {
 		if len(stop) > 5 {
-			r.note("only the first 5 texts of stop are taken")
+			r.NoteAll("only the first 5 texts of stop are taken")
 			stop = stop[:5]
 		}
 		g.Texts("stopSequences", stop)
@@ -56,7 +53,7 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 	case t == nil:
 	case r.version < 2.5:
 		if !t.Off {
-			r.note("thinking left out: %s does not think", r.model)
+			r.NoteAll("thinking left out: %s does not think", r.model)
 		}
 	case r.version < 3:
 		budget := min(max(t.Tokens, 512), 24576)
@@ -64,10 +61,10 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 			budget = 0
 		} else if t.Off {
 			budget = 128
-			r.note("thinking 128: %s always thinks", r.model)
+			r.NoteAll("thinking 128: %s always thinks", r.model)
 		} else if fits, why := t.Within(budget, r.settings.MaxTokens); why != "" {
 			budget = fits
-			r.note("%s", why)
+			r.NoteAll("%s", why)
 		}
 		var c adapter.Fields
 		c.Int("thinkingBudget", budget)
@@ -75,12 +72,12 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 		g.Put("thinkingConfig", c)
 	default:
 		if why := r.settings.Crowds(); why != "" {
-			r.note("%s", why)
+			r.NoteAll("%s", why)
 		}
 		level := strings.ToUpper(t.Effort())
 		if t.Off && pro {
 			level = "LOW"
-			r.note("thinking low: %s always thinks", r.model)
+			r.NoteAll("thinking low: %s always thinks", r.model)
 		} else if t.Off {
 			level = "MINIMAL"
 		}
@@ -95,7 +92,7 @@ func (r *request) format(g *adapter.Fields) {
 	switch {
 	case format == nil:
 	case r.version < 3 && len(r.body.Functions)+len(r.body.Tools) > 0:
-		r.note("response_format left out: %s takes none beside tools", r.model)
+		r.NoteAll("response_format left out: %s takes none beside tools", r.model)
 	default:
 		g.Text("responseMimeType", "application/json")
 		if format.Schema != nil {

@@ -61,23 +61,13 @@ func writeMessage(j *out.JSON, m *Message) {
 	j.Text("role", m.Role)
 	j.Text("content", m.Content)
 	if len(m.Images) > 0 {
-		j.Key("images")
-		j.Open('[')
-		for _, data := range m.Images {
-			j.Base64("", data)
-		}
-		j.Close(']')
+		out.Array(j, "images", m.Images, func(j *out.JSON, data *[]byte) { j.Base64("", *data) })
 	}
 	if m.Thinking != "" {
 		j.Text("thinking", m.Thinking)
 	}
 	if len(m.Calls) > 0 {
-		j.Key("tool_calls")
-		j.Open('[')
-		for i := range m.Calls {
-			writeCall(j, &m.Calls[i])
-		}
-		j.Close(']')
+		out.Array(j, "tool_calls", m.Calls, writeCall)
 	}
 	if m.ToolName != "" {
 		j.Text("tool_name", m.ToolName)

@@ -69,12 +69,7 @@ func writeMessage(j *out.JSON, m *Message) {
 		j.Text("reasoning_content", m.Reasoning)
 	}
 	if len(m.Calls) > 0 {
-		j.Key("tool_calls")
-		j.Open('[')
-		for i := range m.Calls {
-			writeCall(j, &m.Calls[i])
-		}
-		j.Close(']')
+		out.Array(j, "tool_calls", m.Calls, writeCall)
 	}
 	j.Close('}')
 }

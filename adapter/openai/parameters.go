@@ -75,8 +75,6 @@ func profileNames() []string {
 	return names
 }
 
-func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
-
 // parameters sets all fields except the history.
 func (r *request) parameters() {
 	s, f := r.settings, &r.body.Fields
@@ -95,11 +93,11 @@ func (r *request) parameters() {
 		effort, why = "", r.model.Name+" takes no effort beside tools here; the provider "+adapter.Responses+" does"
 	}
 	if why != "" {
-		r.note("thinking left out: %s", why)
+		r.NoteAll("thinking left out: %s", why)
 	}
 	if effort != "" {
 		if why := s.Crowds(); why != "" {
-			r.note("%s", why)
+			r.NoteAll("%s", why)
 		}
 		f.Text("reasoning_effort", effort)
 	}
@@ -138,11 +136,11 @@ func Sampling(c *adapter.Conversation, s *adapter.Settings, m Model, f *adapter.
 func (r *request) stop() {
 	stop := r.settings.Stop
 	if len(stop) > 0 && r.model.Reasons {
-		r.note("stop left out: %s takes none", r.model.Name)
+		r.NoteAll("stop left out: %s takes none", r.model.Name)
 		return
 	}
 	if len(stop) > 4 {
-		r.note("only the first 4 texts of stop are taken")
+		r.NoteAll("only the first 4 texts of stop are taken")
 		stop = stop[:4]
 	}
 	if len(stop) > 0 {

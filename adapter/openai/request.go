@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -120,7 +119,7 @@ func (r *request) system() {
 	role := "system"
 	if r.model.NoSystem {
 		role = "user"
-		r.Note(chatctx.ID{}, "%s takes no system message: it is sent as a user message", r.model.Name)
+		r.NoteAll("%s takes no system message: it is sent as a user message", r.model.Name)
 	}
 	r.add(Message{Role: role, Content: []Part{{Type: "text", Text: strings.Join(texts, "\n\n")}}})
 }

@@ -85,30 +85,20 @@ func writeItem(j *out.JSON, i *Item) {
 	switch i.Type {
 	case "message":
 		j.Text("role", i.Role)
-		j.Key("content")
-		writeContent(j, i.Content)
+		out.Array(j, "content", i.Content, writePart)
 	case "function_call":
 		j.Text("call_id", i.CallID)
 		j.Text("name", i.Name)
 		j.Text("arguments", i.Arguments)
 	case "function_call_output":
 		j.Text("call_id", i.CallID)
-		j.Key("output")
 		if len(i.Content) == 1 && i.Content[0].Type == "input_text" {
-			j.String(i.Content[0].Text)
+			j.Text("output", i.Content[0].Text)
 		} else {
-			writeContent(j, i.Content)
+			out.Array(j, "output", i.Content, writePart)
 		}
 	}
 	j.Close('}')
-}
-
-func writeContent(j *out.JSON, content []Part) {
-	j.Open('[')
-	for i := range content {
-		writePart(j, &content[i])
-	}
-	j.Close(']')
 }
 
 func writePart(j *out.JSON, p *Part) {

@@ -8,7 +8,6 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/openai"
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -221,8 +220,6 @@ func input(i adapter.Item) Part {
 	return Part{Type: "input_file", Media: i.Media}
 }
 
-func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
-
 // parameters sets all fields except the history.
 func (r *request) parameters() {
 	s, f := r.settings, &r.body.Fields
@@ -230,18 +227,18 @@ func (r *request) parameters() {
 	f.Bool("store", false)
 	if s.MaxTokens > 0 {
 		if s.MaxTokens < 16 {
-			r.note("max_tokens 16: less is not taken")
+			r.NoteAll("max_tokens 16: less is not taken")
 		}
 		f.Int("max_output_tokens", max(s.MaxTokens, 16))
 	}
 	openai.Sampling(r.Conversation, s, r.model, f)
 	effort, why := r.model.Effort(s.Thinking)
 	if why != "" {
-		r.note("thinking left out: %s", why)
+		r.NoteAll("thinking left out: %s", why)
 	}
 	if effort != "" {
 		if why := s.Crowds(); why != "" {
-			r.note("%s", why)
+			r.NoteAll("%s", why)
 		}
 		f.Put("reasoning", adapter.Text("effort", effort))
 	}

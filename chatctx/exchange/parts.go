@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,14 +16,7 @@ import (
 // Readers of several formats make these from values: parts, calls, raw records.
 
 // firstOf returns the first text that is not "".
-func firstOf(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
+func firstOf(list ...string) string { return cmp.Or(list...) }
 
 // source returns the message's source, and makes it if there is none.
 func source(m *chatctx.Message) *pool.Source {

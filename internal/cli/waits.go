@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -36,13 +36,13 @@ func (w *waits) all() int { return w.Person + w.Program + w.Child + w.Running }
 func (w *waits) String() string {
 	var words []string
 	if w.Person > 0 {
-		words = append(words, waiting(w.Person)+" for a decision")
+		words = append(words, screen.CallsWait(w.Person)+" for a decision")
 	}
 	if w.Program > 0 {
-		words = append(words, waiting(w.Program)+" for a program that runs "+them(w.Program))
+		words = append(words, screen.CallsWait(w.Program)+" for a program that runs "+them(w.Program))
 	}
 	if w.Child > 0 {
-		words = append(words, waiting(w.Child)+" for "+map[bool]string{true: "its sub-context", false: "their sub-contexts"}[w.Child == 1])
+		words = append(words, screen.CallsWait(w.Child)+" for "+map[bool]string{true: "its sub-context", false: "their sub-contexts"}[w.Child == 1])
 	}
 	if w.Running > 0 {
 		words = append(words, count(w.Running, "call")+" "+map[bool]string{true: "runs", false: "run"}[w.Running == 1])
@@ -55,13 +55,6 @@ func them(n int) string {
 		return "it"
 	}
 	return "them"
-}
-
-func waiting(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return fmt.Sprintf("%d calls wait", n)
 }
 
 // waitsError means that calls are open; the model is not asked again before each has its result.

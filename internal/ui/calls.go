@@ -343,7 +343,7 @@ func (q *queue) enter(m *model) tea.Cmd {
 }
 
 func (q *queue) draw(m *model, lines int) []screen.Line {
-	q.heading = waits(len(q.calls)) + " for a decision"
+	q.heading = screen.CallsWait(len(q.calls)) + " for a decision"
 	switch {
 	case q.busy && len(q.calls) == 0:
 		q.heading = "looking …"

@@ -38,7 +38,7 @@ func (m *model) status() string {
 		}
 	}
 	if v.calls > 0 {
-		add(screen.Yellow|screen.Bold, "%s for a word of yours, a", waits(v.calls))
+		add(screen.Yellow|screen.Bold, "%s for a word of yours, a", screen.CallsWait(v.calls))
 	}
 	if v.answering() && m.streaming(v.info.Active) == nil {
 		add(screen.Cyan, "%s answers", screen.OneLine(v.claim.Program))
@@ -66,13 +66,6 @@ func (f *facts) reported() string {
 		return fmt.Sprintf("reported %d", used)
 	}
 	return fmt.Sprintf("reported %d%% of %d", used*100/int64(f.budget), f.budget)
-}
-
-func waits(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return fmt.Sprintf("%d calls wait", n)
 }
 
 // summary returns the status of the list.

@@ -362,7 +362,7 @@ func came(out *turn.Outcome, err error) doneMsg {
 	case out.Queued:
 		return doneMsg{note: "queued: " + out.Holder.Program + " waits for an answer here and will ask this next", became: answered}
 	case out.Waiting > 0:
-		return doneMsg{note: waits(out.Waiting) + " for a word of yours: a", head: head, became: calls}
+		return doneMsg{note: screen.CallsWait(out.Waiting) + " for a word of yours: a", head: head, became: calls}
 	}
 	r, note, is := out.Reply(), "answered on "+out.Branch, answered
 	if r != nil && screen.OutcomeText(r) != "" {

@@ -40,6 +40,16 @@ func (j *JSON) Open(bracket byte) {
 // Close ends what Open began: } or ].
 func (j *JSON) Close(bracket byte) { *j = append(*j, bracket) }
 
+// Array writes a member whose value is an array: write writes each of list.
+func Array[T any](j *JSON, name string, list []T, write func(*JSON, *T)) {
+	j.Key(name)
+	j.Open('[')
+	for i := range list {
+		write(j, &list[i])
+	}
+	j.Close(']')
+}
+
 // Raw writes a value that is JSON already.
 func (j *JSON) Raw(value []byte) {
 	j.comma()
