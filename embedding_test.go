@@ -3,7 +3,6 @@ package chatctx_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -97,17 +97,7 @@ func same(t *testing.T, got, want string) {
 // opened opens a store that is checked at the end.
 func opened(t *testing.T, path string) *chatctx.Store {
 	t.Helper()
-	s, err := chatctx.Open(path, chatctx.Options{Create: true, Judge: approval.Rules{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	})
-	return s
+	return storetest.Open(t, path, chatctx.Options{Create: true, Judge: approval.Rules{}})
 }
 
 func TestEmbeddedDesktop(t *testing.T) {

@@ -54,6 +54,9 @@ var rooms = map[string]map[string]string{
 	"internal/testkit": {
 		"os/exec": "finds programs",
 	},
+	"internal/storetest": {
+		"chatctx": "the front door",
+	},
 	"chatctx/internal/index": {
 		"chatctx/kv":                   "reads and writes",
 		"github.com/fxamacker/cbor/v2": "encodes records",

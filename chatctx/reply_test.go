@@ -1,7 +1,6 @@
 package chatctx_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,10 +28,7 @@ func twoPrograms(t *testing.T) (a, b *chatctx.ChatContext, now *time.Time) {
 		return s
 	}
 	first, second := open("first"), open("second")
-	t.Cleanup(func() {
-		checkClean(t, first)
-		first.Close()
-	})
+	t.Cleanup(func() { storetest.Close(t, first) })
 	a, err := first.New(t.Context(), chatctx.NewContext{Title: "T"})
 	if err != nil {
 		t.Fatal(err)
@@ -40,14 +37,6 @@ func twoPrograms(t *testing.T) (a, b *chatctx.ChatContext, now *time.Time) {
 		t.Fatal(err)
 	}
 	return a, b, &at
-}
-
-func checkClean(t *testing.T, s *chatctx.Store) {
-	t.Helper()
-	err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
-	if err != nil {
-		t.Errorf("check: %v", err)
-	}
 }
 
 func user(text string) []*chatctx.Message {
@@ -186,7 +175,7 @@ func TestUndoTakesOneAnswer(t *testing.T) {
 	if q := queued(t, c); len(q) != 1 || q[0] != "two" {
 		t.Errorf("queue %q", q)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 func TestUndoOfQueue(t *testing.T) {
@@ -621,7 +610,7 @@ func TestAReplyIsItsToken(t *testing.T) {
 		t.Error(err)
 	}
 	wantTexts(t, a, "main", "one", "two", "here")
-	checkClean(t, a.Store())
+	storetest.Check(t, a.Store())
 }
 
 // TestBranchesOfTheDead: a branch that was made for an answer goes with the program that died before a word came, and stays where somebody went on or something came.

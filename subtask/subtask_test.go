@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -67,20 +68,7 @@ func calls(id, tool, args string) string {
 
 func newStore(t *testing.T, file string) *chatctx.Store {
 	t.Helper()
-	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test", By: "ann", Judge: approval.Rules{}})
-	if file != "" {
-		s, err = chatctx.Open(file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	})
-	return s
+	return storetest.Open(t, file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
 }
 
 func newParent(t *testing.T, s *chatctx.Store, m *model) *chatctx.ChatContext {

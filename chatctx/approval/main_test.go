@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -221,19 +222,9 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{t: t, file: filepath.Join(t.TempDir(), "chats.db")}
-	s, err := chatctx.Open(b.file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: Rules{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.store = s
-	t.Cleanup(func() {
-		err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
-		if err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	})
-	if b.c, err = s.New(context.Background(), chatctx.NewContext{Title: t.Name(), Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}}); err != nil {
+	b.store = storetest.Open(t, b.file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: Rules{}})
+	var err error
+	if b.c, err = b.store.New(context.Background(), chatctx.NewContext{Title: t.Name(), Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}}); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -14,17 +15,7 @@ var ctx = context.Background()
 // opened is an empty store; its end is a check.
 func opened(t *testing.T) *chatctx.Store {
 	t.Helper()
-	s, err := chatctx.OpenMemory(chatctx.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Maintenance().Check(ctx, chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	})
-	return s
+	return storetest.Open(t, "", chatctx.Options{})
 }
 
 func must[T any](t *testing.T) func(v T, err error) T {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // counts returns the counts of a report, with those of each conversation but without its context and without what only a comparison with the store finds.
@@ -158,7 +159,7 @@ func TestKnownFiles(t *testing.T) {
 			if only(s) == "" || !isKnown(t, s, file) {
 				t.Error("it is not known afterwards")
 			}
-			checkClean(t, s)
+			storetest.Check(t, s)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestLargeKeptTexts imports records of which a large part is no message: it is stored once, as artifacts, and all that looks at texts sees it.
@@ -68,7 +69,7 @@ func TestLargeKeptTexts(t *testing.T) {
 		t.Errorf("after gc: %d artifacts, %v", stats().Artifacts, err)
 	}
 	redactKept(t, s)
-	checkClean(t, s)
+	storetest.Check(t, s)
 	for info, err := range s.Contexts(ctx, chatctx.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestLargeKeptTexts(t *testing.T) {
 	if n := stats().Artifacts; n != 0 || hits("zebra") != 0 {
 		t.Errorf("after purge: %d artifacts", n)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 // redactKept redacts the planted key, which the export then has only where the report says that it is left.

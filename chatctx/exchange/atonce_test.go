@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // atOnceEnv has the store and the folder of a process that TestEditedCopiesAtOnce starts.
@@ -74,7 +75,7 @@ func TestEditedCopiesAtOnce(t *testing.T) {
 	}
 	defer s.Close()
 	importEachAtOnce(t, store, folders)
-	checkClean(t, s)
+	storetest.Check(t, s)
 	got := eachConversation(contentsOf(t, s))
 	if len(got) != conversations {
 		t.Errorf("%d conversations", len(got))

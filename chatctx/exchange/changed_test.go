@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -123,7 +124,7 @@ func TestWhatChangedSince(t *testing.T) {
 			if got := saidOn(t, s, id); got != before {
 				t.Errorf("undone:\n%swant\n%s", got, before)
 			}
-			checkClean(t, s)
+			storetest.Check(t, s)
 		})
 	}
 }
@@ -227,7 +228,7 @@ func TestLabelsFollowTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels("chatgpt mine")
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 // TestPiLabelsAreTags: the newest label of an entry becomes a tag of its message.

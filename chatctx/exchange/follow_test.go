@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestFollower writes a session line by line, with a clock of its own: a message is imported when it is finished, or when the file did not change for a while.
@@ -64,7 +66,7 @@ func TestFollower(t *testing.T) {
 	if _, waiting := f.Due(); waiting || reports != 5 {
 		t.Errorf("waiting %v, %d reports", waiting, reports)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	if again := importInto(t, s, file); again.Messages != 0 {
 		t.Errorf("%+v", again)
 	}

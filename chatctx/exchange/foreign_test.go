@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -56,7 +57,7 @@ func TestForeignIDsComeAsCopies(t *testing.T) {
 		if err != nil || rep.Outcome() != Complete {
 			t.Fatalf("%v %+v", err, rep)
 		}
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
 	for i, id := range idsOf(first, "context") {
 		was := exported(t, s, ExportOptions{Context: id})
@@ -89,7 +90,7 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	if err != nil || rep.Outcome() != Complete || rep.Messages != 0 {
 		t.Fatalf("%v %+v", err, rep)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	if after := exported(t, s, ExportOptions{All: true}); bytes.Contains(after, []byte(`"two"`)) || bytes.Contains(after, []byte("output out")) {
 		t.Errorf("what was redacted is back:\n%s", after)
 	}
@@ -135,7 +136,7 @@ func TestMixedNativeFiles(t *testing.T) {
 			if whole < len(files) {
 				importMixed(t, s, turn, files[whole:]...)
 			}
-			checkClean(t, s)
+			storetest.Check(t, s)
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -234,5 +235,5 @@ func TestAMessageTwiceOnABranch(t *testing.T) {
 		t.Fatalf("%+v", rep)
 	}
 	compareLines(t, exported(t, other, ExportOptions{All: true}), bytes.Join(twice, nil))
-	checkClean(t, other)
+	storetest.Check(t, other)
 }

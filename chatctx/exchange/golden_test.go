@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -44,7 +45,7 @@ func TestGoldenStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	checkClean(t, s)
+	storetest.Check(t, s)
 	held := exported(t, s, ExportOptions{All: true})
 	golden(t, "testdata/stores/v2.golden", string(held))
 
@@ -64,7 +65,7 @@ func TestGoldenStore(t *testing.T) {
 	if _, err := c.Append(ctx, "", pool.NewText(pool.User, "later")); err != nil {
 		t.Fatal(err)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 func writeGoldenStore(t *testing.T, path string) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -24,7 +25,7 @@ func importInto(t testing.TB, s *chatctx.Store, paths ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	return rep
 }
 
@@ -185,7 +186,7 @@ func TestImportKeepsWhatWasStored(t *testing.T) {
 	if n != rep.Contexts || n == 3 {
 		t.Errorf("%d conversations are stored, the report says %d", n, rep.Contexts)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 func TestReportJSON(t *testing.T) {

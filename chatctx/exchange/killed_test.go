@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -146,7 +147,7 @@ func holdKilled(t *testing.T, rng *rand.Rand, path string) {
 	for _, n := range []int{rng.IntN(steps), steps - 1 - rng.IntN(steps/20)} { // the second one when a batch is stored
 		killedImport(t, killed, path, n)
 		s := openFile(t, killed)
-		checkClean(t, s)
+		storetest.Check(t, s)
 		stored = strings.Count(contentsOf(t, s), "question")
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chatctx/chatctx/internal/sqlite"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -150,7 +151,7 @@ func holdExportLaw(t *testing.T, path string) {
 	if len(rep.Imported) == 0 || rep.Imported[0].Format == nativeName {
 		return
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +244,7 @@ func exportMutant(t *testing.T, text []byte) bool {
 	if len(rep.Imported) == 0 || rep.Imported[0].Format == nativeName {
 		return true
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	for _, m := range lostIn(text, lawOfExport(t, exported(t, s, ExportOptions{All: true})), rep.Imported[0].Format, rep) {
 		t.Error(m)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // The law for files that were changed everywhere at once: a later version of a program adds members, a broken one writes some twice or in another order.
@@ -92,7 +93,7 @@ func TestLawOfChangedFiles(t *testing.T) {
 					continue
 				}
 				held[name]++
-				checkClean(t, s)
+				storetest.Check(t, s)
 				for j, m := range lostIn(out, lawOfExport(t, exported(t, s, ExportOptions{All: true})), rep.Imported[0].Format, rep) {
 					if j < 3 {
 						t.Errorf("%s %d, %s: %s", folder, i, name, m)
@@ -242,7 +243,7 @@ func TestMembersOfOneName(t *testing.T) {
 	if err != nil || rep.Contexts != 3 || rep.Outcome() != Complete || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "members of one name") {
 		t.Errorf("%v %+v", err, rep)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 // TestAStreamThatIsCut: a message whose stream broke off is unfinished, and the report says so.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // contextsOf returns a store's contexts by their titles.
@@ -129,7 +130,7 @@ func TestPaginatedForks(t *testing.T) {
 		if base == nil || fork == nil || fork.Parent != base.ID || base.Parent != (chatctx.ID{}) || named != 1 {
 			t.Errorf("%q: %+v below %+v, %d warnings", files, fork, base, named)
 		}
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
 }
 
@@ -221,7 +222,7 @@ func TestSubAgentsAnswerCalls(t *testing.T) {
 			if _, err := s.Undo(ctx, undo, "", ""); err != nil {
 				t.Fatalf("%s: %s: %v", name, seen(s), err)
 			}
-			checkClean(t, s)
+			storetest.Check(t, s)
 		}
 		if len(contextsOf(t, s)) > 0 {
 			t.Errorf("%s, undone: %s", name, seen(s))

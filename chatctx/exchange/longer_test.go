@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // branchOf returns the messages of a context's active branch.
@@ -98,9 +99,9 @@ func TestSessionWhileItIsWritten(t *testing.T) {
 		if got, _ := said(s); got != before {
 			t.Errorf("undone to line %d:\n%swant\n%s", n, got, before)
 		}
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
-	checkClean(t, steps)
+	storetest.Check(t, steps)
 	write(len(ccLines))
 	importInto(t, steps, file)
 	if got, _ := said(steps); got != want {
@@ -129,7 +130,7 @@ func TestParentsMayComeLater(t *testing.T) {
 	if parent() != (chatctx.ID{}) {
 		t.Error("the parent is gone and still named")
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 }
 
 // TestLinksWhateverTheCommand: a session that continues another is put below it whichever comes first, and a sub-agent below a session that comes from the

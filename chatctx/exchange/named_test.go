@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -45,7 +46,7 @@ func TestATitleFromElsewhereStays(t *testing.T) {
 		t.Errorf("an undo of the model's title: %v", err)
 	}
 	title(other, "Ann's")
-	checkClean(t, other)
+	storetest.Check(t, other)
 
 	rename("")
 	third, _ := imported(t, exported(t, s, ExportOptions{All: true}))
@@ -63,6 +64,6 @@ func TestATitleFromElsewhereStays(t *testing.T) {
 			t.Errorf("redo: %v", err)
 		}
 		title(s, "of a model")
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
 }

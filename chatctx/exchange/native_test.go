@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -26,14 +27,6 @@ func commit(t testing.TB, c *chatctx.ChatContext, branchName string, f func(b *c
 	b := c.Begin(branchName)
 	f(b)
 	if _, err := b.Commit(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func checkClean(t testing.TB, s *chatctx.Store) {
-	t.Helper()
-	err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("invariant %d, %s: %s", p.Invariant, p.Where, p.Text) })
-	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,7 +101,7 @@ func TestNativeExportLosesNothing(t *testing.T) {
 	if rep.Outcome() != Complete || rep.Contexts != 2 || rep.Branches != 4 {
 		t.Errorf("%+v", rep)
 	}
-	checkClean(t, other)
+	storetest.Check(t, other)
 	compareLines(t, exported(t, other, ExportOptions{All: true}), first)
 
 	rep, err := imports(t, other, []string{"-"}, Options{Stdin: bytes.NewReader(first)})
@@ -164,7 +157,7 @@ func TestNativeExportKeepsWhatWaits(t *testing.T) {
 	if err != nil || m.Calls[0].Execution != pool.Done {
 		t.Errorf("after its result the call is %+v, %v", m.Calls[0], err)
 	}
-	checkClean(t, other)
+	storetest.Check(t, other)
 }
 
 // TestNativeExportOfRandomStores does random things to a context, and takes it to another store and back.
@@ -177,7 +170,7 @@ func TestNativeExportOfRandomStores(t *testing.T) {
 		if rep.Outcome() != Complete {
 			t.Fatalf("seed %d: %+v", seed, rep)
 		}
-		checkClean(t, other)
+		storetest.Check(t, other)
 		compareLines(t, exported(t, other, ExportOptions{All: true}), first)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -241,7 +234,7 @@ func TestNativeImportAddsWhatIsNew(t *testing.T) {
 	if err != nil || rep.Branches != 1 || rep.Contexts != 1 || rep.Outcome() != Complete {
 		t.Fatalf("%v %+v", err, rep)
 	}
-	checkClean(t, other)
+	storetest.Check(t, other)
 	for _, name := range []string{"main", "edited", "side way", "cut"} {
 		if got, want := textsOf(t, other, name), textsOf(t, s, name); got != want {
 			t.Errorf("branch %s reads\n%s\nwant\n%s", name, got, want)
@@ -298,7 +291,7 @@ func TestAParentComesWithItsFile(t *testing.T) {
 				t.Errorf("%q may do more than here: %+v, %v", info.Title, k, err)
 			}
 		}
-		checkClean(t, to)
+		storetest.Check(t, to)
 	}
 	whole := map[*chatctx.ChatContext]chatctx.ID{first: root.ID, second: first.ID}
 	check(memoryStore(t), after, false, whole)
@@ -348,7 +341,7 @@ func TestNativeImportKnowsItsSources(t *testing.T) {
 	if err != nil || rep.Messages != 0 || rep.Branches != 0 || rep.Duplicated != 15 {
 		t.Errorf("%v %+v", err, rep)
 	}
-	checkClean(t, other)
+	storetest.Check(t, other)
 }
 
 // TestDamagedNativeExports: a context is imported whole or not at all, and the others are imported.
@@ -384,7 +377,7 @@ func TestDamagedNativeExports(t *testing.T) {
 		"no context line":        {replaced(find("context"), ""), 1},
 	} {
 		s, rep := imported(t, []byte(c.text))
-		checkClean(t, s)
+		storetest.Check(t, s)
 		n := 0
 		for _, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
 			if err != nil {
@@ -503,7 +496,7 @@ func TestNativeLineIsLeftOutAlone(t *testing.T) {
 			t.Errorf("%s, again: %v %+v", line, err, rep)
 		}
 		compareLines(t, exported(t, s, ExportOptions{All: true}), first)
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
 }
 
@@ -519,7 +512,7 @@ func TestNativeContextThatIsGivenUp(t *testing.T) {
 		for info, err := range s.Contexts(ctx, chatctx.ListOptions{Trash: true}) {
 			t.Fatal("it is in the trash", info, err)
 		}
-		checkClean(t, s)
+		storetest.Check(t, s)
 		var err error
 		if rep, err = imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
 			t.Fatal(err)
@@ -531,11 +524,11 @@ func TestNativeContextThatIsGivenUp(t *testing.T) {
 	}
 	fresh, _ := imported(t, []byte(miniNative()))
 	compareLines(t, exported(t, s, ExportOptions{All: true}), exported(t, fresh, ExportOptions{All: true}))
-	checkClean(t, s)
+	storetest.Check(t, s)
 	// what the store has already stays as it is
 	if _, err := imports(t, s, []string{"-"}, Options{Stdin: strings.NewReader(bad)}); err != nil {
 		t.Fatal(err)
 	}
 	compareLines(t, exported(t, s, ExportOptions{All: true}), exported(t, fresh, ExportOptions{All: true}))
-	checkClean(t, s)
+	storetest.Check(t, s)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -53,7 +54,7 @@ func TestCallsOfAFileDecideNothing(t *testing.T) {
 						t.Errorf("%s %s/%s is claimed: %v", of, status, execution, err)
 					}
 				}
-				checkClean(t, there)
+				storetest.Check(t, there)
 			}
 		}
 	}

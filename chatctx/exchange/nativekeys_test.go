@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -146,7 +147,7 @@ func TestLawOfNativeExports(t *testing.T) {
 	hold := func(name string, text []byte) {
 		t.Helper()
 		s, rep := imported(t, text)
-		checkClean(t, s)
+		storetest.Check(t, s)
 		if rep.Files == 0 {
 			return // the report says why nothing was read
 		}
@@ -226,7 +227,7 @@ func TestAChildBeforeItsParent(t *testing.T) {
 			text += blocks[i]
 		}
 		to, rep := imported(t, []byte(text))
-		checkClean(t, to)
+		storetest.Check(t, to)
 		if len(rep.Warnings) > 0 || rep.Contexts != 3 {
 			t.Errorf("%v: %+v", order, rep)
 		}
@@ -238,7 +239,7 @@ func TestAChildBeforeItsParent(t *testing.T) {
 		if _, err := to.Undo(ctx, "", "", ""); err != nil {
 			t.Error(err)
 		}
-		checkClean(t, to)
+		storetest.Check(t, to)
 	}
 	// Contexts that name each other, or themselves, stay at their place.
 	ids := regexp.MustCompile(`"id":"([^"]*)"`)
@@ -250,7 +251,7 @@ func TestAChildBeforeItsParent(t *testing.T) {
 			text += []string{loop, blocks[1], blocks[2]}[i]
 		}
 		to, rep := imported(t, []byte(text))
-		checkClean(t, to)
+		storetest.Check(t, to)
 		if rep.Contexts != 3 {
 			t.Errorf("a circle: %+v", rep)
 		}
@@ -277,7 +278,7 @@ func TestSettingsUnderBothNames(t *testing.T) {
 		}
 		other, _ := imported(t, []byte(out))
 		compareLines(t, exported(t, other, ExportOptions{Context: "p"}), []byte(out))
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
 }
 

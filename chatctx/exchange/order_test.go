@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -130,7 +131,7 @@ func permuted(t *testing.T, files []string, seed uint64) (string, string) {
 		}
 		how, files = append(how, "|"), files[n:]
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	return contentsOf(t, s), strings.Join(how, " ")
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestAPipeIsImported: a file that can be read only once is read like standard input; an import does not outlast its context, even if nobody writes to the
@@ -28,7 +30,7 @@ func TestAPipeIsImported(t *testing.T) {
 	if err != nil || rep.Messages != 2 || rep.Outcome() != Complete || <-wrote != nil {
 		t.Fatalf("%v %+v", err, rep)
 	}
-	checkClean(t, s)
+	storetest.Check(t, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {

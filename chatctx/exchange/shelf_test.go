@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -78,7 +79,7 @@ func sameOnShelf(t *testing.T, path string) {
 			t.Errorf("a second time: %+v", rep)
 		}
 	}
-	checkClean(t, large)
+	storetest.Check(t, large)
 	compareLines(t, []byte(plainExport(t, large)), []byte(plainExport(t, plain)))
 }
 
@@ -169,6 +170,6 @@ func TestLargeSessionIsStoredWhole(t *testing.T) {
 			t.Errorf("%d messages: %v %+v", n, err, rep)
 		}
 		at = n
-		checkClean(t, s)
+		storetest.Check(t, s)
 	}
 }

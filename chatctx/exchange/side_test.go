@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestSpoiltDescriptions: a file that describes another one and cannot be read is named, and what it describes comes in.
@@ -35,7 +37,7 @@ func TestSpoiltDescriptions(t *testing.T) {
 			if named != c.named || rep.Messages != 1 || onlyContext(t, s).Title != c.title {
 				t.Errorf("%+v, title %.40q", rep, onlyContext(t, s).Title)
 			}
-			checkClean(t, s)
+			storetest.Check(t, s)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -54,19 +55,9 @@ func over(t *testing.T, store *chatctx.Store, o Options) *api {
 		s.Close()
 		h.Close()
 		a.asDescribed()
-		check(t, store)
-		store.Close()
+		storetest.Close(t, store)
 	})
 	return a
-}
-
-// check fails if the store breaks an invariant.
-func check(t *testing.T, store *chatctx.Store) {
-	t.Helper()
-	err := store.Maintenance().Check(t.Context(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) })
-	if err != nil && t.Context().Err() == nil {
-		t.Error(err)
-	}
 }
 
 // send sends a request unchanged, and returns the response with its body.

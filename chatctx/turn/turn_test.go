@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -111,16 +112,7 @@ func calls(w *writer, _ *http.Request) {
 // newTurn returns a turn on a new context in memory, asking p.
 func newTurn(t *testing.T, p *provider) *Turn {
 	t.Helper()
-	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	})
+	s := storetest.Open(t, "", chatctx.Options{Program: "test"})
 	c, err := s.New(t.Context(), chatctx.NewContext{Title: "T", Settings: map[string]json.RawMessage{
 		"model": json.RawMessage(`"claude-sonnet-4-5"`), "retries": json.RawMessage("0")}})
 	if err != nil {

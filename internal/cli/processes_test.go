@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -68,9 +69,7 @@ func TestProcessesDecideOnce(t *testing.T) {
 			t.Errorf("call %d was decided %d times", i, n)
 		}
 	}
-	if err := st.Maintenance().Check(t.Context(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Error(p) }); err != nil {
-		t.Error(err)
-	}
+	storetest.Check(t, st)
 }
 
 // TestAKilledCopyGoesOn: a copy to a server whose program is killed in the middle is gone on with by the same command, and proves itself at the end.

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestALongImportIsNotStarved: an import of many conversations in one transaction gets through while others make conversations without pause, before they have made many times as many.
@@ -29,7 +29,7 @@ func TestALongImportIsNotStarved(t *testing.T) {
 		return st
 	}
 	st := opened()
-	defer closeClean(t, st)
+	defer storetest.Close(t, st)
 	other := opened() // as another process has it: no lock of this one holds it up
 	defer other.Close()
 	var all []*chatctx.Incoming
@@ -76,15 +76,5 @@ func TestALongImportIsNotStarved(t *testing.T) {
 	}
 	if want := int(made.Load()) + conversations; n != want {
 		t.Errorf("there are %d conversations, want %d", n, want)
-	}
-}
-
-// closeClean checks a store and closes it.
-func closeClean(t *testing.T, st *chatctx.Store) {
-	if err := st.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Error(p) }); err != nil {
-		t.Error(err)
-	}
-	if err := st.Close(); err != nil {
-		t.Error(err)
 	}
 }

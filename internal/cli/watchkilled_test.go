@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestAWatcherMissesNothing: a watcher is told of every change of another program once and in order, though the server ends its listening connection again and again.
@@ -29,7 +30,7 @@ func TestAWatcherMissesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeClean(t, watching)
+	defer storetest.Close(t, watching)
 	writing, err := chatctx.Open(url, chatctx.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // countedDB is a server's engine that counts how often Updates ran, and how many there were.
@@ -66,12 +67,7 @@ func countedStore(t *testing.T) (*chatctx.Store, *countedDB) {
 			t.Error(err)
 			return
 		}
-		if err := st.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Error(p) }); err != nil {
-			t.Error(err)
-		}
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
+		storetest.Close(t, st)
 	})
 	return st, c
 }

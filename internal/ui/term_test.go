@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -177,17 +178,7 @@ func (x *terminal) resize(w, h int) {
 // newStore returns a store in memory that is checked at the end.
 func newStore(t testing.TB) *chatctx.Store {
 	t.Helper()
-	st, err := chatctx.OpenMemory(chatctx.Options{Program: "test", Judge: approval.Rules{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Error(p) }); err != nil {
-			t.Error(err)
-		}
-		st.Close()
-	})
-	return st
+	return storetest.Open(t, "", chatctx.Options{Program: "test", Judge: approval.Rules{}})
 }
 
 // bread returns a store with the conversation of the README's first line.

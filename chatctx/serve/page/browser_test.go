@@ -26,6 +26,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/serve"
 	"github.com/chatctx/chatctx/chatctx/serve/page"
+	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // axe is axe-core 4.14.1, which finds what keeps people out of a page (MPL-2.0, unchanged; its licence is beside it).
@@ -201,9 +202,7 @@ func (r *reader) check() {
 	for _, e := range r.errors {
 		r.t.Errorf("the console says: %s", e)
 	}
-	if err := r.store.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { r.t.Errorf("check: %s: %s", p.Where, p.Text) }); err != nil {
-		r.t.Error(err)
-	}
+	storetest.Check(r.t, r.store)
 }
 
 func (r *reader) do(steps ...chromedp.Action[chromedp.Void]) {
