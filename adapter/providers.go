@@ -68,3 +68,24 @@ func BareModel(s *Settings, provider string) string {
 	}
 	return strings.TrimPrefix(model, provider+"/")
 }
+
+// Undated returns what tells a model from others: its name in lower case without a provider in front, the date of its release, "-latest", and OpenRouter's choice
+// of a server behind a colon.
+func Undated(model string) string {
+	name, _, _ := strings.Cut(strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]), ":")
+	name = strings.TrimSuffix(name, "-latest")
+	for _, date := range []string{"-0000-00-00", "-00000000", "@00000000"} {
+		if n := len(name) - len(date); n > 0 && strings.Map(zero, name[n:]) == date {
+			return name[:n]
+		}
+	}
+	return name
+}
+
+// zero returns 0 for every digit.
+func zero(r rune) rune {
+	if r >= '0' && r <= '9' {
+		return '0'
+	}
+	return r
+}

@@ -48,18 +48,6 @@ func (m model) before(major, minor int) bool {
 // binds reports whether the model accepts thinking back only if everything before it is unchanged: Claude from 5.1 on.
 func (m model) binds() bool { return m.known && !m.before(5, 1) }
 
-// undated returns a model's name without the date of its release.
-func undated(name string) string {
-	name = strings.ToLower(strings.TrimPrefix(name, Provider+"/"))
-	name = strings.TrimSuffix(name, "-latest")
-	if i := strings.LastIndexAny(name, "-@"); i > 0 && len(name)-i == 9 {
-		if _, err := strconv.Atoi(name[i+1:]); err == nil {
-			return name[:i]
-		}
-	}
-	return name
-}
-
 // maxTokens returns the default limit of a reply; the API requires a number.
 func (m model) maxTokens() int64 {
 	switch {

@@ -262,7 +262,8 @@ func (f *fold) putCall(m *pool.Message, b *block) {
 	if len(arguments) == 0 {
 		arguments = v.Input
 	}
-	if f.meta.FinishReason == "max_tokens" && !json.Valid(arguments) {
+	unbegun := len(b.text) == 0 && string(v.Input) == "{}" && b == f.blocks[len(f.blocks)-1]
+	if f.meta.FinishReason == "max_tokens" && (unbegun || !json.Valid(arguments)) {
 		m.Meta.Error = pool.CutCall(v.Name)
 		return
 	}

@@ -73,7 +73,7 @@ func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 		return "it is not from " + Provider
 	case p.Signature == "" && p.Redacted == "":
 		return "it has no signature"
-	case model != "" && undated(model) != undated(r.model):
+	case model != "" && adapter.Undated(model) != adapter.Undated(r.model):
 		return "it is from " + model
 	}
 	return ""

@@ -3,6 +3,7 @@ package openai
 import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 )
 
@@ -23,7 +24,8 @@ type Message struct {
 	Calls         []Call // of an assistant
 	CallID        string // of a tool
 	Reasoning     string
-	WithReasoning bool // send Reasoning, even if it is empty
+	WithReasoning bool        // send Reasoning, even if it is empty
+	Own           wire.Object // an assistant's members that only its own server knows, such as reasoning_details
 
 	from chatctx.ID
 }
@@ -36,7 +38,10 @@ type Part struct {
 }
 
 // Call is a call of a function. Arguments is a JSON object.
-type Call struct{ ID, Name, Arguments string }
+type Call struct {
+	ID, Name, Arguments string
+	Own                 wire.Object // members that only its own server knows, such as extra_content
+}
 
 // ToolNames maps sent names to the draft's names where these differ.
 func (b *Body) ToolNames() map[string]string { return b.names }
@@ -71,7 +76,15 @@ func writeMessage(j *out.JSON, m *Message) {
 	if len(m.Calls) > 0 {
 		out.Array(j, "tool_calls", m.Calls, writeCall)
 	}
+	writeOwn(j, m.Own)
 	j.Close('}')
+}
+
+func writeOwn(j *out.JSON, o wire.Object) {
+	for _, m := range o {
+		j.Key(m.Name)
+		j.Raw(m.Value)
+	}
 }
 
 func writeContent(j *out.JSON, content []Part) {
@@ -138,5 +151,6 @@ func writeCall(j *out.JSON, c *Call) {
 	j.Text("name", c.Name)
 	j.Text("arguments", c.Arguments)
 	j.Close('}')
+	writeOwn(j, c.Own)
 	j.Close('}')
 }

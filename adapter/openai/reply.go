@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/pool"
@@ -139,11 +140,18 @@ func (f *fold) take(e wire.Event, out func(wire.Delta)) error {
 			}
 		}
 		if ch.Finish != "" {
-			f.meta.FinishReason, f.ended = ch.Finish, true
+			f.meta.FinishReason = ch.Finish
+			if brokenOff[strings.ToLower(ch.Finish)] {
+				return &wire.Error{Kind: wire.Overloaded, Provider: Provider, Status: 200, Type: ch.Finish, Message: "the server ended the answer early (" + ch.Finish + ")"}
+			}
+			f.ended = true
 		}
 	}
 	return nil
 }
+
+// brokenOff are servers' words for an answer that they could not finish: DeepSeek's, vLLM's and SGLang's, OpenRouter's and Mistral's.
+var brokenOff = map[string]bool{"insufficient_system_resource": true, "abort": true, "error": true}
 
 func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
 	if len(raw) == 0 {
@@ -153,17 +161,9 @@ func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
 	if err := wire.Decode(raw, &d); err != nil {
 		return err
 	}
-	for _, piece := range []struct {
-		typ  string
-		text wire.Text
-	}{
-		{pool.ThinkingPart, d.Thinking}, {pool.ThinkingPart, d.reasoning()}, {pool.TextPart, d.text()},
-	} {
-		if piece.text != "" {
-			f.parts.Text(piece.typ, piece.text)
-			out(wire.Delta{Type: piece.typ, Text: string(piece.text)})
-		}
-	}
+	f.words(pool.ThinkingPart, d.Thinking, out)
+	f.words(pool.ThinkingPart, d.reasoning(), out)
+	f.content(d.Content, out)
 	if d.Refusal != "" {
 		f.refusal = append(f.refusal, d.Refusal...)
 		out(wire.Delta{Type: pool.RefusalPart, Text: string(d.Refusal)})
@@ -183,18 +183,37 @@ func (d *delta) reasoning() wire.Text {
 	return d.Reasoning
 }
 
-// text returns the content as text, even if it is a list of parts.
-func (d *delta) text() wire.Text {
-	var s wire.Text
-	if len(d.Content) == 0 || json.Unmarshal(d.Content, &s) == nil {
-		return s
+func (f *fold) words(typ string, text wire.Text, out func(wire.Delta)) {
+	if text != "" {
+		f.parts.Text(typ, text)
+		out(wire.Delta{Type: typ, Text: string(text)})
 	}
-	var parts []struct{ Text wire.Text }
-	_ = wire.Decode(d.Content, &parts)
+}
+
+// content adds the words of a content: a text or, from some servers, a list of parts, in which Mistral's thinking is a list of its own.
+func (f *fold) content(raw json.RawMessage, out func(wire.Delta)) {
+	if len(raw) == 0 || raw[0] != '[' {
+		f.words(pool.TextPart, text(raw), out)
+		return
+	}
+	type part struct {
+		Text     wire.Text
+		Thinking json.RawMessage
+	}
+	var parts []part
+	_ = wire.Decode(raw, &parts)
 	for _, p := range parts {
-		s += p.Text
+		f.words(pool.TextPart, p.Text, out)
+		if len(p.Thinking) == 0 || p.Thinking[0] != '[' {
+			f.words(pool.ThinkingPart, text(p.Thinking), out)
+			continue
+		}
+		var thoughts []part
+		_ = wire.Decode(p.Thinking, &thoughts)
+		for _, t := range thoughts {
+			f.words(pool.ThinkingPart, t.Text, out)
+		}
 	}
-	return s
 }
 
 // call adds a piece of a call: to the one with its index, else to a new one if it has an id or name, else to the last one.
@@ -235,9 +254,12 @@ func (f *fold) find(d *callDelta) *call {
 		if d.Index != nil && c.index != nil && *d.Index == *c.index && !other {
 			return c
 		}
-		if d.Index == nil && !other && (d.ID != "" && d.ID == c.id || d.ID == "" && d.Function.Name == "") {
+		if d.Index == nil && d.ID != "" && d.ID == c.id {
 			return c
 		}
+	}
+	if n := len(f.calls); n > 0 && d.ID == "" && d.Function.Name == "" && d.Custom == nil {
+		return f.calls[n-1]
 	}
 	return nil
 }

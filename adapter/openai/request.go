@@ -141,12 +141,19 @@ func (r *request) turn(t *adapter.Turn) {
 	for _, i := range t.Items {
 		switch {
 		case i.Call != nil:
-			m.Calls = append(m.Calls, Call{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(i.Call.Arguments)})
+			c := Call{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(i.Call.Arguments)}
+			if r.own(i.Call.Provider, i.Call.Model) {
+				c.Own = own(i.Call.Raw)
+			}
+			m.Calls = append(m.Calls, c)
 		case i.Thinking != nil:
 			m.Reasoning += i.Thinking.Text
 		}
 	}
 	m.WithReasoning = r.profile.Reasoning && len(m.Calls) > 0
+	if t.From != nil && r.own(t.From.Meta.Provider, t.From.Meta.Model) {
+		m.Own = own(t.From.Meta.ProviderData[Provider])
+	}
 	r.add(m)
 	for _, a := range t.Results {
 		r.add(Message{Role: "tool", CallID: a.Call.ID, Content: []Part{{Type: "text", Text: a.Plain()}}, from: a.Message})
@@ -189,5 +196,8 @@ func merge(to *Message, m Message) {
 		to.Content = append(to.Content[:len(to.Content):len(to.Content)], m.Content...)
 	}
 	to.Calls = append(to.Calls, m.Calls...)
+	if len(m.Own) > 0 {
+		to.Own = m.Own
+	}
 	to.from = m.from
 }

@@ -82,7 +82,7 @@ func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 		return "it is not from " + Provider
 	case v.Type != "reasoning" || v.Encrypted == "":
 		return "it has no encrypted content"
-	case p.Model != "" && undated(p.Model) != undated(r.model.Name):
+	case p.Model != "" && adapter.Undated(p.Model) != adapter.Undated(r.model.Name):
 		return "it is from " + p.Model
 	case r.stored:
 		return "with store the provider has its own"
@@ -94,14 +94,6 @@ func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 // it.
 func native(p *pool.Part, _ *pool.Message) bool {
 	return p.Provider == Provider && p.Type != pool.RefusalPart && len(p.Raw) > 0
-}
-
-// undated returns a model's name without the date of its release.
-func undated(name string) string {
-	if n := len(name) - len("-2026-01-02"); n > 0 && name[n] == '-' && name[n+5] == '-' && name[n+8] == '-' {
-		return name[:n]
-	}
-	return name
 }
 
 // system puts the system texts at the beginning of the input, one message each: every server accepts them there, and they stay in place when the history grows.
