@@ -381,6 +381,14 @@ func TestEachCommand(t *testing.T) {
 		{"ls", "X=1 ls", false, yes}, {"ls", "ls > x", false, yes}, {"ls", "ls 2>&1 >/dev/null", true, yes}, {"ls", "eval ls", false, unsure}, {"ls", "ls | xargs rm", false, yes}, {"rm", "find . -exec rm {} +", false, unsure}, {"find", "find . -name x", true, yes},
 		{"ls", "f() { ls; }", true, yes}, {"ls", "cat <<E\n$(rm x)\nE", false, no}, {"ls", "ls # \\\nrm -rf x", false, yes}, {"ls", "ls \\\n -l", true, yes}, {"ls", "ls\rrm", false, yes}, {"ls", "ls '", false, unsure}, {"rm", "echo 'rm x'", false, no},
 		{"ls", "for x in a; do ls; done", false, yes}, {"ls", "[[ 'a[$(rm x)]' -eq 0 ]] || ls", false, yes}, {"ls", "ls $((1))", false, yes}, {"ls", "echo rm | sh", false, unsure}, {"ls", "ls & ls", true, yes}, {`"rm -rf"`, "sudo -n timeout 5 rm -rf /", false, yes},
+		// options that hide the words of a pattern
+		{`"rm -rf"`, "rm -fr /", false, unsure}, {`"rm -rf"`, "rm -r -f /", false, unsure}, {`"rm -rf"`, "rm / -vRf", false, unsure}, {`"rm -rf"`, "/bin/rm -i -rf /", false, unsure}, {`"rm -rf"`, "rm -r x", false, no},
+		{`"rm -rf"`, "rm x-rf", false, no}, {`"rm -rf"`, "ls -rf", false, no}, {`"rm -r"`, "rm --recursive=rr x", false, no}, {`"git push"`, "git -C /x push", false, unsure}, {`"git push"`, "git -c a=b --no-pager push", false, unsure},
+		{`"git push"`, "git --git-dir=/x push -f", false, unsure}, {`"git push"`, "git -c push", false, unsure}, {`"git push"`, "git stash push", false, no}, {`"git push"`, "git commit -m push", false, no},
+		{`"git push"`, "git -C push log", false, unsure}, {`"git push"`, "git -C", false, no}, {`"git push *"`, "git -C /x push", false, unsure}, {`"git push --force"`, "git push origin x --force", false, unsure},
+		{`"git push --force"`, "git push origin x", false, no}, {`"git push --force"`, "git -C /x push -f", false, no},
+		// programs that start what they are given
+		{"rm", "stdbuf -oL rm x", false, unsure}, {"ls", "doas ls", false, unsure}, {"curl", "setsid -w curl x", false, unsure}, {"find", "find . -delete", false, yes}, {"find", "find . -fprintf /etc/x a", false, yes},
 	} {
 		parsed, err := parseCondition(&chatctx.Condition{Argument: "c", Op: Each, Value: c.patterns})
 		if err != nil {

@@ -175,10 +175,12 @@ func (s *script) command(cmd *simple, depth int) {
 		s.cannot("what " + name + " does")
 	case strings.HasPrefix(first.text, "-"): // a flag of time, which some shells take for a flag and others run
 		s.cannot("what a command that begins with " + first.text + " starts")
+	case slices.Contains(starters, name):
+		s.cannot("what " + name + " starts")
 	case name == "find" && slices.ContainsFunc(cmd.words, func(w word) bool {
-		return !w.literal || strings.HasPrefix(w.text, "-exec") || strings.HasPrefix(w.text, "-ok")
+		return !w.literal || slices.ContainsFunc(findActions, func(action string) bool { return strings.HasPrefix(w.text, action) })
 	}):
-		s.cannot("what find starts")
+		s.cannot("what find starts, removes or writes")
 	case name == "printf" && len(cmd.words) > 1 && (!cmd.words[1].literal || strings.HasPrefix(cmd.words[1].text, "-v")):
 		s.cannot("it sets a variable")
 	case (name == "test" || name == "[") && slices.ContainsFunc(cmd.words, func(w word) bool { return !w.literal || w.text == "-v" || w.text == "-R" }):
@@ -195,6 +197,16 @@ var untoldCommands = []string{
 	"eval", "source", ".", "exec", "trap", "alias", "unalias", "builtin", "coproc", "enable", "hash", "mapfile", "readarray", "complete", "compgen", "compopt", "bind", "fc", "history",
 	"jobs", "let", "declare", "typeset", "local", "export", "readonly", "nameref", "read", "unset", "getopts", "set", "shopt", "wait", "xargs", "parallel", "select", "call", "suspend", "caller",
 }
+
+// starters run the command that they are given as it is, and have options of their own that nobody reads here.
+var starters = []string{
+	"arch", "bwrap", "caffeinate", "chroot", "chrt", "cpulimit", "dbus-run-session", "doas", "entr", "faketime", "fakeroot", "firejail", "flock", "ionice", "ltrace", "nsenter", "numactl",
+	"pkexec", "prlimit", "proxychains", "proxychains4", "rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "stdbuf", "strace", "systemd-run", "taskset", "torsocks", "unbuffer",
+	"unshare", "watch", "xvfb-run",
+}
+
+// findActions begin the words with which find does more than print on the terminal.
+var findActions = []string{"-exec", "-ok", "-delete", "-fprint", "-fls"}
 
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "rbash", "su"}
 

@@ -15,6 +15,7 @@ import (
 // commandPattern is one pattern of each: globs for the first words of a command.
 type commandPattern struct {
 	words []*pattern
+	texts []string // the words as they were written
 	line  *pattern // the whole pattern, for the whole command on a line
 }
 
@@ -48,7 +49,8 @@ func each(c *condition, value string) error {
 }
 
 func parseCommandPattern(s string) (p commandPattern, err error) {
-	for _, word := range strings.Fields(s) {
+	p.texts = strings.Fields(s)
+	for _, word := range p.texts {
 		glob, err := parseGlob(word)
 		if err != nil {
 			return p, err
@@ -123,7 +125,7 @@ func (p *commandPattern) possibly(cmd *simple) answer {
 			} else {
 				best = min(best, unsure)
 			}
-		case g.foldedText.MatchString(norm.NFC.String(cmd.words[i].text)), i == 0 && g.foldedText.MatchString(norm.NFC.String(path.Base(cmd.words[0].text))):
+		case g.looksLike(cmd.words[i].text), i == 0 && g.looksLike(path.Base(cmd.words[0].text)):
 		case cmd.words[i].literal:
 			best = no
 		default:
@@ -133,7 +135,60 @@ func (p *commandPattern) possibly(cmd *simple) answer {
 	if p.line.foldedText.MatchString(norm.NFC.String(cmd.line())) {
 		return yes
 	}
+	if best == no && p.disguised(cmd) {
+		return unsure
+	}
 	return best
+}
+
+// looksLike reports whether a text matches, whatever its case.
+func (p *pattern) looksLike(text string) bool { return p.foldedText.MatchString(norm.NFC.String(text)) }
+
+// disguised reports whether options hide the pattern's words: git -C x push for git push; rm -fr, rm -r -f and rm x -rf for rm -rf.
+func (p *commandPattern) disguised(cmd *simple) bool {
+	if !p.words[0].looksLike(path.Base(cmd.words[0].text)) {
+		return false
+	}
+	rest := cmd.words[1:]
+	for i, g := range p.words {
+		switch {
+		case i == 0, i == len(p.words)-1 && p.texts[i] == "*":
+		case isOption(p.texts[i]):
+			if !hasOption(cmd.words[1:], g, p.texts[i]) {
+				return false
+			}
+		default:
+			for len(rest) > 0 && !g.looksLike(rest[0].text) {
+				if !isOption(rest[0].text) {
+					return false
+				}
+				if rest = rest[1:]; len(rest) > 0 && !isOption(rest[0].text) && !g.looksLike(rest[0].text) {
+					rest = rest[1:] // perhaps the option's value
+				}
+			}
+			if len(rest) == 0 {
+				return false
+			}
+			rest = rest[1:]
+		}
+	}
+	return true
+}
+
+func isOption(text string) bool { return len(text) > 1 && text[0] == '-' }
+
+// hasOption reports whether one of the words is an option that a pattern names, or several have all of its letters.
+func hasOption(words []word, g *pattern, text string) bool {
+	letters := ""
+	for _, w := range words {
+		if g.looksLike(w.text) {
+			return true
+		}
+		if isOption(w.text) && w.text[1] != '-' {
+			letters += strings.ToLower(w.text[1:])
+		}
+	}
+	return text[1] != '-' && strings.Trim(strings.ToLower(text[1:]), letters) == ""
 }
 
 // shellFields splits text at spaces; quotes and \ keep text together.
