@@ -16,7 +16,8 @@ import (
 )
 
 // Claude Code's sessions are files of JSON Lines, ~/.claude/projects/<folder>/<session>.jsonl, with the sub-agents of a session in
-// <session>/subagents/agent-<id>.jsonl or in the session's own file; and {"loglines": […]} has the same records from the web. Records name their parents, which
+// <session>/subagents/agent-<id>.jsonl or in the session's own file; and {"loglines": […]} has the same records from the web, and the list that
+// claude --output-format json --verbose prints. Records name their parents, which
 // may be progress records and attachments. A reply is several lines, and its results are siblings of the message after them: both are folded here before
 // branches are looked for.
 
@@ -26,10 +27,10 @@ func detectClaudeCode(h *head) bool {
 	if h.first().get("loglines").is(arrayKind) {
 		return true
 	}
-	if h.array {
-		return false
-	}
 	return h.any(func(v value) bool {
+		if h.array && !v.has("session_id") {
+			return false
+		}
 		switch typ := v.get("type").str(); typ {
 		case "user", "assistant":
 			m := v.get("message")
@@ -45,7 +46,7 @@ func detectClaudeCode(h *head) bool {
 func readClaudeCode(r *reading) error {
 	c := newClaudeCode(r)
 	var err error
-	if r.head.first().get("loglines").is(arrayKind) {
+	if r.head.array || r.head.first().get("loglines").is(arrayKind) {
 		err = r.eachItem("loglines", c.record)
 	} else {
 		err = r.eachLine(c.record)
@@ -108,11 +109,12 @@ type claudeCode struct {
 	leaves                  []string // of last-prompt records
 	about                   objectWriter
 	aboutSet                bool
-	told                    []string       // texts about the session that each line repeats
-	loose                   []byte         // content of the records before the first message
-	heard                   *sieve         // content of the records that are not messages
-	lastMessage             int            // the last message of the main chain, -1 for none
-	lastSide                map[string]int // the last message of each sub-agent, by its id
+	told                    []string        // texts about the session that each line repeats
+	loose                   []byte          // content of the records before the first message
+	heard                   *sieve          // content of the records that are not messages
+	lastMessage             int             // the last message of the main chain, -1 for none
+	lastSide                map[string]int  // the last message of each sub-agent, by its id
+	asked                   map[string]bool // the sub-agents that have the id of the call that asked for them
 	warnedIDs               bool
 }
 
@@ -126,7 +128,7 @@ type ccKey struct {
 func (l *ccLine) key() ccKey { return ccKey{l.id, l.parent, l.hash, l.kind} }
 
 func newClaudeCode(r *reading) *claudeCode {
-	return &claudeCode{r: r, ids: map[string]int{}, same: map[uint64]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}}
+	return &claudeCode{r: r, ids: map[string]int{}, same: map[uint64]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}, asked: map[string]bool{}}
 }
 
 // record reads one line.
@@ -193,7 +195,7 @@ func (c *claudeCode) beside(v value) {
 
 // session notes the fields that concern the session as a whole.
 func (c *claudeCode) session(v value) {
-	if id := v.get("sessionId").str(); id != "" && (c.current < 0 || id != c.sessions[c.current]) {
+	if id := firstOf(v.get("sessionId").str(), v.get("session_id").str()); id != "" && (c.current < 0 || id != c.sessions[c.current]) {
 		if c.current = slices.Index(c.sessions, id); c.current < 0 {
 			c.current = len(c.sessions)
 			c.sessions = append(c.sessions, id)
@@ -359,6 +361,10 @@ func (c *claudeCode) queued(at place, v value) {
 // add adds a line under its id. It leaves out a repetition of the same line; it keeps another line of the same id beside the first.
 func (c *claudeCode) add(line ccLine, v value) {
 	line.side, line.agent = v.get("isSidechain").bool(), oneOfFew(v.get("agentId").str())
+	if call := v.get("parent_tool_use_id").str(); call != "" { // as claude prints it, where agents have no names
+		line.side, line.agent = true, oneOfFew(call)
+		c.asked[line.agent] = true
+	}
 	parent := v.get("parentUuid")
 	line.parent = parent.str()
 	if line.id == "" {

@@ -51,6 +51,9 @@ func (c *claudeCode) emit() error {
 		if n > 0 {
 			in.Conversation = conversation + "/" + name
 			in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: conversation}
+			if call := strings.TrimPrefix(name, "agent-"); c.asked[call] {
+				in.Answers = call
+			}
 		} else {
 			in.Title, in.AppData = firstOf(c.title, c.aiTitle, c.summary), c.appData()
 			in.Follows, in.Labels = c.follows, []string{placeLabel(c.cwd)}

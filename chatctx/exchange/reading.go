@@ -284,9 +284,10 @@ func (r *reading) eachLine(f func(at place, v value) error) error {
 	})
 }
 
-// lines calls f for the values on each line, and bad for a line that has none or is over the limit.
+// lines calls f for the values on each line, and bad for a line that has none or is over the limit. Of a line that begins with the beginning of a record, as
+// programs leave it that died or wrote at once, it reads the whole record after that.
 func (r *reading) lines(limit int, bad func(at place, format string, args ...any), f func(at place, v value) error) error {
-	l := liner{r: r.buf, max: limit}
+	l, seen := liner{r: r.buf, max: limit}, beginnings(nil)
 	for {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -306,8 +307,13 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 			v, rest, err := r.parse(atLine(l.line), line)
 			if err != nil {
 				bad(atLine(l.line), "%s of the line", notRead(err))
-				break
+				if line = seen.wholeAtEnd(line); len(line) > 0 {
+					r.repaired(atLine(l.line), "the record after it, which is whole, was read")
+				}
+				n--
+				continue
 			}
+			seen.add(v)
 			if n == 1 {
 				r.repaired(atLine(l.line), "several objects on one line")
 			}
@@ -317,6 +323,37 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 			}
 		}
 	}
+}
+
+// beginnings are the first keys of a file's records.
+type beginnings []string
+
+func (b *beginnings) add(v value) {
+	for key := range v.members() {
+		if len(*b) < 16 && !slices.Contains(*b, key) {
+			*b = append(*b, strings.Clone(key))
+		}
+		return
+	}
+}
+
+// wholeAtEnd returns the record with which a line ends that is no JSON, nil if there is none: it begins as others of the file do.
+func (b beginnings) wholeAtEnd(line []byte) []byte {
+	first, tries := len(line), 64 // each may cost a reading of the line
+	for _, key := range b {
+		start := append(strconv.AppendQuote([]byte{'{'}, key), ':')
+		for at := 0; tries > 0; tries-- {
+			i := bytes.Index(line[at+1:first], start)
+			if i < 0 {
+				break
+			}
+			if at += 1 + i; json.Valid(line[at:]) {
+				first = at
+				break
+			}
+		}
+	}
+	return line[first:]
 }
 
 // damage reports once that a record was invalid Unicode and was repaired. It reports whether the raw record must be kept.

@@ -21,7 +21,7 @@ var structuralKeys = map[string]map[string]bool{
 	"": keys("id", "uuid", "type", "role", "kind", "timestamp", "ts", "parent", "parentId", "parent_id", "children", "created", "updated", "createdAt",
 		"updatedAt", "created_at", "updated_at"),
 	chatgptName: keys("create_time", "update_time", "current_node", "status", "recipient"),
-	claudeCodeName: keys("parentUuid", "logicalParentUuid", "sessionId", "session_id", "agentId", "messageUuid", "leafUuid", "userType",
+	claudeCodeName: keys("parentUuid", "logicalParentUuid", "sessionId", "session_id", "agentId", "parent_tool_use_id", "messageUuid", "leafUuid", "userType",
 		"sourceToolAssistantUUID", "messageId"),
 	codexName:       keys("call_id", "session_id"),
 	claudeAIName:    keys("parent_message_uuid", "sender", "current_leaf_message_uuid"),
