@@ -77,6 +77,8 @@ func TestNothingIsThere(t *testing.T) {
 		t.Errorf("%d parts of the old conversation are in the view", n)
 	}
 	r.accessible("nothing")
+	value[any](r, `location.hash = "#/c/%zz"`) // no encoding of anything
+	r.until(`app.rest[0] === "%zz" && document.querySelector("main h1")?.innerText === "This is not there"`)
 	r.first()
 	r.sees("To Rome.")
 }

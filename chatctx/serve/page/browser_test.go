@@ -122,6 +122,17 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	return r
 }
 
+// beside opens the page in another tab of the same person.
+func (r *reader) beside() *reader {
+	r.t.Helper()
+	ctx, stop := chromedp.NewContext(r.ctx)
+	two := &reader{t: r.t, ctx: ctx, store: r.store, url: r.url, dir: r.dir}
+	r.t.Cleanup(func() { stop(); two.check() })
+	two.listen()
+	two.do(chromedp.Navigate(r.url))
+	return two
+}
+
 // hold makes requests wait.
 type hold struct {
 	path string // a part of their path

@@ -39,6 +39,10 @@ const misplaced = `(() => { const faults = [], w = innerWidth, h = innerHeight, 
 	}
 	return faults; })()`
 
+// covered returns the buttons that a notice lies over.
+const covered = `(() => { const n = document.querySelector("#notices .notice").getBoundingClientRect();
+	return [...document.querySelectorAll("main button, header button, header a")].filter((b) => { const o = b.getBoundingClientRect(); return o.width && b.checkVisibility() && o.left < n.right && n.left < o.right && o.top < n.bottom && n.top < o.bottom; }).map((b) => b.ariaLabel ?? b.innerText); })()`
+
 // TestScreens: every view fits every screen: nothing is outside, and no line is too long to read.
 func TestScreens(t *testing.T) {
 	long := strings.Repeat("Words that go on and on to the end of the line. ", 30)
@@ -83,8 +87,14 @@ func TestScreens(t *testing.T) {
 		r.click("main", "More…")
 		r.fits("dialog", width)
 		r.click("dialog", "Close")
+		if part := value[float64](r, `(document.querySelector("header").offsetHeight + document.querySelector("main .bar").offsetHeight) / innerHeight`); part > 0.25 {
+			t.Errorf("at %d head and bar take %.0f %% of the height", width, 100*part)
+		}
 		value[any](r, `app.did("What was done has a notice of some words", {operation: "none"})`)
 		r.fits("notice", width)
+		if covered := value[[]string](r, covered); len(covered) > 0 {
+			t.Errorf("at %d a notice covers %v", width, covered)
+		}
 		r.click("#notices", "Close")
 		r.click("#tools", "Keys")
 		r.fits("keys", width)

@@ -305,6 +305,61 @@ func TestNoticeOfACallGoes(t *testing.T) {
 	r.until(`!document.querySelector("#notices").innerText.includes("A call waits for you.")`)
 }
 
+// TestTwoTabs: what is done in one tab is seen in another: a message, and a decision, which takes a call away there and says so.
+func TestTwoTabs(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) {
+		c := newContext(t, s, "Sea", user("Hello"))
+		commit(t, c.Begin(""), func(b *chatctx.Batch) {
+			b.Append(&chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{}`)}, {ID: "b", Tool: "listen", Arguments: json.RawMessage(`{}`)}}})
+		})
+		provider(t, s)
+	})
+	two := r.beside()
+	for _, tab := range []*reader{r, two} {
+		tab.sees("Hello")
+		value[any](tab, `location.hash = "#/calls"`)
+		tab.until(`document.querySelectorAll(".queue > *").length === 2`)
+	}
+	r.click(".queue", "Approve")
+	for _, tab := range []*reader{r, two} {
+		tab.until(`document.querySelectorAll('.queue[data-state="pending"] > *').length === 1 && document.querySelector("#views .badge").textContent === "1"`)
+	}
+	two.until(`document.querySelector("#notices").innerText.includes("A call that was here waits no more.") && document.querySelector("#said").innerText.includes("waits no more")`)
+	if said := value[string](r, `document.querySelector("#notices").innerText`); strings.Contains(said, "waits no more") {
+		t.Errorf("who decides is told of it: %s", said)
+	}
+	for _, tab := range []*reader{r, two} {
+		tab.first()
+		tab.sees("Hello")
+	}
+	r.types("form textarea", "From one tab")
+	r.click("form", "Only add")
+	two.sees("From one tab")
+}
+
+// TestFocusElsewhere: a decision that ends after the person has gone to another view leaves the focus there.
+func TestFocusElsewhere(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) {
+		c := newContext(t, s, "Sea", user("Hello"))
+		commit(t, c.Begin(""), func(b *chatctx.Batch) {
+			b.Append(&chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{}`)}}})
+		})
+	})
+	r.sees("Hello")
+	value[any](r, `location.hash = "#/calls"`)
+	r.until(`document.querySelectorAll(".queue > *").length === 1`)
+	free := r.slow("/approve")
+	r.click(".queue", "Approve")
+	value[any](r, `location.hash = "#/history"`)
+	r.sees("What was done")
+	value[any](r, `document.querySelector("#side input").focus()`)
+	free()
+	r.until(`document.querySelector("#views .badge").hidden`)
+	if at := value[string](r, `new Promise((done) => setTimeout(() => done(document.activeElement.closest("#side")?.id ?? document.activeElement.outerHTML), 100))`); at != "side" {
+		t.Errorf("the focus went to %s", at)
+	}
+}
+
 // TestOthersAdd: another program adds messages while the person looks.
 func TestOthersAdd(t *testing.T) {
 	r := open(t, trip(t))

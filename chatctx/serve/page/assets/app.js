@@ -101,7 +101,7 @@ class App {
   }
 
   async arrive() {
-    const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
     this.view = view;
     this.rest = rest;
     for (const a of document.querySelectorAll("#views a")) {
@@ -235,8 +235,11 @@ class App {
     if (turn !== this.counting) return null;
     this.waiting(calls.length);
     const come = this.pending ? calls.filter((c) => !this.pending.has(keyOf(c))) : [];
+    const had = [...(this.pending ?? [])];
     this.pending = new Set(calls.map(keyOf));
     if (come.length) this.tell(come.at(-1));
+    const gone = had.filter((key) => !this.pending.has(key) && !this.calls.ours.has(key));
+    if (gone.length && calls.length < mostPending && this.shown === "calls") notice(gone.length === 1 ? "A call that was here waits no more." : `${gone.length} calls that were here wait no more.`);
     for (const [branch, leave] of asks) if (calls.length < mostPending && this.asks.get(branch) === leave && !calls.some((c) => branch === `${c.context} ${c.branch}`)) this.asks.delete(branch), leave();
     return calls;
   }
@@ -291,6 +294,15 @@ class App {
 function unlinked(error) {
   if (error.status === 0) return "The program that serves this page is gone. Start chatctx web again, and open the address that it prints.";
   return error.status === 401 ? "This page is no longer let in. Open the new address: press Enter in the terminal that runs chatctx web, and it prints one." : null;
+}
+
+// decoded is a part of an address as it was before it was encoded, or as it is where it never was.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 // filesOf are the files of a drop, those in folders too.

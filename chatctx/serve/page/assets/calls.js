@@ -8,7 +8,7 @@ const pageSize = 20; // calls that are read at once: each with everything that i
 // Calls is the queue of tool calls that wait for a person, over all conversations, the oldest first. Everything that will run is shown in full, and the rule that would decide.
 export class Calls {
   constructor(root, app) {
-    Object.assign(this, { root, app, most: { pending: pageSize, approved: pageSize } });
+    Object.assign(this, { root, app, most: { pending: pageSize, approved: pageSize }, ours: new Set() }); // ours: the calls that were decided here
   }
 
   async open() {
@@ -61,13 +61,16 @@ export class Calls {
   }
 
   // act is a button for a call. The focus never goes from it to the button of another call, which who presses Enter twice would decide: when the call has gone from its
-  // queue, it goes to the call that stands there now as a whole.
+  // queue, it goes to the call that stands there now as a whole, unless the reader has gone elsewhere meanwhile.
   act(c, text, run, props) {
     const key = keyOf(c);
     return button(text, (e) => this.app.run(async () => {
       const queue = e.target.closest(".queue").dataset.state;
+      const turn = this.app.routing;
+      this.ours.add(key);
       const at = [...e.target.closest(".queue").children].findIndex((o) => o.dataset.key === key);
       await this.app.afresh(run, () => this.open());
+      if (turn !== this.app.routing) return;
       const now = [...(this.root.querySelector(`.queue[data-state="${queue}"]`)?.children ?? [])];
       if (!now.some((o) => o.dataset.key === key)) focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
     }), { ...props, "data-key": `${key} ${c.approval_status}` });
