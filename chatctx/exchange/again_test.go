@@ -16,7 +16,9 @@ import (
 // counts returns the counts of a report, with those of each conversation but without its context and without what only a comparison with the store finds.
 func counts(r *Report) Report {
 	out := *r
-	out.Warnings = slices.DeleteFunc(slices.Clone(r.Warnings), func(w Warning) bool { return strings.Contains(w.Text, "here already, the file says otherwise") })
+	out.Warnings = slices.DeleteFunc(slices.Clone(r.Warnings), func(w Warning) bool {
+		return strings.Contains(w.Text, "is here already; what the file says otherwise is not taken")
+	})
 	out.Imported = nil
 	for _, i := range r.Imported {
 		i.Context = ""

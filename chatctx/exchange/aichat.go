@@ -59,7 +59,7 @@ func (a *aichat) messages(list value) {
 		a.n++
 		at, id := a.t.at.in("message "+itoa(a.n)), itoa(a.n)
 		if v.get("role").str() == "" {
-			a.t.skip(at, "", "", "%s that is not a message", v.kind())
+			a.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 			continue
 		}
 		m := &chatctx.Message{}

@@ -52,7 +52,7 @@ func readAider(r *reading) error {
 		}
 		text, changed := repairUTF8(bytes.TrimSuffix(line, []byte{'\r'}))
 		if changed {
-			r.repaired(atLine(l.line), "bytes that are not UTF-8 were replaced")
+			r.repaired(atLine(l.line), "bytes that are not UTF-8 are replaced")
 		}
 		if err := a.line(atLine(l.line), text); err != nil {
 			return err

@@ -69,7 +69,7 @@ func (s *aiStudio) chunk(v value) {
 	at := s.at.in("chunk " + itoa(s.n))
 	role := v.get("role").str()
 	if !v.is(objectKind) || role == "" {
-		s.t.skip(at, "", "", "a chunk without a role")
+		s.t.skip(at, "", "", "the chunk has no role and is left out")
 		return
 	}
 	id := firstOf(v.get("id").str(), itoa(s.n))

@@ -69,7 +69,7 @@ func readAnthropic(r *reading) error {
 	}
 	return r.eachItem("", func(at place, v value) error {
 		if !v.is(objectKind) {
-			r.skipContext(0, at, "%s where a request should be", v.kind())
+			r.skipContext(0, at, "%s that is not a request is left out", v.kind())
 			return nil
 		}
 		return readAnthropicItem(r, at, v)
@@ -100,7 +100,7 @@ func readAnthropicItem(r *reading, at place, v value) error {
 func anthropicMessage(t *thread, at place, id string, v value, model string) {
 	role := v.get("role").str()
 	if role == "" {
-		t.skip(at, "", "", "%s that is not a message", v.kind())
+		t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	}
 	m := &chatctx.Message{}
@@ -134,7 +134,7 @@ func readAnthropicStream(r *reading) error {
 		}
 		v, _, perr := r.parse(atLine(lines.line), data)
 		if perr != nil {
-			r.skip(0, atLine(lines.line), "an event that is not JSON: %v", perr)
+			r.skip(0, atLine(lines.line), "the event is not JSON and is left out: %v", perr)
 			continue
 		}
 		if err := s.event(atLine(lines.line), v); err != nil {
@@ -223,7 +223,7 @@ func (s *anthropicStream) end() error {
 	}
 	m := s.message
 	if !s.stopped {
-		s.r.warn(place{}, "the stream ends before the message does: what came of it is kept as unfinished")
+		s.r.warn(place{}, "the stream ends before the message does; the part that came is kept as unfinished")
 		m[unstopped] = json.RawMessage("true")
 	}
 	s.stopped = false

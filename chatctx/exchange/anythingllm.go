@@ -21,7 +21,7 @@ func readAnything(r *reading) error {
 	err := r.eachItem("", func(at place, v value) error {
 		n++
 		if !v.is(objectKind) || !v.has("prompt") {
-			r.skip(1, at, "%s that is not a turn", v.kind())
+			r.skip(1, at, "%s that is not a turn is left out", v.kind())
 			return nil
 		}
 		t := g.of(at, "workspace "+v.get("workspace").str())
@@ -30,7 +30,7 @@ func readAnything(r *reading) error {
 		return nil
 	})
 	if n > 0 {
-		r.warn(place{}, "this export holds no threads: each workspace is one conversation; anythingllm.db has them")
+		r.warn(place{}, "the export holds no threads, and each workspace becomes one conversation; import anythingllm.db to get the threads")
 	}
 	return r.atEnd(err, g.emit)
 }

@@ -45,7 +45,7 @@ func (c *chatgpt) load(id string) (pool.Part, bool) {
 	}
 	b, err := f.read(c.r.limits.Asset)
 	if err != nil {
-		c.r.warn(c.at, "the file %s of a message: %v", f.path, err)
+		c.r.warn(c.at, "the file %s of a message cannot be read: %v", f.path, err)
 		return pool.Part{}, false
 	}
 	return filePart(path.Base(f.path), b), len(b) > 0

@@ -49,7 +49,7 @@ func readChatbox(r *reading) error {
 		for it := range v.get("chat-sessions-list").items() {
 			id := it.get("id").str()
 			if _, twice := listed[id]; twice {
-				r.warn(at, "the list has the session %s more than once, the last one counts", quoteClip(id, 60))
+				r.warn(at, "the session %s occurs more than once in the list; the last one counts", quoteClip(id, 60))
 			}
 			listed[id] = it
 		}
@@ -72,7 +72,7 @@ func readChatbox(r *reading) error {
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(listed)) {
-			r.warn(at, "the list has the session %s, which is not in the file, and is left out", quoteClip(id, 60))
+			r.warn(at, "the list names the session %s, which is not in the file; it is left out", quoteClip(id, 60))
 		}
 		if len(others) > 0 {
 			r.warn(at, "settings, which may hold keys, are left out: %s", strings.Join(others, ", "))

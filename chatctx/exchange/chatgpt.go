@@ -109,7 +109,7 @@ func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest poo
 // head reads the conversation's own fields.
 func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
 	if v.get("title").broken() {
-		c.r.warn(c.at, "half characters or bytes that are not UTF-8 in the title were replaced")
+		c.r.warn(c.at, "half characters or bytes of the title that are not UTF-8 are replaced")
 	}
 	c.model = v.get("default_model_slug").str()
 	in := &chatctx.Incoming{
@@ -246,7 +246,7 @@ func (c *chatgpt) largeNode(s *splitter, n *nodes, key []byte) error {
 	}
 	at := c.at.in("node " + show.Clip(id, 60))
 	if _, twice := n.at[id]; twice {
-		c.r.warn(at, "it stands more than once, the last one counts")
+		c.r.warn(at, "the node occurs more than once; the last one counts")
 	}
 	c.r.repeatedKeys(at, v)
 	c.add(n, id, v)
@@ -254,7 +254,7 @@ func (c *chatgpt) largeNode(s *splitter, n *nodes, key []byte) error {
 }
 
 func (c *chatgpt) badNode(err error) error {
-	c.r.skip(1, c.at, "a node that is not JSON: %v", err)
+	c.r.skip(1, c.at, "a node is not JSON and is left out: %v", err)
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 		why = "the content is " + content.kind().String()
 	}
 	if why != "" {
-		c.r.skip(1, at, "%s", why)
+		c.r.skip(1, at, "%s; it is left out", why)
 		rec.skipped = true
 		return rec, false
 	}

@@ -51,7 +51,7 @@ func readCherry(r *reading) error {
 		for b := range v.at("indexedDB", "message_blocks").items() {
 			id := b.get("id").str()
 			if _, twice := blocks[id]; twice {
-				r.warn(at, "the block %s stands more than once, the last one counts", quoteClip(id, 60))
+				r.warn(at, "the block %s occurs more than once; the last one counts", quoteClip(id, 60))
 			}
 			blocks[id] = b
 		}
@@ -110,7 +110,7 @@ func (c *cherry) message(v value) {
 	c.n++
 	id, at := firstOf(v.get("id").str(), itoa(c.n)), c.t.at.in("message "+itoa(c.n))
 	if v.get("role").str() == "" {
-		c.t.skip(at, "", "", "%s that is not a message", v.kind())
+		c.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	}
 	t := newTurn(cherryShape.message(v), id)
@@ -118,7 +118,7 @@ func (c *cherry) message(v value) {
 	for b := range v.get("blocks").items() {
 		block := c.blocks[b.str()]
 		if block.d == nil {
-			c.t.r.warn(at, "the block %s is not in the file", quoteClip(b.str(), 60))
+			c.t.r.warn(at, "the message names the block %s, which is not in the file", quoteClip(b.str(), 60))
 			continue
 		}
 		c.used[b.str()] = true

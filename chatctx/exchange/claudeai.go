@@ -84,7 +84,7 @@ func (c *claudeAI) message(at place, n int, v value) {
 		}
 	}
 	if !v.is(objectKind) {
-		c.t.skip(at, "", "", "%s where a message should be", v.kind())
+		c.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	}
 	sender := firstOf(v.get("sender").str(), v.get("role").str())

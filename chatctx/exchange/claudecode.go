@@ -152,7 +152,7 @@ func (c *claudeCode) record(at place, v value) error {
 		}
 	case "":
 		if !v.has("uuid") && !msg.is(objectKind) {
-			c.r.skip(1, at, "a record without type or message: %s", keyList(v))
+			c.r.skip(1, at, "the record has neither type nor message and is left out; its keys: %s", keyList(v))
 			return nil
 		}
 	}
@@ -294,7 +294,7 @@ func (c *claudeCode) spread(at place, m *chatctx.Message, msg value) bool {
 		return false
 	}
 	m.Content = []pool.Part{textPart(b.String())}
-	c.r.repaired(at, "a text that was written character by character is put together")
+	c.r.repaired(at, "the text was written character by character; it is put together")
 	return true
 }
 

@@ -31,7 +31,7 @@ func (c *claudeCode) emit() error {
 			c.r.structural(1)
 		}
 		if l.stub != nil {
-			c.r.skip(1, l.at, "%s", l.stub.why)
+			c.r.skip(1, l.at, "%s; it is left out", l.stub.why)
 		}
 		messages = messages || l.kind != ccLink
 	}
@@ -90,7 +90,7 @@ func (c *claudeCode) link() {
 				l.up = last
 			} else {
 				c.follows = firstOf(c.follows, l.logical)
-				c.r.warn(l.at, "a compaction of messages that are not in this file: it begins a path of its own")
+				c.r.warn(l.at, "the messages before this compaction are not in the file; the compaction begins a path of its own")
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (c *claudeCode) mend(l *ccLine) {
 	case l.up >= 0:
 		c.r.repaired(l.at, "the parent %q is not in the file; the message is put below the one written before it", show.Clip(l.parent, 60))
 	default:
-		c.r.warn(l.at, "the parent %q is not in the file; the message begins a path", show.Clip(l.parent, 60))
+		c.r.warn(l.at, "the parent %q is not in the file; the message begins a path of its own", show.Clip(l.parent, 60))
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *claudeCode) cutCycles() {
 				first = min(first, k)
 			}
 			c.lines[first].up = -1
-			c.r.warn(c.lines[first].at, "the messages are each other's parents; the circle is cut here")
+			c.r.warn(c.lines[first].at, "the messages are each other's parents; the cycle is cut at this one")
 		}
 		for k := i; k >= 0 && state[k] == i+1; k = c.lines[k].up {
 			state[k] = -1
@@ -481,7 +481,7 @@ func (c *claudeCode) names() []string {
 		l := &c.lines[i]
 		if c.ids[l.id] != i && !c.warnedIDs {
 			c.warnedIDs = true
-			c.r.warn(l.at, "the id %q occurs twice, at different places; both are kept", show.Clip(l.id, 60))
+			c.r.warn(l.at, "two messages at different places have the id %q; both are kept", show.Clip(l.id, 60))
 		}
 		if l.kind == ccLink || l.fold != i {
 			continue

@@ -91,7 +91,7 @@ func (c *cline) message(v value) {
 	case role != "":
 		roleOf(m, role)
 	case v.get("type").str() != "reasoning":
-		c.t.skip(at, "", "", "%s that is not a message", v.kind())
+		c.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	default:
 		m.Content = []pool.Part{unknownPart(v)}
@@ -123,7 +123,7 @@ func (c *cline) shown(dir string) error {
 		return nil
 	}
 	if there {
-		c.r.warn(place{}, "%s has no message: this is what was shown", history)
+		c.r.warn(place{}, "%s has no messages; what the program showed is taken instead", history)
 	}
 	err := c.r.eachItem("", func(at place, v value) error {
 		c.n++

@@ -110,7 +110,7 @@ func (c *codex) line(at place, v value) error {
 		case v.has("role"):
 			c.item(at, v, created)
 		default:
-			c.r.skip(1, at, "a line that is not a record: %s", keyList(v))
+			c.r.skip(1, at, "the line is no record and is left out; its keys: %s", keyList(v))
 		}
 	case "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "error", "turn.completed":
 	default:
@@ -247,7 +247,7 @@ var codexInjected = []string{"<environment_context>", "<user_instructions>", "# 
 func (c *codex) message(at place, v value, created pool.Time) {
 	role := v.get("role").str()
 	if role == "" {
-		c.r.skip(1, at, "a message without a role")
+		c.r.skip(1, at, "the message has no role and is left out")
 		return
 	}
 	m := &chatctx.Message{Created: created, Content: contentParts(firstPresent(v.get("content"), v.get("message")))}
@@ -455,7 +455,7 @@ func (c *codex) emit() error {
 		in.Parent = &chatctx.SourceLink{Format: codexName, Conversation: up}
 	}
 	if c.base != "" {
-		c.r.warn(place{}, "the history before the first line is only in the session %s, which this one is put below if that is imported too", quoteClip(c.base, 60))
+		c.r.warn(place{}, "the history before the first line is in the session %s; import that too, and this one is put below it", quoteClip(c.base, 60))
 	}
 	t := c.r.thread(place{})
 	t.system(c.instructions)

@@ -36,7 +36,7 @@ func readContinue(r *reading) error {
 			n++
 			where, id := at.in("message "+itoa(n)), itoa(n)
 			if it.at("message", "role").str() == "" {
-				t.skip(where, "", "", "%s that is not a message", it.kind())
+				t.skip(where, "", "", "%s that is not a message is left out", it.kind())
 				continue
 			}
 			t.take(where, id, t.last(), it, continueItem(it, id, answered)...)

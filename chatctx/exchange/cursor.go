@@ -24,7 +24,7 @@ func readCursor(r *reading) error {
 	err := r.eachLine(func(at place, v value) error {
 		n++
 		if v.get("role").str() == "" {
-			t.skip(at, "", "", "a line that is not a message: %s", keyList(v))
+			t.skip(at, "", "", "the line is no message and is left out; its keys: %s", keyList(v))
 			return nil
 		}
 		m := &chatctx.Message{}

@@ -61,7 +61,7 @@ func cursorMeta(r *reading) (value, error) {
 			r.repeatedKeys(place{what: "meta"}, v)
 			return v, nil
 		}
-		r.warn(place{what: "row " + itoa(int(w.ID))}, "no record of a conversation in the table meta: left out")
+		r.warn(place{what: "row " + itoa(int(w.ID))}, "this row of the table meta is no record of a conversation and is left out")
 	}
 	return value{}, nil
 }

@@ -40,7 +40,7 @@ func readCursorDB(r *reading) error {
 		v, _, err := new(document).parse([]byte(w.str("value")), false)
 		if err != nil || !v.is(objectKind) {
 			if len(w.str("value")) > 0 {
-				r.skip(1, place{what: w.str("key")}, "the value is not an object of JSON")
+				r.skip(1, place{what: w.str("key")}, "the value is no JSON object and is left out")
 			}
 			continue
 		}
@@ -94,7 +94,7 @@ func (c *cursorChat) emit(r *reading, id string) error {
 		}
 	}
 	if missing > 0 {
-		r.warn(at, "the file does not have %s of its list", plural.Count(missing, "message"))
+		r.warn(at, "the list names %s that the file does not have", plural.Count(missing, "message"))
 	}
 	if len(t.records) == 0 {
 		return nil // a chat that was begun and never used

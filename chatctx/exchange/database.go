@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
-	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -113,7 +112,7 @@ func (r *reading) unknownColumns() error {
 		list = append(list, tables...)
 	}
 	if len(list) > 0 {
-		r.warn(place{}, "not known to this program, and left out: %s", show.Clip(strings.Join(list, ", "), 1000))
+		r.warn(place{}, "tables or columns that this program does not know are left out: %s", show.Clip(strings.Join(list, ", "), 1000))
 	}
 	return err
 }
@@ -209,7 +208,7 @@ func (r *reading) unasked(all ...*groups) {
 			}
 		}
 		if rows > 0 {
-			r.warn(place{}, "%s of the table %s, left out since what they belong to is not there: %s", plural.Count(rows, "row"), g.name, show.Clip(strings.Join(keys, ", "), 200))
+			r.warn(place{}, "rows of the table %s that belong to nothing are left out, %d in all: %s", g.name, rows, show.Clip(strings.Join(keys, ", "), 200))
 		}
 	}
 }

@@ -427,7 +427,7 @@ func (im *importer) warnOfOthers(where string, used map[string]bool) {
 	if len(shown) == 0 {
 		return
 	}
-	text := "not conversations: " + strings.Join(shown, ", ")
+	text := "these files hold no conversations: " + strings.Join(shown, ", ")
 	if more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -492,7 +492,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		}
 	}
 	if h.db != nil && h.db.Changed() {
-		r.warn(place{}, "another program wrote to the database while it was read: import it again")
+		r.warn(place{}, "another program wrote to the database while it was read; import it again")
 		im.passing = nil
 		return nil
 	}
@@ -543,10 +543,10 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 	}
 	for _, n := range a.escaping() {
 		im.report.Failed++
-		im.report.warn(Warning{File: f.name, Text: fmt.Sprintf("the member %q leads out of the archive: not read", n)})
+		im.report.warn(Warning{File: f.name, Text: fmt.Sprintf("the member %q leads out of the archive and is not read", n)})
 	}
 	if len(a.twice) > 0 {
-		im.report.warn(Warning{File: f.name, Text: "members of one name, which are read as files of their own: " + show.Clip(strings.Join(a.twice, ", "), 500)})
+		im.report.warn(Warning{File: f.name, Text: "several members have one name, and each is read as a file of its own: " + show.Clip(strings.Join(a.twice, ", "), 500)})
 	}
 	names, err := a.list()
 	if err != nil {

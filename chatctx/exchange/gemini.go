@@ -60,7 +60,7 @@ type geminiNode struct {
 func (g *gemini) record(at place, v value) {
 	switch set := v.get("$set"); {
 	case !v.is(objectKind):
-		g.r.skip(1, at, "%s where a record should be", v.kind())
+		g.r.skip(1, at, "%s that is not a record is left out", v.kind())
 	case set.is(objectKind):
 		g.header(set)
 		if list := set.get("messages"); list.is(arrayKind) {
@@ -117,7 +117,7 @@ func (g *gemini) upsert(at place, v value) {
 	id := firstOf(v.get("id").str(), itoa(g.n))
 	at = at.in("message " + show.Clip(id, 60))
 	if !v.is(objectKind) {
-		g.r.skip(1, at, "%s where a message should be", v.kind())
+		g.r.skip(1, at, "%s that is not a message is left out", v.kind())
 		return
 	}
 	msgs := geminiMessage(v, id)
@@ -178,7 +178,7 @@ func (g *gemini) replace(at place, list value) {
 func (g *gemini) rewind(at place, id string) {
 	i, ok := g.shown[id]
 	if !ok {
-		g.r.warn(at, "a step back to the message %q, which is not there: what follows begins a path of its own", show.Clip(id, 60))
+		g.r.warn(at, "the conversation goes back to the message %q, which is not in the file; what follows begins a path of its own", show.Clip(id, 60))
 	}
 	g.cut(i)
 }

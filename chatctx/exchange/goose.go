@@ -74,7 +74,7 @@ func readGoose(r *reading) error {
 			return nil
 		}
 		if !v.is(objectKind) {
-			r.skip(1, at, "%s where a message should be", v.kind())
+			r.skip(1, at, "%s that is not a message is left out", v.kind())
 			return nil
 		}
 		gooseShape.line(t, v.get("conversation"), "id", gooseSeen)

@@ -55,7 +55,7 @@ func readGptme(r *reading) error {
 		}
 		c, err := openContent(r.ctx, f, r.limits, func(int64) {})
 		if err != nil {
-			r.warn(place{}, "%s: %v", name, err)
+			r.warn(place{}, "the branch in %s cannot be read: %v", name, err)
 			continue
 		}
 		r.file.joined = true
@@ -75,7 +75,7 @@ func readGptmeLines(r *reading, t *thread, prefix string) error {
 	return r.eachLine(func(at place, v value) error {
 		n++
 		if v.get("role").str() == "" {
-			t.skip(at, "", "", "%s that is not a message", v.kind())
+			t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 			return nil
 		}
 		id := itoa(n)

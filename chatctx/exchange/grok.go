@@ -39,7 +39,7 @@ func readGrok(r *reading) error {
 			n++
 			where, m := at.in("response "+itoa(n)), grokResponse(it)
 			if m.get("sender").str() == "" {
-				t.skip(where, "", "", "%s that is not a response", it.kind())
+				t.skip(where, "", "", "%s that is not a response is left out", it.kind())
 				continue
 			}
 			id, parent := firstOf(m.pick("_id|response_id").str(), itoa(n)), t.last()

@@ -302,7 +302,7 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 func (st *storing) leaveOut(in *chatctx.Incoming, err error) {
 	st.result.Skipped += len(in.Nodes)
 	st.result.SkippedContexts++
-	st.result.warn(Warning{File: in.File, Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
+	st.result.warn(Warning{File: in.File, Text: fmt.Sprintf("the %s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
 }
 
 // count adds the result of a conversation of a file to the report.
@@ -314,14 +314,14 @@ func (r *Report) count(file, format, source string, done *chatctx.Imported) {
 		r.Contexts++
 	}
 	if done.UntakenCount > 0 {
-		r.warn(Warning{File: file, Text: fmt.Sprintf("of %q, here already, the file says otherwise, which was not taken: %s", show.Clip(done.Title, 60), untakenList(done.Untaken, done.UntakenCount))})
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q is here already; what the file says otherwise is not taken: %s", show.Clip(done.Title, 60), untakenList(done.Untaken, done.UntakenCount))})
 	}
 	if done.Changed > 0 && len(done.ChangedOn) > 0 {
-		r.warn(Warning{File: file, Text: fmt.Sprintf("the file has %s of %q in other words than here: %s", plural.Count(done.Changed, "message"), show.Clip(done.Title, 60),
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the file has other words for %s of %q than the store: %s", plural.Count(done.Changed, "message"), show.Clip(done.Title, 60),
 			branchList(done.ChangedOn))})
 	}
 	if done.Restored {
-		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was in the trash and is back", show.Clip(done.Title, 60))})
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was in the trash and is restored", show.Clip(done.Title, 60))})
 	}
 	context := ""
 	if done.Created && r.hidden != nil {

@@ -32,7 +32,7 @@ func (r *reading) kiro(at place, v value) (*chatctx.Incoming, *thread) {
 		n++
 		id, where := itoa(n), at.in("turn "+itoa(n))
 		if !turn.is(objectKind) {
-			t.skip(where, "", "", "%s where a turn should be", turn.kind())
+			t.skip(where, "", "", "%s that is not a turn is left out", turn.kind())
 			continue
 		}
 		user := turn.get("user")

@@ -58,7 +58,7 @@ func (l *langChain) message(at place, v value) error {
 		}
 		data = v.get("kwargs")
 		if typ = langChainClasses[class]; v.get("type").str() != "constructor" || typ == "" {
-			l.t.skip(at, "", "", "the object %q is no message that can be read", show.Clip(class, 60))
+			l.t.skip(at, "", "", "the object %q is no message that can be read, and is left out", show.Clip(class, 60))
 			return nil
 		}
 	case v.get("data").is(objectKind):
@@ -73,7 +73,7 @@ func (l *langChain) message(at place, v value) error {
 		return nil
 	}
 	if !data.is(objectKind) || !data.has("content") {
-		l.t.skip(at, "", "", "a message without content")
+		l.t.skip(at, "", "", "the message has no content and is left out")
 		return nil
 	}
 	m := langChainRead(typ, data, id)

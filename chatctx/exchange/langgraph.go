@@ -52,7 +52,7 @@ func readLangGraph(r *reading) error {
 	}
 	for _, t := range order {
 		if len(t.records) == 0 {
-			r.warn(t.at, "no conversation: its state has no messages")
+			r.warn(t.at, "the thread has no messages and is left out")
 			continue
 		}
 		if err := t.handOn(&t.in, value{}, t.active); err != nil {
@@ -72,13 +72,13 @@ func (t *graphThread) path(w row) {
 	if w.str("type") == "msgpack" {
 		var err error
 		if text, err = msgpackJSON(text); err != nil {
-			t.skip(at, "", "", "the checkpoint is %v", err)
+			t.skip(at, "", "", "the checkpoint is %v; it is left out", err)
 			return
 		}
 	}
 	v, _, err := new(document).parse(text, false)
 	if err != nil {
-		t.skip(at, "", "", "the checkpoint is not JSON: %v", err)
+		t.skip(at, "", "", "the checkpoint is not JSON and is left out: %v", err)
 		return
 	}
 	t.r.repeatedKeys(at, v)
@@ -107,7 +107,7 @@ func (t *graphThread) message(at place, m value, n int, parent string) string {
 		typ = c
 	}
 	if !langChainTypes[typ] || !data.has("content") {
-		t.skip(at, "", "", "%s that is not a message", m.kind())
+		t.skip(at, "", "", "%s that is not a message is left out", m.kind())
 		return parent
 	}
 	id := firstOf(data.get("id").str(), itoa(n)+" below "+parent)

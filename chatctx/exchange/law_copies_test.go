@@ -331,7 +331,7 @@ func TestAnEditedExport(t *testing.T) {
 	}
 	for range 2 { // the earlier file is older now
 		rep = importInto(t, s, write(t, filepath.Join(t.TempDir(), "x.jsonl"), string(was)))
-		if info, err = c.Info(context.Background()); err != nil || !strings.HasPrefix(info.Title, theEdit) || !strings.Contains(fmt.Sprint(rep.Warnings), "otherwise, which was not taken: title") {
+		if info, err = c.Info(context.Background()); err != nil || !strings.HasPrefix(info.Title, theEdit) || !strings.Contains(fmt.Sprint(rep.Warnings), "otherwise is not taken: title") {
 			t.Errorf("%v, title %q, %v", err, info.Title, rep.Warnings)
 		}
 	}

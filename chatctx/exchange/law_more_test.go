@@ -163,7 +163,7 @@ func TestLawOfARepeatedKey(t *testing.T) {
 				}
 				held++
 				named := slices.ContainsFunc(rep.Warnings, func(w Warning) bool {
-					return strings.Contains(w.Text, "more than once, the last one") || strings.Contains(w.Text, "beside the conversations, and left out")
+					return strings.Contains(w.Text, "occurs more than once; the last one") || strings.Contains(w.Text, "occur more than once, and the last of each counts") || strings.Contains(w.Text, "keys beside the conversations are left out")
 				})
 				if !named && !kept {
 					t.Errorf("%s %d, object %d of %d: the report does not name the key: %v\n%.1500s", folder, i, nth, objects, rep.Warnings, out)
@@ -240,7 +240,7 @@ func TestMembersOfOneName(t *testing.T) {
 	}
 	s := memoryStore(t)
 	rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(b.Bytes())})
-	if err != nil || rep.Contexts != 3 || rep.Outcome() != Complete || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "members of one name") {
+	if err != nil || rep.Contexts != 3 || rep.Outcome() != Complete || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "several members have one name") {
 		t.Errorf("%v %+v", err, rep)
 	}
 	storetest.Check(t, s)

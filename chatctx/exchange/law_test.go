@@ -249,7 +249,7 @@ func lostIn(text []byte, out *lawOutput, format string, rep *Report) []string {
 		if w.Line+w.Index > 0 {
 			named[w.Line+w.Index] = true
 		}
-		if _, items, ok := strings.Cut(w.Text, "these items are no conversations: "); ok {
+		if _, items, ok := strings.Cut(w.Text, "these items are no conversations and are left out: "); ok {
 			for _, it := range strings.Split(items, ", ") {
 				n, _ := strconv.Atoi(it)
 				named[n] = true
@@ -291,10 +291,10 @@ func leftOut(rep *Report, path string) bool {
 		column = "column " + m[2] + " of the table " + m[1]
 	}
 	for _, w := range rep.Warnings {
-		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) || strings.Contains(w.Text, " of the table "+key+", left out since") {
+		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) || strings.Contains(w.Text, "rows of the table "+key+" that belong to nothing are left out") {
 			return true
 		}
-		if list, ok := strings.CutPrefix(w.Text, "not known to this program, and left out: "); ok && (slices.Contains(strings.Split(list, ", "), column) || slices.Contains(strings.Split(list, ", "), "the table "+key)) {
+		if list, ok := strings.CutPrefix(w.Text, "tables or columns that this program does not know are left out: "); ok && (slices.Contains(strings.Split(list, ", "), column) || slices.Contains(strings.Split(list, ", "), "the table "+key)) {
 			return true
 		}
 	}

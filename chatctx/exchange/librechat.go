@@ -59,7 +59,7 @@ func (c *libreChat) messages(list value) {
 			c.n++
 			at := c.at.in("message " + itoa(c.n))
 			if !m.is(objectKind) {
-				c.t.skip(at, "", "", "%s where a message should be", m.kind())
+				c.t.skip(at, "", "", "%s that is not a message is left out", m.kind())
 				continue
 			}
 			id := firstOf(m.get("messageId").str(), itoa(c.n))

@@ -41,7 +41,7 @@ func (l *llama) line(at place, v value) error {
 	case "message":
 		l.message(at, v, v.get("message"))
 	default:
-		l.r.skip(1, at, "a line that is not a message: %s", keyList(v))
+		l.r.skip(1, at, "the line is no message and is left out; its keys: %s", keyList(v))
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (l *llama) message(at place, line, v value) {
 	}
 	id, role := v.get("id").str(), v.get("role").str()
 	if !v.is(objectKind) || id == "" || role == "" {
-		l.t.skip(at, id, v.get("parent").str(), "a message without id or role")
+		l.t.skip(at, id, v.get("parent").str(), "the message lacks an id or a role and is left out")
 		return
 	}
 	var msgs []*chatctx.Message

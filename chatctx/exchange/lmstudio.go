@@ -52,7 +52,7 @@ func readLMStudio(r *reading) error {
 			where := at.in("message " + itoa(n))
 			chosen, _ := m.get("currentlySelected").int()
 			if m.get("versions").first().get("role").str() == "" {
-				t.skip(where, "", "", "%s that has no versions with a role", m.kind())
+				t.skip(where, "", "", "%s without versions that have a role is left out", m.kind())
 				continue
 			}
 			k, next := 0, parent

@@ -456,13 +456,13 @@ var goWords = regexp.MustCompile(`json:|Go (struct|value)|unmarshal|urn|uuid|par
 func TestNativeLineIsLeftOutAlone(t *testing.T) {
 	const there, missing = "01a223bc-d760-7595-90cd-b8973cb5c502", "01a223bc-d760-7595-90cd-b8973cb5c599"
 	for line, want := range map[string]string{
-		`{"tag":{"name":"t","message":"` + missing + `"}}`: `the tag "t" is left out: it names the message ` + missing,
+		`{"tag":{"name":"t","message":"` + missing + `"}}`: `the tag "t" is left out: the message ` + missing + ` is not in the file`,
 		`{"tag":{"name":"t","message":null}}`:              `the tag "t" is left out: it names no message`,
 		`{"tag":{"name":"t","message":7}}`:                 `the line "tag" is left out: tag.message is not an id`,
 		`{"tag":{"name":["t"],"message":"` + there + `"}}`: `the line "tag" is left out: tag.name is not a text`,
 		`{"tag":{"name":"","message":"` + there + `"}}`:    `the tag "" is left out: `,
 		`{"tag":null}`: `the tag "" is left out: it names no message`,
-		`{"mark":{"mark":"pinned","message":"` + missing + `"}}`: `the mark "pinned" is left out: it names the message ` + missing,
+		`{"mark":{"mark":"pinned","message":"` + missing + `"}}`: `the mark "pinned" is left out: the message ` + missing + ` is not in the file`,
 		`{"mark":{"mark":"pinned","message":null}}`:              `the mark "pinned" is left out: it names no message`,
 		`{"mark":{"mark":"pinned","message":"urn:x"}}`:           `the line "mark" is left out: mark.message is not an id`,
 		`{"mark":[]}`: `the line "mark" is left out: mark is not an object`,
@@ -473,14 +473,14 @@ func TestNativeLineIsLeftOutAlone(t *testing.T) {
 		`{"call":{"message":"` + there + `","index":0,"call_id":"c","execution":[]}}`:                                `the line "call" is left out: call.execution is not a text`,
 		`{"call":{"message":"` + there + `","index":0,"decisions":7}}`:                                               `the line "call" is left out: call.decisions is not a list`,
 		`{"call":{"message":"` + there + `","index":0,"decisions":[{"from":7,"at":"then"}]}}`:                        `call.decisions[0].from is not a text, call.decisions[0].at is not a time`,
-		`{"again":["` + missing + `"]}`:         `left out: the message ` + missing + ` is named before it comes`,
-		`{"again":["x"]}`:                       `left out: again[0] is not an id`,
-		`{"again":7}`:                           `left out: again is not a list`,
+		`{"again":["` + missing + `"]}`:         `the message ` + missing + ` is left out of the branch: the file names it before it has it`,
+		`{"again":["x"]}`:                       `fields that cannot be read are left out: again[0] is not an id`,
+		`{"again":7}`:                           `fields that cannot be read are left out: again is not a list`,
 		`{"artifact":{"sha256":7,"data":"%%"}}`: `artifact.sha256 is not a text, artifact.data is not base64`,
-		`{"branch":{"name":"b","created_at":"yesterday","at":7}}`:                      `left out: branch.created_at is not a time like 2006-01-02T15:04:05Z, branch.at is not an id`,
-		`{"branch":{"name":"b","sessions":7,"like":{"branch":"main","messages":1}}}`:   `left out: branch.sessions is not a list`,
+		`{"branch":{"name":"b","created_at":"yesterday","at":7}}`:                      `fields that cannot be read are left out: branch.created_at is not a time like 2006-01-02T15:04:05Z, branch.at is not an id`,
+		`{"branch":{"name":"b","sessions":7,"like":{"branch":"main","messages":1}}}`:   `fields that cannot be read are left out: branch.sessions is not a list`,
 		`{"branch":{"name":"b","sessions":[{"start":-1}]}}`:                            `the sessions of the branch "b" are left out: `,
-		`{"branch":{"name":"b","sessions":[{"start":1,"summary":"` + missing + `"}]}}`: `the summary of session 1 of the branch "b" is left out: it names the message ` + missing,
+		`{"branch":{"name":"b","sessions":[{"start":1,"summary":"` + missing + `"}]}}`: `the summary of session 1 of the branch "b" is left out: the message ` + missing + ` is not in the file`,
 	} {
 		text := miniNative(line)
 		s, rep := imported(t, []byte(text))

@@ -26,13 +26,13 @@ func decoded[T any](r *reading, at place, kind string, v value) (x T, err error)
 	s := strays{}
 	raw := s.known(v, reflect.TypeFor[T](), kind)
 	if len(s.unknown) > 0 {
-		r.warn(at, "keys that this program does not know, which are left out: %s", show.Clip(strings.Join(s.unknown, ", "), 500))
+		r.warn(at, "keys that this program does not know are left out: %s", show.Clip(strings.Join(s.unknown, ", "), 500))
 	}
 	if len(s.twice) > 0 {
-		r.warn(at, "keys that stand more than once, of which the last one counts: %s", show.Clip(strings.Join(s.twice, ", "), 500))
+		r.warn(at, "keys occur more than once, and the last of each counts: %s", show.Clip(strings.Join(s.twice, ", "), 500))
 	}
 	if v.broken() {
-		r.repaired(at, "half characters or bytes that are not UTF-8 were replaced")
+		r.repaired(at, "half characters or bytes that are not UTF-8 are replaced")
 	}
 	if json.Unmarshal(raw, &x) == nil {
 		return x, nil
@@ -201,7 +201,7 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 	unknown, err := m.ReadJSON(v.raw())
 	if once := lastOnly(v); err != nil && len(once) != len(v.raw()) {
 		if unknown, err = m.ReadJSON(once); err == nil {
-			n.r.warn(at, "keys stand more than once in the message, the last one counts")
+			n.r.warn(at, "keys of the message occur more than once; the last of each counts")
 		}
 	}
 	if id, isText := v.get("id"), v.get("id").is(stringKind); !isText || uuid.Validate(id.str()) != nil || id.str() == (uuid.UUID{}).String() {
@@ -258,7 +258,7 @@ func (n *nativeReader) identified(at place, v value) (*chatctx.Message, error) {
 	}
 	was.addIf(true, "id", v.get("id"))
 	n.besideMessage(m, was.done())
-	n.r.repaired(at, "the message has no id that is one, and gets the id %s; the file's is in its provider data", id)
+	n.r.repaired(at, "the message has no valid id and gets the id %s; its provider data keeps the file's", id)
 	return m, nil
 }
 
@@ -308,7 +308,7 @@ func (n *nativeReader) mended(at place, v value, wrong error) (*chatctx.Message,
 		}
 		n.keep(m, unknown)
 		n.besideMessage(m, left.done())
-		n.r.repaired(at, "the message is kept without %s, which is in its provider data: %v", firstOf(out, "all but its id"), wrong)
+		n.r.repaired(at, "%s of the message cannot be read and goes to its provider data: %v", firstOf(out, "everything but the id"), wrong)
 		return m, nil
 	}
 	return nil, wrong
@@ -323,7 +323,7 @@ func (n *nativeReader) kept(at place) {
 		return
 	}
 	keys := slices.Sorted(maps.Keys(n.strange))
-	n.r.warn(at, "of the context %q, messages have keys that this program does not know, which are kept in their provider data: %s", n.title, show.Clip(strings.Join(keys, ", "), 500))
+	n.r.warn(at, "messages of the conversation %q have keys that this program does not know; their provider data keeps them: %s", n.title, show.Clip(strings.Join(keys, ", "), 500))
 	clear(n.strange)
 }
 
@@ -351,8 +351,7 @@ func (n *nativeReader) strayed() {
 	for _, k := range slices.Sorted(maps.Keys(n.out.kinds)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n.out.kinds[k], show.Clip(k, 40)))
 	}
-	n.r.skip(n.out.kinds["message"]+n.out.kinds["loose"], atLine(n.out.first), "from here to line %d %s in no context, and left out: %s", n.out.last,
-		map[bool]string{true: "a line is", false: "lines are"}[n.out.first == n.out.last], strings.Join(kinds, ", "))
+	n.r.skip(n.out.kinds["message"]+n.out.kinds["loose"], atLine(n.out.first), "the lines from here to %d belong to no conversation and are left out: %s", n.out.last, strings.Join(kinds, ", "))
 	n.out, n.skipped = outside{}, n.r.report.Skipped
 }
 
@@ -395,7 +394,7 @@ func (n *nativeReader) unknown() {
 	for _, x := range n.named {
 		k := kind{x.of, x.what}
 		if many := count[k]; many > 0 {
-			n.r.warn(x.at, "%s is kept, and is not in the file: %s%s", x.what, x.id, more(many-1))
+			n.r.warn(x.at, "%s is not in the file; its id is kept: %s%s", x.what, x.id, more(many-1))
 			count[k] = 0
 		}
 	}
@@ -446,14 +445,14 @@ func (n *nativeReader) missing() {
 			switch {
 			case !c.alone || !n.whole[c.id]:
 			case !n.whole[parent]:
-				n.r.warn(c.at, "the context %q is a sub-context of one that is not in the file: it stands alone", c.title)
+				n.r.warn(c.at, "the parent of the sub-context %q is not in the file; it stands alone", c.title)
 			case n.r.below != nil:
-				n.r.warn(c.at, "the context %q is a sub-context of one that was made here: it stands alone, and what that one allows does not hold for it", c.title)
+				n.r.warn(c.at, "the parent of the sub-context %q was made here; it stands alone, and the rules of that parent do not hold for it", c.title)
 			}
 		}
 	}
 	if gone := n.contexts - n.came; gone > 0 {
-		n.r.warn(place{}, "the file says that it has %s, %d came: its end is missing", plural.Count(n.contexts, "context"), n.came)
+		n.r.warn(place{}, "the file should have %s and has %d; its end is missing", plural.Count(n.contexts, "conversation"), n.came)
 		n.r.report.SkippedContexts += gone
 	}
 }

@@ -93,8 +93,8 @@ func mutantLines(t testing.TB, export []byte, f func(v any) []byte) []byte {
 }
 
 var (
-	nativeGone    = regexp.MustCompile(`^the context (".*") is damaged or not complete`)
-	nativeOutside = regexp.MustCompile(`^from here to line (\d+) `)
+	nativeGone    = regexp.MustCompile(`^the conversation (".*") is damaged or incomplete`)
+	nativeOutside = regexp.MustCompile(`^the lines from here to (\d+) `)
 )
 
 // nativeNamed returns the lines of an export that a report names: single ones, lines outside of contexts, or all lines of a context that is left out.
@@ -288,7 +288,7 @@ func TestABadMessageLine(t *testing.T) {
 		`"created_at":"no time"`:                            "created_at",
 		`"role":"bard"`:                                     "role",
 		`"content":{"odd":"THE TEXT"}`:                      "content",
-		`"content":{"odd":"THE TEXT"},"created_at":"never"`: "all but its id",
+		`"content":{"odd":"THE TEXT"},"created_at":"never"`: "everything but the id",
 	} {
 		s := memoryStore(t)
 		whole := `{"id":"01a223bc-d760-7595-90cd-b8973cb5c502","role":"assistant","content":[{"type":"text","text":"in the middle"}],"created_at":"2026-11-28T19:58:28Z"}`
@@ -309,7 +309,9 @@ func TestABadMessageLine(t *testing.T) {
 			`{"message":` + damaged + "}\n" + message("03", "user", "after") + `{"end":{"context":"01a223bc-d71d-780b-aa8c-ebcba22c1b01","messages":3,"branches":1}}` + "\n"
 		for i := range 2 {
 			rep := importInto(t, s, write(t, filepath.Join(t.TempDir(), "x.jsonl"), text))
-			named := slices.ContainsFunc(rep.Warnings, func(w Warning) bool { return w.Line == 5 && strings.Contains(w.Text, "kept without "+want) })
+			named := slices.ContainsFunc(rep.Warnings, func(w Warning) bool {
+				return w.Line == 5 && strings.Contains(w.Text, want+" of the message cannot be read")
+			})
 			if rep.Messages != 3-3*i || rep.Repaired != 1 || !named {
 				t.Errorf("%s: %+v", bad, rep)
 			}

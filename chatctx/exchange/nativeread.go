@@ -134,7 +134,7 @@ func (n *nativeReader) line(at place, v value) error {
 		return nil
 	}
 	if len(beside) > 0 {
-		n.r.warn(at, "beside the %s, and left out: %s", show.Clip(kind, 40), show.Clip(strings.Join(beside, ", "), 500))
+		n.r.warn(at, "other keys on the line of the %s are left out: %s", show.Clip(kind, 40), show.Clip(strings.Join(beside, ", "), 500))
 	}
 	if kind == "context" {
 		return n.begin(at, x)
@@ -163,7 +163,7 @@ func (n *nativeReader) line(at place, v value) error {
 // fields reports fields of a line that are left out.
 func (n *nativeReader) fields(at place, wrong error) {
 	if wrong != nil {
-		n.r.warn(at, "left out: %v", wrong)
+		n.r.warn(at, "fields that cannot be read are left out: %v", wrong)
 	}
 }
 
@@ -187,7 +187,7 @@ func (n *nativeReader) header(at place, v value) error {
 	n.fields(at, wrong)
 	n.contexts += max(h.Contexts, 0)
 	if _, held := settings.HoldAll(h.Settings); len(held) > 0 {
-		n.r.warn(at, "the file's settings of a store are held back: %s; chatctx config --accept shows and takes them", strings.Join(held, ", "))
+		n.r.warn(at, "these settings of the store are held back: %s; chatctx config --accept shows and takes them", strings.Join(held, ", "))
 	}
 	if len(h.Settings) > 0 && n.r.settings != nil {
 		return n.spoil(at, n.r.settings(h.Settings))
@@ -223,7 +223,7 @@ func (n *nativeReader) begin(at place, v value) error {
 		return n.spoil(at, err)
 	}
 	if n.target = target; target.alone() {
-		n.r.warn(at, "the context %q is a sub-context of one that was made here: it stands alone, and what that one allows does not hold for it", n.title)
+		n.r.warn(at, "the parent of the sub-context %q was made here; it stands alone, and the rules of that parent do not hold for it", n.title)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (n *nativeReader) begin(at place, v value) error {
 func (n *nativeReader) unfinished(at place) error {
 	var err error
 	if n.kept(at); n.inside {
-		n.r.skipContext(n.messages, n.begun, "the context %q is damaged or not complete and is left out", n.title)
+		n.r.skipContext(n.messages, n.begun, "the conversation %q is damaged or incomplete and is left out", n.title)
 		if n.target != nil {
 			err = n.target.drop(n.r.ctx)
 		}
@@ -276,7 +276,7 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	case "end":
 		return n.end(at, v)
 	}
-	n.r.warn(at, "a line of the unknown kind %q is passed over", show.Clip(kind, 40))
+	n.r.warn(at, "a line of the unknown kind %q is left out", show.Clip(kind, 40))
 	return nil
 }
 
@@ -291,12 +291,12 @@ func (n *nativeReader) refer(at place, what string, id chatctx.ID, wrong error, 
 func (n *nativeReader) resolve() {
 	for _, f := range n.froms {
 		if _, there := n.begins[f.from]; !there {
-			n.r.warn(f.at, "where the branch %q is from is left out: it names the branch %q, which the file does not have", show.Clip(f.branch, 60), show.Clip(f.from, 60))
+			n.r.warn(f.at, "the origin of the branch %q is left out: the branch %q is not in the file", show.Clip(f.branch, 60), show.Clip(f.from, 60))
 		}
 	}
 	for _, ref := range n.refs {
 		if _, there := n.has[ref.id]; !there {
-			n.r.warn(ref.at, "%s is left out: it names %s, which the file does not have", ref.what, nameOf(ref.id))
+			n.r.warn(ref.at, "%s is left out: %s", ref.what, notThere(ref.id))
 			continue
 		}
 		if ref.take == nil {
@@ -308,10 +308,18 @@ func (n *nativeReader) resolve() {
 	}
 }
 
+// notThere says in a report why something that names a message is left out.
+func notThere(id chatctx.ID) string {
+	if id == (chatctx.ID{}) {
+		return "it names no message"
+	}
+	return nameOf(id) + " is not in the file"
+}
+
 // nameOf names a message in a report.
 func nameOf(id chatctx.ID) string {
 	if id == (chatctx.ID{}) {
-		return "no message"
+		return "a message without an id"
 	}
 	return "the message " + id.String()
 }
@@ -320,7 +328,7 @@ func nameOf(id chatctx.ID) string {
 func (n *nativeReader) known(at place, ids []chatctx.ID) []chatctx.ID {
 	return slices.DeleteFunc(ids, func(id chatctx.ID) bool {
 		if !n.has[id] {
-			n.r.warn(at, "left out: %s is named before it comes", nameOf(id))
+			n.r.warn(at, "%s is left out of the branch: the file names it before it has it", nameOf(id))
 		}
 		return !n.has[id]
 	})
@@ -346,7 +354,7 @@ func (n *nativeReader) branch(at place, v value) error {
 	}
 	n.begins[b.Name] = at.line
 	n.there[b.ID] = true
-	n.names(at, "where the branch begins", out.At, n.id)
+	n.names(at, "the message at which the branch begins", out.At, n.id)
 	n.r.warnHeld(n.title, n.held, b.Settings)
 	if b.Like != nil {
 		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
@@ -367,7 +375,7 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 	n.loose = loose
 	n.there[m.ID] = true
 	if m.CopiedFrom != nil {
-		n.names(at, "what a message is a copy of", *m.CopiedFrom, n.id)
+		n.names(at, "the original of a copied message", *m.CopiedFrom, n.id)
 	}
 	n.has[m.ID] = n.has[m.ID] || !loose
 	n.lines[m.ID] = at.line
@@ -388,9 +396,9 @@ func (n *nativeReader) call(at place, v value) error {
 	of := slices.IndexFunc(n.batch, func(m *chatctx.Message) bool { return m.ID == c.Message })
 	switch {
 	case of < 0:
-		return ofLine(fmt.Errorf("it names %s, where the one before it should be", nameOf(c.Message)))
+		return ofLine(fmt.Errorf("it belongs to %s, which is not the one before it", nameOf(c.Message)))
 	case c.Index < 0 || c.Index >= len(n.batch[of].Calls):
-		return ofLine(fmt.Errorf("the message %s has no call with the index %d", c.Message, c.Index))
+		return ofLine(fmt.Errorf("the message %s has no call %d", c.Message, c.Index))
 	}
 	n.calls = append(n.calls, call)
 	return nil
@@ -415,7 +423,7 @@ func (n *nativeReader) artifact(at place, v value) error {
 		return ofLine(err)
 	}
 	if h := pool.HashOf(a.Data); h.String() != a.SHA256 {
-		return fmt.Errorf("the artifact %s has other bytes than its name says", show.Clip(a.SHA256, 64))
+		return fmt.Errorf("the bytes of the artifact %s do not match its name", show.Clip(a.SHA256, 64))
 	}
 	if n.r.artifact == nil {
 		return nil
@@ -427,14 +435,14 @@ func (n *nativeReader) end(at place, v value) error {
 	e, wrong := decoded[nativeEnd](n.r, at, "end", v)
 	n.fields(at, wrong)
 	if e.Messages != n.messages {
-		return fmt.Errorf("the context has %s, %d came", plural.Count(e.Messages, "message"), n.messages)
+		return fmt.Errorf("the conversation should have %s and has %d", plural.Count(e.Messages, "message"), n.messages)
 	}
 	n.resolve()
 	if err := n.target.finish(n.r.ctx); err != nil {
 		return err
 	}
 	if many := n.target.copied(); many > 0 {
-		n.r.warn(at, "the context %q has the ids of other contexts' messages: copies of them are in it, %d new ones", n.title, many)
+		n.r.warn(at, "messages of the conversation %q have ids that other conversations have; copies with new ids are stored: %d", n.title, many)
 	}
 	n.untaken()
 	n.inside, n.whole[n.id] = false, true
@@ -452,7 +460,7 @@ func (n *nativeReader) untaken() {
 		for len(left) > 0 && left[0].Message == u.Message && left[0].Branch == u.Branch {
 			what, left = append(what, show.Clip(left[0].What, mostOfPlace)), left[1:]
 		}
-		at, of := n.begun, fmt.Sprintf("the context %q", n.title)
+		at, of := n.begun, fmt.Sprintf("the conversation %q", n.title)
 		switch {
 		case u.Message != "":
 			id, _ := uuid.Parse(u.Message)
@@ -460,7 +468,7 @@ func (n *nativeReader) untaken() {
 		case u.Branch != "":
 			at, of = atLine(n.begins[u.Branch]), fmt.Sprintf("the branch %q", show.Clip(u.Branch, 60))
 		}
-		n.r.warn(at, "%s is here already, and the file says otherwise, which was not taken: %s", of, strings.Join(what, ", "))
+		n.r.warn(at, "%s is here already; what the file says otherwise is not taken: %s", of, strings.Join(what, ", "))
 	}
 }
 
@@ -519,7 +527,7 @@ func (d *nativeDry) Again(_ context.Context, ids []chatctx.ID) error {
 	for _, id := range ids {
 		m := d.known[id]
 		if m == nil {
-			return fmt.Errorf("message %s is named before it comes", id)
+			return fmt.Errorf("the file names the message %s before it has it", id)
 		}
 		if err := d.add(m); err != nil {
 			return err

@@ -58,10 +58,10 @@ func (o *oasst) row(at place, v value, parent string) (oasstRow, bool) {
 	row := oasstRow{at: at, id: v.pick("message_id|user_message_id").str(), parent: parent}
 	switch {
 	case !v.is(objectKind):
-		o.r.skip(1, at, "%s where a message should be", v.kind())
+		o.r.skip(1, at, "%s that is not a message is left out", v.kind())
 		return row, false
 	case row.id == "" || v.get("role").str() == "":
-		o.r.skip(1, at, "a message without id or role")
+		o.r.skip(1, at, "the message lacks an id or a role and is left out")
 		return row, false
 	}
 	m := &chatctx.Message{Created: v.get("created_date").time(), Content: contentParts(v.get("text"))}

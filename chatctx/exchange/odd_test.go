@@ -32,7 +32,7 @@ func TestABadMessageID(t *testing.T) {
 	for _, id := range []string{`"id":"no id",`, `"id":{"odd":"THE ID"},`, `"id":null,`, ``, `"id":"00000000-0000-0000-0000-000000000000",`} {
 		text := nativeTalk(`{"message":{`+id+`"role":"user","content":[{"type":"text","text":"in the middle"}]}}`, there, "01a22021-63f8-756b-84f8-284ac451d6a0")
 		s, rep := imported(t, []byte(text))
-		if rep.Contexts != 2 || rep.Messages != 2 || rep.Repaired != 1 || len(rep.Warnings) != 1 || rep.Warnings[0].Line != 7 || !strings.Contains(rep.Warnings[0].Text, "no id that is one") {
+		if rep.Contexts != 2 || rep.Messages != 2 || rep.Repaired != 1 || len(rep.Warnings) != 1 || rep.Warnings[0].Line != 7 || !strings.Contains(rep.Warnings[0].Text, "no valid id") {
 			t.Errorf("%s: %+v", id, rep)
 		}
 		out := exported(t, s, ExportOptions{All: true})
@@ -51,8 +51,8 @@ func TestNamesOfWhatIsNotThere(t *testing.T) {
 	const nowhere = "01a223bc-d760-7595-90cd-b8973cb5c5ff"
 	text := nativeTalk(`{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c502","role":"user","content":[{"type":"text","text":"first"}],"copied_from":"`+nowhere+`"}}`, nowhere, nowhere)
 	s, rep := imported(t, []byte(text))
-	want := []string{"5: the branch of the task is kept, and is not in the file: " + nowhere, "6: where the branch begins is kept, and is not in the file: " + nowhere,
-		"7: what a message is a copy of is kept, and is not in the file: " + nowhere + ", and 1 more"}
+	want := []string{"5: the branch of the task is not in the file; its id is kept: " + nowhere, "6: the message at which the branch begins is not in the file; its id is kept: " + nowhere,
+		"7: the original of a copied message is not in the file; its id is kept: " + nowhere + ", and 1 more"}
 	var got []string
 	for _, w := range rep.Warnings {
 		got = append(got, fmt.Sprintf("%d: %s", w.Line, w.Text))
@@ -79,7 +79,7 @@ func TestRepeatedKeysInside(t *testing.T) {
 		"aichat": "model: m\nmessages:\n- role: user\n  content: hello\n  content: again\n",
 	} {
 		all, rep := readAll(t, Options{}, write(t, filepath.Join(t.TempDir(), "odd.yaml"), text))
-		if len(all) != 1 || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "stands more than once, the last one counts") {
+		if len(all) != 1 || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "occurs more than once; the last one counts") {
 			t.Errorf("%s: %d, %v", name, len(all), rep.Warnings)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRepeatedKeysOfCherryStudio(t *testing.T) {
 		"indexedDB":{"topics":[{"id":"tp","messages":[{"id":"m","role":"user","topicId":"tp","blocks":["b"]}]}],"message_blocks":[{"id":"b","messageId":"m","type":"main_text","content":"hi"}]}}`
 	all, rep := readAll(t, Options{}, write(t, filepath.Join(t.TempDir(), "data.json"), text))
 	said := fmt.Sprint(rep.Warnings)
-	for _, want := range []string{`the key "settings" stands more than once`, `the key "assistants[0].prompt" stands more than once`} {
+	for _, want := range []string{`the key "settings" occurs more than once`, `the key "assistants[0].prompt" occurs more than once`} {
 		if len(all) != 1 || !strings.Contains(said, want) {
 			t.Errorf("%d conversations, without %s: %s", len(all), want, said)
 		}
@@ -125,7 +125,7 @@ func TestABadMemberAmongMany(t *testing.T) {
 	text := nativeTalk(`{"message":{"id":"01a223bc-d760-7595-90cd-b8973cb5c502",`+many.String()+`"role":7,"content":[{"type":"text","text":"in the middle","inside":"THE INSIDE"}]}}`,
 		"01a223bc-d760-7595-90cd-b8973cb5c503", "01a22021-63f8-756b-84f8-284ac451d6a0")
 	s, rep := imported(t, []byte(text))
-	if rep.Messages != 2 || rep.Repaired != 1 || !strings.Contains(fmt.Sprint(rep.Warnings), "kept without role, which") {
+	if rep.Messages != 2 || rep.Repaired != 1 || !strings.Contains(fmt.Sprint(rep.Warnings), "role of the message cannot be read") {
 		t.Errorf("%+v", rep)
 	}
 	out := lawOfExport(t, exported(t, s, ExportOptions{All: true}))

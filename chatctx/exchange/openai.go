@@ -257,7 +257,7 @@ func (o *openAI) message(id, parent string, v value) bool {
 	at := o.at.in("message " + id)
 	m := openAIMessage(v, id)
 	if m == nil {
-		o.t.skip(at, "", "", "%s that is not a message", v.kind())
+		o.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return false
 	}
 	for i := range m.Calls {

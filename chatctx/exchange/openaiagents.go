@@ -101,7 +101,7 @@ func (a *agents) item(at place, id string, v value) {
 	said := role == "assistant" && (typ == "message" || typ == "")
 	switch {
 	case !v.is(objectKind) || typ == "" && role == "":
-		a.t.skip(at, "", "", "%s that is not an item", v.kind())
+		a.t.skip(at, "", "", "%s that is not an item is left out", v.kind())
 		return
 	case strings.HasSuffix(typ, "_output") || role != "" && role != "assistant":
 		a.flush()
@@ -227,7 +227,7 @@ func readAgentsBranches(r *reading) error {
 		}
 		if id := w.str("id"); !listed[id] {
 			t := g.of(place{what: "session " + w.str("session_id")}, w.str("session_id"))
-			t.skip(t.at.in("row "+id), "", "", "a message that is on no branch")
+			t.skip(t.at.in("row "+id), "", "", "the message is on no branch and is left out")
 		}
 	}
 	return g.emit()

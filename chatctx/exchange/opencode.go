@@ -72,7 +72,7 @@ func (r *reading) openCode(at place, info value) *openCode {
 // message reads a message with its parts. Both are records of their own, which are marked as taken.
 func (o *openCode) message(at place, id string, info value, parts []value) {
 	if id == "" || info.get("role").str() == "" {
-		o.t.skip(at, "", "", "a message without id or role")
+		o.t.skip(at, "", "", "the message lacks an id or a role and is left out")
 		return
 	}
 	if id == o.revert {
@@ -152,7 +152,7 @@ func readOpenCodeSession(r *reading, at place, info value) error {
 	}
 	names := r.under(path.Join(root, "message", o.in.Conversation))
 	if len(names) == 0 {
-		r.warn(at, "no messages of the session %s beside it: import the whole storage folder", o.in.Conversation)
+		r.warn(at, "the messages of the session %s are not beside it; import the whole storage folder", o.in.Conversation)
 	}
 	for _, name := range names {
 		r.besideJSON(name, func(m value) {

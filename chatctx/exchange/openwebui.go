@@ -118,14 +118,14 @@ func (c *openWebUI) message(at place, id, parent string, v value) {
 	role, body := v.get("role").str(), v.get("content")
 	switch {
 	case !v.is(objectKind):
-		c.t.skip(at, id, parent, "%s where a message should be", v.kind())
+		c.t.skip(at, id, parent, "%s that is not a message is left out", v.kind())
 		return
 	case role == "" && body.kind() <= nullKind && v.get("output").len() == 0:
 		c.t.add(at, id, parent) // an empty node of the program
 		return
 	case role == "":
 		role = c.alternate(parent)
-		c.r.repaired(at, "a message without a role; it is taken as %s", role)
+		c.r.repaired(at, "the message has no role; it is taken as %s", role)
 	}
 	m := &chatctx.Message{Created: v.get("timestamp").time()}
 	roleOf(m, role)

@@ -125,7 +125,7 @@ func (p *pi) message(at place, id, parent string, entry value, created pool.Time
 	v := entry.get("message")
 	role := v.get("role").str()
 	if !v.is(objectKind) || role == "" {
-		p.t.skip(at, id, parent, "an entry without a message of some role")
+		p.t.skip(at, id, parent, "the entry has no message with a role and is left out")
 		return
 	}
 	if t := v.get("timestamp").time(); created == 0 {

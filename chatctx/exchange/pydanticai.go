@@ -74,7 +74,7 @@ func readPydantic(r *reading) error {
 		case "request":
 			in.System = firstOf(in.System, v.get("instructions").str())
 		default:
-			t.skip(at, "", "", "%s that is neither a request nor a response", v.kind())
+			t.skip(at, "", "", "%s that is neither a request nor a response is left out", v.kind())
 			return nil
 		}
 		in.Conversation = firstOf(in.Conversation, v.get("conversation_id").str())

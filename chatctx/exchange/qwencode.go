@@ -39,7 +39,7 @@ func (q *qwen) line(at place, v value) {
 	id, parent := v.get("uuid").str(), v.get("parentUuid").str()
 	q.in.Conversation = firstOf(q.in.Conversation, v.get("sessionId").str())
 	if id == "" {
-		q.t.skip(at, "", "", "a record without uuid")
+		q.t.skip(at, "", "", "the record has no uuid and is left out")
 		return
 	}
 	if title := v.at("systemPayload", "customTitle").str(); title != "" {
@@ -50,7 +50,7 @@ func (q *qwen) line(at place, v value) {
 			q.t.link(at, id, parent, v)
 			q.last = id
 		} else {
-			q.t.skip(at, id, parent, "a message without parts")
+			q.t.skip(at, id, parent, "the message has no parts and is left out")
 		}
 		return
 	}

@@ -142,12 +142,12 @@ func (r *reading) besideJSON(name string, f func(v value)) bool {
 	r.file.joined = true
 	text, err := file.read(int64(r.limits.Item))
 	if err != nil {
-		r.warn(place{}, "%s: %v", file.path, err)
+		r.warn(place{}, "%s cannot be read: %v", file.path, err)
 		return false
 	}
 	v, _, err := new(document).parse(text, false)
 	if err != nil {
-		r.warn(place{}, "%s: not JSON: %v", file.path, err)
+		r.warn(place{}, "%s is not JSON and is left out: %v", file.path, err)
 		return false
 	}
 	r.repeatedKeys(place{what: file.path}, v)
@@ -198,7 +198,7 @@ func (r *reading) warnHeld(title string, named map[string]bool, sets ...map[stri
 		}
 	}
 	if len(held) > 0 {
-		r.warn(place{}, "of %q these settings are held back: %s; chatctx config --accept shows and takes them", show.Clip(title, 60), strings.Join(held, ", "))
+		r.warn(place{}, "these settings of %q are held back: %s; chatctx config --accept shows and takes them", show.Clip(title, 60), strings.Join(held, ", "))
 	}
 }
 
@@ -250,13 +250,13 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		v, rest, perr := r.parse(atIndex(i), text)
 		switch {
 		case err != nil:
-			r.skipContext(0, atIndex(i), "the file ends in the middle of this item")
+			r.skipContext(0, atIndex(i), "the file ends in the middle of this item, which is left out")
 			return nil
 		case perr != nil:
-			r.skipContext(0, atIndex(i), "%s of the item", notRead(perr))
+			r.skipContext(0, atIndex(i), "the item is left out: %s", notRead(perr))
 			return nil
 		case len(bytes.TrimSpace(rest)) > 0:
-			r.warn(atIndex(i), "something follows the item on its line")
+			r.warn(atIndex(i), "something follows the item on its line and is left out")
 		}
 		return f(atIndex(i), v)
 	})
@@ -264,7 +264,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		for i := range s.beside {
 			s.beside[i] = show.Clip(s.beside[i], 40)
 		}
-		r.warn(place{}, "beside the conversations, and left out: %s", strings.Join(s.beside, ", "))
+		r.warn(place{}, "keys beside the conversations are left out: %s", strings.Join(s.beside, ", "))
 	}
 	if err == io.ErrUnexpectedEOF {
 		err = errors.New("the file is cut off: it ends inside the list")
@@ -277,7 +277,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 func (r *reading) eachLine(f func(at place, v value) error) error {
 	return r.lines(r.limits.Line, func(at place, format string, args ...any) { r.skip(1, at, format, args...) }, func(at place, v value) error {
 		if !v.is(objectKind) {
-			r.skip(1, at, "%s where an object should be", v.kind())
+			r.skip(1, at, "the line is %s instead of an object and is left out", v.kind())
 			return nil
 		}
 		return f(at, v)
@@ -297,7 +297,7 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, errTooLarge):
-			bad(atLine(l.line), "%v: left out", err)
+			bad(atLine(l.line), "the line is left out: %v", err)
 			continue
 		case err != nil:
 			return err
@@ -306,16 +306,16 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 		for n := 0; len(line) > 0; n++ {
 			v, rest, err := r.parse(atLine(l.line), line)
 			if err != nil {
-				bad(atLine(l.line), "%s of the line", notRead(err))
+				bad(atLine(l.line), "the line is left out: %s", notRead(err))
 				if line = seen.wholeAtEnd(line); len(line) > 0 {
-					r.repaired(atLine(l.line), "the record after it, which is whole, was read")
+					r.repaired(atLine(l.line), "the whole record at the end of the line is read all the same")
 				}
 				n--
 				continue
 			}
 			seen.add(v)
 			if n == 1 {
-				r.repaired(atLine(l.line), "several objects on one line")
+				r.repaired(atLine(l.line), "the line has several objects; each is read")
 			}
 			line = bytes.Trim(rest, " \t\x00")
 			if err := f(atLine(l.line), v); err != nil {
@@ -360,7 +360,7 @@ func (b beginnings) wholeAtEnd(line []byte) []byte {
 func (r *reading) damage(at place, v value) bool {
 	bad := v.broken()
 	if bad {
-		r.repaired(at, "half characters or bytes that are not UTF-8 were replaced; the record is kept as it came")
+		r.repaired(at, "half characters or bytes that are not UTF-8 are replaced; the record is kept as it came")
 	}
 	return bad
 }
@@ -393,9 +393,9 @@ func (r *reading) repeatedKeys(at place, v value) {
 	}
 	switch {
 	case all == 1:
-		r.warn(at, "the key %s stands more than once, the last one counts", paths[0])
+		r.warn(at, "the key %s occurs more than once; the last one counts", paths[0])
 	case all > 1:
-		r.warn(at, "%d keys stand more than once, the last one of each counts: %s", all, strings.Join(paths, ", "))
+		r.warn(at, "%d keys occur more than once, and the last of each counts: %s", all, strings.Join(paths, ", "))
 	}
 }
 

@@ -176,7 +176,7 @@ func readOpenCodeDB(r *reading) error {
 		var list []value
 		for p, err := range parts.of(v.get("id").str()) {
 			if err != nil {
-				r.warn(at, "its parts: %v", err)
+				r.warn(at, "parts of the message cannot be read: %v", err)
 				break
 			}
 			list = append(list, p.asValue(r, at.in("part "+p.str("id"))))
@@ -221,7 +221,7 @@ func readAgentsDB(r *reading) error {
 		}
 		item := v.get("message_data")
 		if item.get("__enc__").d != nil {
-			r.skip(1, at, "an encrypted message")
+			r.skip(1, at, "the message is encrypted and is left out")
 			return
 		}
 		a.item(at, idText(v.get("id")), item)
@@ -263,16 +263,16 @@ func readZed(r *reading) error {
 				z.Close()
 			}
 			if err == nil && len(text) > r.limits.Item {
-				err = errors.New("it unpacks to too much")
+				err = errors.New("it unpacks to more than the limit")
 			}
 			if err != nil {
-				r.skipContext(0, at, "a damaged thread: %v", err)
+				r.skipContext(0, at, "the thread is damaged and is left out: %v", err)
 				continue
 			}
 		}
 		v, _, err := new(document).parse(text, false)
 		if err != nil {
-			r.skipContext(0, at, "%s", notRead(err))
+			r.skipContext(0, at, "the thread is left out: %s", notRead(err))
 			continue
 		}
 		r.repeatedKeys(at, v)
@@ -332,7 +332,7 @@ func zedMessage(t *thread, at place, id string, v value) {
 			tu.result(res.pick("tool_use_id|id").str(), res.get("tool_name").str(), firstPresent(res.get("content"), res.get("output")), res.get("is_error").bool())
 		}
 	default:
-		t.skip(at, "", "", "%s that is not a message", v.kind())
+		t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	}
 	t.take(at, id, t.last(), v, tu.done()...)

@@ -119,7 +119,7 @@ func (s *shareGPT) message(v value, parent string) string {
 	s.n++
 	id, at := itoa(s.n), s.at.in("message "+itoa(s.n))
 	if !v.is(objectKind) {
-		s.t.skip(at, "", "", "%s where a message should be", v.kind())
+		s.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return parent
 	}
 	role := firstOf(v.get("from").str(), v.get("role").str())
@@ -154,7 +154,7 @@ func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
 	if !v.get("name").is(stringKind) {
 		m.Content = contentParts(body)
 		source(m).Role = "function_call"
-		s.r.warn(at, "a function call that is not JSON with a name; it is kept as it is")
+		s.r.warn(at, "the function call is not JSON with a name; it is kept as it is")
 		return
 	}
 	body.taken()

@@ -57,7 +57,7 @@ func (s *sillyTavern) header(v value) {
 func (s *sillyTavern) originals(f *file) {
 	text, err := f.read(int64(s.r.limits.Item))
 	if err != nil {
-		s.r.warn(place{}, "the chat that this is a branch of: %v", err)
+		s.r.warn(place{}, "the chat that this one is a branch of cannot be read: %v", err)
 		return
 	}
 	for len(text) > 0 {

@@ -64,7 +64,7 @@ var takeoutID = compiled(`/app/([0-9a-f]{8,})`)
 
 func (t *takeout) row(at place, v value) error {
 	if !v.is(objectKind) || !v.get("title").is(stringKind) {
-		t.r.skip(1, at, "no row of activity: %s", v.kind())
+		t.r.skip(1, at, "the row is %s without a title and is left out", v.kind())
 		return nil
 	}
 	answer := ""
@@ -137,9 +137,9 @@ func (t *takeout) emit() error {
 		}
 	}
 	if len(t.others) > 0 {
-		t.r.warn(place{}, "this format holds no branches and no drafts, and these items are no conversations: %s", strings.Join(t.others, ", "))
+		t.r.warn(place{}, "the format holds no branches and no drafts; these items are no conversations and are left out: %s", strings.Join(t.others, ", "))
 	} else if len(t.order) > 0 {
-		t.r.warn(place{}, "this format holds no branches and no drafts")
+		t.r.warn(place{}, "the format holds no branches and no drafts")
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	for i, m := range msgs {
 		if !t.r.shelf.Has(m) { // messages on the shelf are valid
 			if err := m.Validate(); err != nil {
-				t.r.skip(skippedOnce(i), at, "%v", err)
+				t.r.skip(skippedOnce(i), at, "the message is left out: %v", err)
 				continue
 			}
 		}
@@ -136,7 +136,7 @@ func skippedOnce(i int) int {
 func (t *thread) rename(at place, id string) string {
 	if !t.warned {
 		t.warned = true
-		t.r.warn(at, "the id %q occurs twice with different content; both are kept", show.Clip(id, 80))
+		t.r.warn(at, "two messages with different content have the id %q; both are kept", show.Clip(id, 80))
 	}
 	for n := 2; ; n++ {
 		other := fmt.Sprintf("%s~%d", id, n)
@@ -339,7 +339,7 @@ func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
 		p.settle(i)
 	}
 	if orphans > 0 {
-		r.warn(at, "tool results without a call before them: %d; they are kept and marked", orphans)
+		r.warn(at, "tool results have no call before them; they are kept and marked: %d", orphans)
 	}
 }
 

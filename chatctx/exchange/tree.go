@@ -118,7 +118,7 @@ func (t *tree) cutCycles() {
 		}
 	}
 	if cut > 0 {
-		t.r.warn(t.at, "of parents, %s had to be cut", plural.Count(cut, "cycle"))
+		t.r.warn(t.at, "the parents form %s; each is cut at its first message", plural.Count(cut, "cycle"))
 	}
 }
 

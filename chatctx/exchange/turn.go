@@ -214,7 +214,7 @@ func (s *shape) line(t *thread, list value, id string, each func(v value, msgs [
 // next reads one message, below the previous one.
 func (s *shape) next(t *thread, at place, v value, id string, each func(v value, msgs []*chatctx.Message)) {
 	if !v.is(objectKind) || v.pick(s.role).str() == "" {
-		t.skip(at, "", "", "%s that is not a message", v.kind())
+		t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	}
 	msgs := s.read(v, id)

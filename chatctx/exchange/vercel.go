@@ -90,7 +90,7 @@ func (c *vercel) messageBelow(v value, parent string) {
 	at := c.at.in("message " + itoa(c.n))
 	role := v.get("role").str()
 	if role == "" {
-		c.t.skip(at, "", "", "%s that is not a message", v.kind())
+		c.t.skip(at, "", "", "%s that is not a message is left out", v.kind())
 		return
 	}
 	m := &chatctx.Message{Created: firstPresent(v.get("createdAt"), v.at("metadata", "createdAt")).time()}

@@ -28,7 +28,7 @@ func readVSCode(r *reading) error {
 	var log changeLog
 	err := r.eachLine(func(at place, v value) error {
 		if !log.apply(v) {
-			r.skip(1, at, "a change that leads nowhere")
+			r.skip(1, at, "the change belongs to nothing in the file and is left out")
 		} else if more := leftover(v, keys("kind", "k", "v", "i")); more != nil {
 			log.lose(more)
 		}
@@ -168,7 +168,7 @@ func readVSCodeSession(r *reading, at place, v, gone value) error {
 		n++
 		where, id := at.in("request "+itoa(n)), firstOf(req.get("requestId").str(), itoa(n))
 		if !req.is(objectKind) {
-			t.skip(where, "", "", "%s where a request should be", req.kind())
+			t.skip(where, "", "", "%s that is not a request is left out", req.kind())
 			continue
 		}
 		msgs := append([]*chatctx.Message{vscodePrompt(req)}, vscodeAnswer(req, id)...)
