@@ -22,7 +22,7 @@ func (h *handle) CheckPages(ctx context.Context, problem func(text string)) erro
 		c := checker{ctx: ctx, r: o.f, m: m, problem: problem, use: make(map[uint64]use), deep: true}
 		for page, offset := range []int64{0, m.pageSize} {
 			if _, err := metaAt(o.f, offset); err != nil {
-				c.fault(uint64(page), "its record is damaged: the other one counts, and the last change may be lost")
+				c.fault(uint64(page), "has a damaged record; the other one counts, and the last change may be lost")
 			}
 		}
 		return cmp.Or(c.run(), c.ends(o.path))
@@ -106,14 +106,14 @@ func (c *checker) run() error {
 }
 
 func (c *checker) fault(id uint64, format string, args ...any) {
-	c.problem(fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...))
+	c.problem(fmt.Sprintf("page %d ", id) + fmt.Sprintf(format, args...))
 }
 
 // page reads a page with its overflow and marks all of it, or reports why it cannot.
 func (c *checker) page(id uint64, as use) (data []byte, ok bool) {
 	head := make([]byte, pageHead)
 	if id < 2 || id >= c.m.pages {
-		c.fault(id, "is not within the file's %d", c.m.pages)
+		c.fault(id, "is not one of the file's %d", c.m.pages)
 		return nil, false
 	}
 	if _, err := c.r.ReadAt(head, int64(id)*c.m.pageSize); err != nil {
@@ -122,7 +122,7 @@ func (c *checker) page(id uint64, as use) (data []byte, ok bool) {
 	}
 	overflow := uint64(order.Uint32(head[12:]))
 	if order.Uint64(head) != id || id+overflow >= c.m.pages {
-		c.fault(id, "has a spoilt head")
+		c.fault(id, "has a damaged head")
 		return nil, false
 	}
 	for i := id; i <= id+overflow; i++ {
@@ -143,7 +143,7 @@ func (c *checker) page(id uint64, as use) (data []byte, ok bool) {
 func (c *checker) freelist() {
 	c.freeIDs(func(id uint64) {
 		if c.use[id] != unknown {
-			c.fault(id, "is free and used")
+			c.fault(id, "is both free and used")
 		}
 		c.use[id] = inFreelist
 	})
@@ -211,12 +211,12 @@ func (c *checker) branch(id uint64, data, low, high []byte) {
 	for i := range int(order.Uint16(data[10:])) {
 		e, ok := element(data, i)
 		if !ok {
-			c.fault(id, "its elements do not fit")
+			c.fault(id, "has elements that do not fit")
 			return
 		}
 		key, ok := part(data, i, order.Uint32(e), order.Uint32(e[4:]))
 		if !ok {
-			c.fault(id, "key %d is not within the page", i)
+			c.fault(id, "has key %d outside of the page", i)
 			return
 		}
 		keys, below = append(keys, key), append(below, order.Uint64(e[8:]))
@@ -242,14 +242,14 @@ func (c *checker) leaf(id uint64, data, low, high []byte) {
 	for i := range int(order.Uint16(data[10:])) {
 		e, ok := element(data, i)
 		if !ok {
-			c.fault(id, "its elements do not fit")
+			c.fault(id, "has elements that do not fit")
 			return
 		}
 		offset, keySize, valueSize := order.Uint32(e[4:]), order.Uint32(e[8:]), order.Uint32(e[12:])
 		key, ok := part(data, i, offset, keySize)
 		value, ok2 := part(data, i, offset+keySize, valueSize)
 		if !ok || !ok2 || offset+keySize < offset {
-			c.fault(id, "key %d is not within the page", i)
+			c.fault(id, "has key %d outside of the page", i)
 			return
 		}
 		keys = append(keys, key)
@@ -263,7 +263,7 @@ func (c *checker) leaf(id uint64, data, low, high []byte) {
 // bucket walks through a bucket. A small bucket has no page of its own: it lies in the value, behind the bucket's head, as a leaf without an id.
 func (c *checker) bucket(id uint64, name, value []byte) {
 	if len(value) < bucketLength {
-		c.fault(id, "bucket %q is cut short", name)
+		c.fault(id, "has the bucket %q cut short", name)
 		return
 	}
 	if root := order.Uint64(value); root != 0 {
@@ -274,7 +274,7 @@ func (c *checker) bucket(id uint64, name, value []byte) {
 	}
 	inline := value[bucketLength:]
 	if len(inline) < pageHead || order.Uint16(inline[8:]) != leafPage {
-		c.fault(id, "bucket %q is spoilt", name)
+		c.fault(id, "has the damaged bucket %q", name)
 		return
 	}
 	c.leaf(id, inline, nil, nil)
@@ -284,7 +284,7 @@ func (c *checker) ordered(id uint64, keys [][]byte, low, high []byte) {
 	for i, key := range keys {
 		if i > 0 && bytes.Compare(keys[i-1], key) >= 0 || i == 0 && bytes.Compare(key, low) < 0 ||
 			high != nil && bytes.Compare(key, high) >= 0 {
-			c.fault(id, "key %d is out of order", i)
+			c.fault(id, "has key %d out of order", i)
 			return
 		}
 	}
@@ -298,7 +298,7 @@ func (c *checker) lost() {
 			id++
 		}
 		if id > from {
-			c.fault(from, "%d pages from here are neither used nor free", id-from)
+			c.fault(from, "is the first of %d in a row that are neither used nor free", id-from)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // create makes the file at path unless another program makes it at the same time. An unfinished file is never at path.
 func create(path string, o Options) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("the store cannot be made: %w", err)
+		return fmt.Errorf("the store could not be made: %w", err)
 	}
 	l := newLease(path, o)
 	made := false
@@ -31,7 +31,7 @@ func create(path string, o Options) error {
 		return nil
 	}
 	if err := build(path, o); err != nil {
-		return fmt.Errorf("the store cannot be made: %w", err)
+		return fmt.Errorf("the store could not be made: %w", err)
 	}
 	made = true
 	return nil

@@ -161,7 +161,7 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 		return err
 	}
 	if err := o.replaceBy(newPatience(ctx, h.wait), temp); err != nil {
-		return fmt.Errorf("the store stays as it was: %w", err)
+		return fmt.Errorf("the file could not be replaced, and the store stays as it was: %w", err)
 	}
 	h.file.mu.Lock()
 	defer h.file.mu.Unlock()

@@ -234,7 +234,7 @@ func (l *lease) mayReplace() error {
 	if removeOpen || l.lock != nil {
 		return nil
 	}
-	return fmt.Errorf("the lock file %s.lock cannot be made, and without it others could write meanwhile: see what is in its place", l.path)
+	return fmt.Errorf("the lock file %s.lock cannot be made, and without it others could write meanwhile; look what is in its place", l.path)
 }
 
 // open opens the file. It releases l.mu meanwhile.

@@ -106,5 +106,5 @@ func looksOurs(f *os.File) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s is something else", kv.ErrNotOurs, f.Name())
+	return fmt.Errorf("%w: %s is a file of another kind", kv.ErrNotOurs, f.Name())
 }

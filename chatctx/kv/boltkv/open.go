@@ -111,11 +111,11 @@ func regular(path string) (os.FileInfo, error) {
 	case err != nil:
 		return nil, openError(path, false, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, path)
+		return nil, fmt.Errorf("%w: %s is a folder; name a file", kv.ErrNotOurs, path)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s is not an ordinary file", kv.ErrNotOurs, path)
+		return nil, fmt.Errorf("%w: %s is not an ordinary file; name one", kv.ErrNotOurs, path)
 	case info.Size() == 0:
-		return nil, fmt.Errorf("%w: %s is empty", kv.ErrNotOurs, path)
+		return nil, fmt.Errorf("%w: %s is empty; remove it, and a store can be made there", kv.ErrNotOurs, path)
 	}
 	return info, nil
 }
@@ -127,7 +127,7 @@ func openError(path string, write bool, err error) error {
 	case write && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
 		return fmt.Errorf("%w: %w", kv.ErrReadOnly, err)
 	}
-	return fmt.Errorf("the store cannot be opened: %w", err)
+	return fmt.Errorf("the store could not be opened: %w", err)
 }
 
 // start opens the file in bbolt without further checks.
@@ -167,7 +167,7 @@ func (o *opened) whole(write bool) error {
 		return err
 	}
 	if o.info.Size() < m.size() {
-		return damaged(o.path, fmt.Sprintf("it was cut to %d bytes of %d", o.info.Size(), m.size()))
+		return damaged(o.path, fmt.Sprintf("the file was cut off: it has %d bytes of %d", o.info.Size(), m.size()))
 	}
 	if !o.current() {
 		return errMoved
@@ -251,7 +251,7 @@ func (o *opened) outcome(id uint64, err error) error {
 	if m, metaErr := readMeta(o.f); metaErr != nil || m.tx >= id {
 		return fmt.Errorf("%w: %w", kv.ErrUnknownOutcome, err)
 	}
-	return fmt.Errorf("writing to the store failed, nothing of the change was stored: %w", err)
+	return fmt.Errorf("nothing of the change was stored, since writing to the store failed: %w", err)
 }
 
 // fault turns a fault in the mapped file, which any access to a value may cause, into an error. It must be deferred.

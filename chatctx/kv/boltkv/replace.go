@@ -42,7 +42,7 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	}
 	if info != nil && kept != "" {
 		if err := keepAs(path, kept); err != nil {
-			return fmt.Errorf("the store stays as it was: %w", err)
+			return fmt.Errorf("the file could not be replaced, and the store stays as it was: %w", err)
 		}
 	}
 	if info != nil {
@@ -54,7 +54,7 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 		if info != nil && kept != "" {
 			_ = os.Remove(kept)
 		}
-		return fmt.Errorf("the store stays as it was: %w", err)
+		return fmt.Errorf("the file could not be replaced, and the store stays as it was: %w", err)
 	}
 	done = true
 	return syncDir(filepath.Dir(path))

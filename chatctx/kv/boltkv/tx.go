@@ -167,7 +167,7 @@ func (s *session) put(bucket string, key, value []byte) (err error) {
 		value = []byte{} // bbolt takes nil for a bucket
 	}
 	if s.inTail(bucket, key) {
-		return fmt.Errorf("a key of %d bytes 255 in bucket %s is the engine's own: take another", len(key), bucket)
+		return fmt.Errorf("a key of %d bytes 255 in bucket %s belongs to the engine; take another", len(key), bucket)
 	}
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
 	return s.wrong(b.Put(key, value))

@@ -38,7 +38,7 @@ const form = "postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA"
 func parse(text string) (*address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return nil, fmt.Errorf("the store's address is not of the form %s (a %%, /, @ or : within a name or password is written as %%25, %%2F, %%40, %%3A)", form)
+		return nil, fmt.Errorf("the store's URL does not have the form %s; write a %%, /, @ or : within a name or password as %%25, %%2F, %%40, %%3A", form)
 	}
 	a := &address{schema: defaultSchema}
 	q := u.Query()
@@ -88,7 +88,7 @@ func schemaName(path string) (string, error) {
 		name = strings.ToLower(name)
 	}
 	if name == "" || len(name) > 63 || strings.HasPrefix(name, "pg_") || name == "information_schema" || strings.ContainsRune(name, 0) {
-		return "", fmt.Errorf("search_path=%s in the store's URL must name one schema, the one that keeps the store", path)
+		return "", fmt.Errorf("search_path=%s in the store's URL has to name one schema: the store's", path)
 	}
 	return name, nil
 }
@@ -111,7 +111,7 @@ func (a *address) parseError(err error) error {
 	if i := strings.LastIndex(text, "`: "); i >= 0 {
 		text = text[i+3:]
 	}
-	return fmt.Errorf("the store's address cannot be used (%s): %s", form, a.scrub(text))
+	return fmt.Errorf("the store's URL cannot be used; its form is %s: %s", form, a.scrub(text))
 }
 
 func (a *address) scrub(text string) string {

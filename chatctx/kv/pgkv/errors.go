@@ -70,30 +70,30 @@ func (d *database) explain(err error) error {
 	switch c := code(err); c {
 	case "":
 	case insufficientRights:
-		return fmt.Errorf("%w: the database user %s lacks a right: %w", fs.ErrPermission, d.user(), err)
+		return fmt.Errorf("%w: the database user %s lacks a right, which an owner of the store can grant: %w", fs.ErrPermission, d.user(), err)
 	case readOnlyTransaction:
-		return fmt.Errorf("%w: the server takes no writes: %w", kv.ErrReadOnly, err)
+		return fmt.Errorf("%w: the server takes no writes; use the URL of the primary server: %w", kv.ErrReadOnly, err)
 	case undefinedTable, undefinedSchema:
-		return fmt.Errorf("%w: schema %s of database %s", kv.ErrNotExist, d.schema, d.name())
+		return fmt.Errorf("%w: schema %s of database %s has none", kv.ErrNotExist, d.schema, d.name())
 	case undefinedDatabase:
-		return fmt.Errorf("%w: no database %s on the server", kv.ErrNotExist, d.name())
+		return fmt.Errorf("%w: the server has no database %s; create it first (createdb)", kv.ErrNotExist, d.name())
 	case outOfMemory:
-		return fmt.Errorf("the server has no memory left for locks (raise its max_pred_locks_per_transaction): %w", err)
+		return fmt.Errorf("the server has no memory left for locks; raise its max_pred_locks_per_transaction: %w", err)
 	case lockNotAvailable:
-		return fmt.Errorf("%w: another transaction held a record for longer than %s", kv.ErrLocked, d.wait)
+		return fmt.Errorf("%w: another transaction held a record for longer than %s; try again", kv.ErrLocked, d.wait)
 	case statementCanceled:
-		return fmt.Errorf("the server ended a statement that took too long (raise statement_timeout in the store's URL): %w", err)
+		return fmt.Errorf("the server ended a statement that took too long; raise statement_timeout in the store's URL: %w", err)
 	case tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow:
 		return fmt.Errorf("%w: %w", kv.ErrAway, err)
 	case undefinedObject, invalidParameter:
 		if pg := (*pgconn.PgError)(nil); errors.As(err, &connect) && errors.As(err, &pg) {
-			return fmt.Errorf("the server refuses a parameter of the store's URL: %w", pg)
+			return fmt.Errorf("the server refuses a parameter of the store's URL; correct it: %w", pg)
 		}
 	case dataCorrupted, indexCorrupted:
 		return fmt.Errorf("%w: %w", kv.ErrDamaged, err)
 	default:
 		if c[:2] == "28" {
-			return fmt.Errorf("%w: the server refuses the database user %s: %w", fs.ErrPermission, d.user(), err)
+			return fmt.Errorf("%w: the server refuses the database user %s; check the name and the password: %w", fs.ErrPermission, d.user(), err)
 		}
 	}
 	if errors.Is(err, errLost) || errors.As(err, &connect) {

@@ -42,7 +42,7 @@ func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
 	}
 	defer d.door.Leave()
 	if role != kv.RoleNone && role != kv.RoleOwner && role != kv.RoleWriter && role != kv.RoleReader {
-		return fmt.Errorf("pgkv: no role %q", role)
+		return fmt.Errorf("pgkv: the role %q is none of owner, writer, reader and none", role)
 	}
 	conn, err := d.acquire(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
 		return d.told(ctx, err)
 	}
 	if len(results[0].rows) == 0 {
-		return fmt.Errorf("%w: the database has no user %s that may log in (create role … login)", fs.ErrNotExist, user)
+		return fmt.Errorf("%w: the database has no user %s that may log in; create it first (create role … login)", fs.ErrNotExist, user)
 	}
 	sql := "begin; " + d.rolesSQL(string(results[1].rows[0][0])) + d.memberSQL(role, user) + "commit"
 	_, err = conn.Conn().PgConn().Exec(ctx, sql).ReadAll()

@@ -44,13 +44,13 @@ func (d *database) checkServer(tx *reader) error {
 	text := tx.link().conn.ParameterStatus("server_version")
 	var major int
 	if _, err := fmt.Sscanf(text, "%d", &major); err == nil && major < oldestServer {
-		return fmt.Errorf("the server is PostgreSQL %s: a store needs version %d or newer", text, oldestServer)
+		return fmt.Errorf("the server is PostgreSQL %s, and a store needs version %d or newer: update the server", text, oldestServer)
 	}
 	return nil
 }
 
 func (d *database) notOurs() error {
-	return fmt.Errorf("%w: schema %s of database %s holds something else", kv.ErrNotOurs, d.schema, d.name())
+	return fmt.Errorf("%w: schema %s of database %s holds something else; name another schema with search_path in the store's URL", kv.ErrNotOurs, d.schema, d.name())
 }
 
 // identify explains why no store could be read: nothing is there, something else, or something that the user may not see.
@@ -137,7 +137,7 @@ func (d *database) build(ctx context.Context, fill func(kv.RwTx) error) error {
 		if err := d.checkVersion(&tx.reader); err != nil {
 			return d.identify(ctx, d.told(ctx, err))
 		}
-		return fmt.Errorf("there is a store in schema %s of database %s already: %w", d.schema, d.name(), fs.ErrExist)
+		return fmt.Errorf("schema %s of database %s has a store already: %w", d.schema, d.name(), fs.ErrExist)
 	} else if string(results[2].rows[0][0]) == none {
 		if _, err := s.ask(do(plain("create schema " + schema))); err != nil {
 			return err

@@ -32,7 +32,7 @@ func (d *database) outcome(ctx context.Context, link, update [16]byte, lost erro
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: %w", kv.ErrUnknownOutcome, ctx.Err())
 		case time.Now().After(deadline):
-			return fmt.Errorf("%w: the connection broke during the commit, and for %s no server could be asked: %w",
+			return fmt.Errorf("%w: the connection broke during the commit, and no server answered for %s; look before you repeat the change: %w",
 				kv.ErrUnknownOutcome, d.outcomeWait, d.clean(err))
 		}
 		pause(ctx, try+4)

@@ -198,7 +198,7 @@ func (d *database) acquireError(ctx, limited context.Context, err error) error {
 	case limited.Err() == nil:
 		return fmt.Errorf("%w: %w", kv.ErrAway, d.clean(err))
 	case d.pool.Stat().AcquiredConns() >= d.pool.Config().MaxConns:
-		return fmt.Errorf("%w: all %d connections of this program were in use for %s: raise pool_max_conns in the store's URL",
+		return fmt.Errorf("%w: all %d connections of this program were in use for %s; raise pool_max_conns in the store's URL",
 			kv.ErrLocked, d.pool.Config().MaxConns, d.wait)
 	}
 	return fmt.Errorf("%w within %s: %w", kv.ErrAway, d.wait, d.clean(err))

@@ -50,7 +50,7 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 			case code(err) == outOfMemory:
 				return d.explain(err)
 			default:
-				return fmt.Errorf("%w: others changed the same records %d times meanwhile: %w", kv.ErrLocked, mostTries, err)
+				return fmt.Errorf("%w: others changed the same records in each of %d tries; try again later: %w", kv.ErrLocked, mostTries, err)
 			}
 		case isLost(err):
 			if away.IsZero() {
