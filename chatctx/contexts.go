@@ -159,7 +159,7 @@ func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error)
 func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
 	for _, ref := range refs {
 		if ref == "" {
-			return nil, record.Invalidf("name the context to trash or to restore")
+			return nil, record.Invalidf("name the conversation to trash or to restore")
 		}
 	}
 	all, named, err := s.withThoseBelow(ctx, refs, at == 0)

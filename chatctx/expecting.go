@@ -78,7 +78,7 @@ func (e *expecting) check(tx kv.Tx) (ID, *record.ContextRecord, error) {
 	case err != nil:
 		return id, nil, err
 	case rec == nil:
-		return id, nil, NotFound("context", e.context)
+		return id, nil, NotFound("conversation", e.context)
 	case e.branch == "":
 		if rec.Revision != e.revision {
 			err = &RevisionError{Is: rec.Revision, Not: e.revision}

@@ -41,7 +41,7 @@ func (b *Batch) PutTool(tool Tool) {
 
 // RemoveTool removes a tool from the context. It is an ErrNotFound if the context has none with that name.
 func (b *Batch) RemoveTool(name string) {
-	b.removeNamed("tools rm", record.ToolBucket, "tool of this context", name)
+	b.removeNamed("tools rm", record.ToolBucket, "tool of this conversation", name)
 }
 
 // PutTool adds a tool for all contexts.
@@ -67,7 +67,7 @@ func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error)
 			return err
 		}
 		if old == nil {
-			return NotFound("tool for all contexts", name)
+			return NotFound("tool for all conversations", name)
 		}
 		return t.PutRaw(record.ToolBucket, key, nil)
 	})

@@ -32,7 +32,7 @@ type ExportFormat struct {
 
 // exportFormats are those that need only this package. The first is the store's own, which loses nothing.
 var exportFormats = []ExportFormat{
-	{nativeName, ".jsonl", "contexts with all branches, lossless, to import again", writeNative},
+	{nativeName, ".jsonl", "conversations with all branches, lossless, to import again", writeNative},
 	{"markdown", ".md", "one branch, to read", writeMarkdown},
 	{openAIName, ".jsonl", "one branch, as messages of OpenAI's Chat Completions", writeOpenAI},
 	{anthropicName, ".json", "one branch, as a request of Anthropic's Messages", writeAnthropic},
@@ -59,7 +59,7 @@ func Export(ctx context.Context, s *chatctx.Store, o ExportOptions, w io.Writer)
 	x := &Writing{Store: s, Options: o, Out: bufio.NewWriterSize(w, 64<<10)}
 	several := o.All || len(o.Contexts) > 0
 	if several && f.Name != nativeName {
-		return chatctx.Invalid("the format %s holds one context: name one", f.Name)
+		return chatctx.Invalid("the format %s holds one conversation: name one", f.Name)
 	}
 	if !several {
 		if x.Context, err = s.Context(ctx, o.Context); err != nil {

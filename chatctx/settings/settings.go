@@ -146,7 +146,7 @@ var Table = []Setting{
 	{Name: "model", Group: Asked, Type: Text, Harmless: true, Does: "the model that is asked"},
 	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "the provider that is asked; without it the model's name decides"},
 	{Name: "base_url", Group: Asked, Type: Address, Does: "the address of a server that speaks the provider's protocol"},
-	{Name: "key_env", Group: Asked, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key: for the base_url of the same place, or else for the own host of its provider"},
+	{Name: "key_env", Group: Asked, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key: for the base_url of the same place, or else for the own host of the provider"},
 	{Name: "organization", Group: Asked, Type: Text, Scope: Beside, Does: "the account's organization that requests are for"},
 	{Name: "organisation", Group: Asked, Type: Text, Scope: Beside, Does: "the same as organization"},
 	{Name: "profile", Group: Asked, Type: Text, Scope: Beside, Does: "how a server deviates from the protocol that it speaks"},

@@ -303,7 +303,7 @@ func (s *splitter) checkEmpty(c *command) error {
 			continue
 		}
 		if _, _, err := s.find("--", "clear"); err == nil {
-			hint = "to take it away: chatctx " + s.out.name() + " --clear"
+			hint = "to remove it: chatctx " + s.out.name() + " --clear"
 		}
 		return &usageError{fmt.Sprintf("%s: %s is empty", s.out.name(), word), hint}
 	}

@@ -21,7 +21,7 @@ const maxAsked = 32
 // manyFlags are the flags to ask several models, or one several times.
 func manyFlags() []*flag {
 	return []*flag{
-		{name: "models", usage: "ask all of these `MODELS` at once, with commas between them, each on a new branch"},
+		{name: "models", usage: "ask all of these `MODELS`, separated by commas, at once, each on a new branch"},
 		{name: "n", kind: number, usage: "ask each model `N` times"},
 		{name: "set", kind: several, usage: "a setting for one of the models: `MODEL:KEY=VALUE`; may be given again"},
 	}

@@ -15,7 +15,7 @@ func branchCommands() []*command {
 			json: "branch, from, at, messages, head, tags; active, shared; a line each", example: "chatctx tree"},
 		{name: "fork", args: "NAME", does: "make a branch with everything up to and including a message, and go on in it", scope: onBranch, do: doFork,
 			flags: []*flag{
-				{name: "at", usage: "the last message of the new branch: `REF`; else the head"},
+				{name: "at", usage: "end the new branch with `REF`; else with the head"},
 				{name: "stay", kind: onOff, usage: "stay on the branch where you are"},
 			},
 			json: forked, example: "chatctx fork trains --at @-2"},
@@ -33,10 +33,10 @@ func branchCommands() []*command {
 					json: "operation, context, branch", example: "chatctx branch mv main.2 trains"},
 			}},
 		{name: "edit", args: "REF [TEXT|-]", does: "make a branch in which a message has another text, and go on in it", scope: onBranch, do: doEdit,
-			more: "The message keeps its other parts, and the old path stays. Without TEXT your editor opens (VISUAL, EDITOR).",
+			more: "The message keeps its other parts, and the old branch stays as it is. Without TEXT your editor opens (VISUAL, EDITOR).",
 			flags: []*flag{
 				{name: "as", usage: "the new branch's `NAME`; else main.2, main.3 …"},
-				{name: "keep-rest", kind: onOff, usage: "carry what followed the message"},
+				{name: "keep-rest", kind: onOff, usage: "keep the messages after it on the new branch"},
 				rawText(),
 			},
 			json: forked, example: `chatctx edit @-1 "And by train?" --as trains`},

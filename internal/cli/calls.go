@@ -21,7 +21,7 @@ func callCommands() []*command {
 }
 
 func callBy() *flag {
-	return &flag{name: "by", usage: "the `NAME` that who decides goes by, noted beside the user's"}
+	return &flag{name: "by", usage: "the `NAME` of who decides, noted beside the user's"}
 }
 
 // callFilters are the flags of commands that list calls.
@@ -29,8 +29,8 @@ func callFilters() []*flag {
 	return []*flag{
 		{name: "tool", usage: "only of tools whose name matches `PATTERN`"},
 		{name: "state", usage: "only in this `STATE`: pending, approved, running, uncertain"},
-		{name: "all", kind: onOff, usage: "only those of the current context and branch"},
-		{name: "everywhere", kind: onOff, usage: "those of all contexts and branches, as without it"},
+		{name: "all", kind: onOff, usage: "only those of the current conversation and branch"},
+		{name: "everywhere", kind: onOff, usage: "those of all conversations and branches, which is the default"},
 		{name: "n", kind: number, usage: "at most `N`"},
 	}
 }
@@ -38,8 +38,8 @@ func callFilters() []*flag {
 // callLists are the commands that show calls.
 func callLists() []*command {
 	return []*command{
-		{name: "ls", does: "list the open calls of all contexts, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: callFilters(),
-			more: "With --context: only those of that context and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique.",
+		{name: "ls", does: "list the open calls of all conversations, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: callFilters(),
+			more: "With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique.",
 			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json"},
 		{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
 			json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
@@ -53,12 +53,12 @@ func callDecisions() []*command {
 	which := []*flag{
 		{name: "all", kind: onOff, usage: "all calls that wait on the branch"},
 		{name: "matching", usage: "those on the branch of tools whose name matches `PATTERN`: fs_*"},
-		{name: "everywhere", kind: onOff, usage: "with --all or --matching: of all contexts and branches; with --context: of that context and its sub-contexts"},
+		{name: "everywhere", kind: onOff, usage: "with --all or --matching: of all conversations and branches; with --context: of that conversation and its sub-contexts"},
 		callBy(), reason,
 	}
 	return []*command{
 		{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
-			more:  "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a context are decided together or not at all.",
+			more:  "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all.",
 			flags: append([]*flag{{name: "arguments", usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
 			json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
 		{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
@@ -67,7 +67,7 @@ func callDecisions() []*command {
 		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []*flag{callBy(), reason},
 			json: decided, example: "chatctx calls cancel @:1"},
 		{name: "expire", args: "CALL…", does: "let calls count as denied when nobody has decided in time", scope: onBranch, do: doCallsExpire,
-			flags: []*flag{{name: "in", kind: span, usage: "the `TIME` from now: 10m, 24h; 0 takes it away"}},
+			flags: []*flag{{name: "in", kind: span, usage: "the `TIME` from now: 10m, 24h; 0 removes the limit"}},
 			json:  decided, example: "chatctx calls expire @:1 --in 10m"},
 	}
 }
@@ -92,7 +92,7 @@ func callRuns() []*command {
 				{name: "as-json", kind: onOff, usage: "the result is JSON"},
 				{name: "error", kind: onOff, usage: "the tool failed"},
 				{name: "token", usage: "the claim's `TOKEN`: refuse if there is another claim by now"},
-				{name: "by", usage: "the `NAME` that the person who says so goes by, noted beside the user's"},
+				{name: "by", usage: "the `NAME` of who answers, noted beside the user's"},
 				rawText(),
 			},
 			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
@@ -100,7 +100,7 @@ func callRuns() []*command {
 			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
 			flags: []*flag{
 				{name: "again", kind: onOff, usage: "run uncertain calls again: their program died while they ran"},
-				{name: "limit", kind: number, usage: "how many run at a time: `N`"},
+				{name: "limit", kind: number, usage: "run at most `N` at a time"},
 				{name: "timeout", kind: span, usage: "the `TIME` after which a tool without a limit of its own is ended"},
 			},
 			json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
@@ -111,7 +111,7 @@ func callRuns() []*command {
 func callWatches() []*command {
 	return []*command{
 		{name: "wait", args: "CALL…", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, do: doCallsWait,
-			flags: []*flag{{name: "timeout", kind: span, usage: "give up after this `TIME` (6)"}},
+			flags: []*flag{{name: "timeout", kind: span, usage: "give up after this `TIME`, with exit code 6"}},
 			json:  callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
 		{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, do: doCallsWatch,
 			flags: append([]*flag{{name: "existing", kind: onOff, usage: "those that are open already first"}}, callFilters()...),
@@ -119,7 +119,7 @@ func callWatches() []*command {
 		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, do: doCallsReview,
 			flags: []*flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
 		{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
-			more: "The steps of a call, played from the first, lead to its present state.",
+			more: "The steps of a call, from the first on, lead to its present state.",
 			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
 	}
 }

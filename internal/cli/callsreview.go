@@ -237,7 +237,7 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...cha
 	v.decided++
 	for _, step := range done.Steps {
 		if made := step.Rule; made != nil {
-			v.r.note("rule %s holds here from now on: %s; chatctx rules rm %s takes it away", short(made.ID), clean(made.String()), short(made.ID))
+			v.r.note("rule %s holds here from now on: %s; chatctx rules rm %s removes it", short(made.ID), clean(made.String()), short(made.ID))
 		}
 	}
 	now := done.Last().Call

@@ -130,7 +130,7 @@ func (r *run) wouldDo(all []*chatctx.ContextInfo, what string) error {
 		}
 	}
 	if len(all) == 0 {
-		r.note("no context fits")
+		r.note("no conversation fits")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ type group struct {
 // commandTable lists every command, in the order of the help. A new group is one line here.
 func commandTable() []group {
 	table := []group{
-		{"Contexts", contextCommands()},
+		{"Conversations", contextCommands()},
 		{"Messages", messageCommands()},
 		{"Finding", searchCommands()},
 		{"Talking to a model", talkCommands()},
@@ -99,7 +99,7 @@ func globalFlags() []*flag {
 // conversationFlags are the flags of every command that reads or changes a conversation.
 func conversationFlags() []*flag {
 	return []*flag{
-		{name: "context", usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", env: "CHATCTX_CONTEXT"},
+		{name: "context", usage: "the conversation `CTX`; else CHATCTX_CONTEXT, else the current one", env: "CHATCTX_CONTEXT"},
 		{name: "branch", usage: "the branch `BRANCH`; else the active one"},
 	}
 }

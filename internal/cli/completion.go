@@ -299,7 +299,7 @@ func (r *run) labelNames() []candidate {
 	}
 	var list []candidate
 	for _, l := range slices.Sorted(maps.Keys(labels)) {
-		list = append(list, candidate{l, count(labels[l], "context")})
+		list = append(list, candidate{l, count(labels[l], "conversation")})
 	}
 	return list
 }

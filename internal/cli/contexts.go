@@ -20,17 +20,17 @@ import (
 
 func contextCommands() []*command {
 	return []*command{
-		{name: "new", args: "[TITLE]", does: "make a context with the branch main, and go on in it", scope: onStore, do: doNew,
+		{name: "new", args: "[TITLE]", does: "make a conversation with the branch main, and go on in it", scope: onStore, do: doNew,
 			flags: []*flag{
 				{name: "system", usage: "the system prompt `TEXT`, - for standard input"},
 				{name: "prompt", usage: "the user prompt `TEXT`"},
 				{name: "model", usage: "the `MODEL` to ask"},
 				{name: "mode", usage: "the `MODE`, a word that tools and rules can ask for"},
-				{name: "from", usage: "copy everything from the context `CTX`"},
+				{name: "from", usage: "copy everything from the conversation `CTX`"},
 				rawText(),
 			},
 			json: "context, branch, title", example: `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`},
-		{name: "ls", does: "list contexts, newest change first", scope: onStore, do: doLs, paged: true,
+		{name: "ls", does: "list conversations, newest change first", scope: onStore, do: doLs, paged: true,
 			flags: append([]*flag{
 				{name: "word", usage: "only those with `WORD` in the title"},
 				{name: "since", usage: "only those changed since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
@@ -38,14 +38,14 @@ func contextCommands() []*command {
 				{name: "trash", kind: onOff, usage: "those in the trash instead"},
 				{name: "n", kind: number, usage: "at most `N`"},
 			}, filterFlags()...),
-			more: "Contexts with the label pinned come first. Contexts with the label archived are listed only if --label asks for them.",
+			more: "Conversations with the label pinned come first. Conversations with the label archived are listed only if --label asks for them.",
 			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
 			example: `chatctx ls --word holiday --since 30d
 chatctx ls --label work --older-than 90d`},
-		{name: "use", args: "[CTX]", does: "go on in a context", scope: onStore, do: doUse,
-			more: "CTX is an id or a part of it, a title, or a part of a title that no other context has. Without CTX, on a terminal, you choose from a list.",
+		{name: "use", args: "[CTX]", does: "go on in a conversation", scope: onStore, do: doUse,
+			more: "CTX is an id or a part of it, a title, or a part of a title that no other conversation has. Without CTX, on a terminal, you choose from a list.",
 			json: "context, branch, title", example: "chatctx use holiday"},
-		{name: "show", args: "[REF]", does: "show a message, or the context if none is named", scope: onBranch, do: doShow, paged: true,
+		{name: "show", args: "[REF]", does: "show a message, or the conversation if none is named", scope: onBranch, do: doShow, paged: true,
 			flags: []*flag{
 				{name: "save", usage: "write the message's images and files into `DIR`; a file that is there stays"},
 				{name: "text", kind: onOff, usage: "the text alone, as it is stored"},
@@ -53,25 +53,25 @@ chatctx ls --label work --older-than 90d`},
 			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
 			example: `chatctx show @-1
 chatctx show 8f3a21bc --save pictures`},
-		{name: "rename", args: "CTX TITLE", does: "give a context another title", scope: onStore, do: doRename,
+		{name: "rename", args: "CTX TITLE", does: "give a conversation another title", scope: onStore, do: doRename,
 			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
 		titleCommand(),
-		{name: "rm", args: "[CTX…]", does: "put contexts into the trash", scope: onStore, do: doRm, flags: append([]*flag{dryRun(), yes()}, filterFlags()...),
+		{name: "rm", args: "[CTX…]", does: "put conversations into the trash", scope: onStore, do: doRm, flags: append([]*flag{dryRun(), yes()}, filterFlags()...),
 			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so the command does not ask. In place of names it takes the filters of ls.",
 			json: "operation, context, title; a line each, sub-contexts too; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
 chatctx rm --empty --older-than 30d --dry-run`},
-		{name: "label", does: "give contexts labels, and take them off", scope: onStore, subs: []*command{
-			{name: "add", args: "LABEL [CTX…]", does: "give contexts a label", scope: onStore, do: doLabelAdd, flags: append([]*flag{dryRun()}, filterFlags()...),
+		{name: "label", does: "give conversations labels, and take them off", scope: onStore, subs: []*command{
+			{name: "add", args: "LABEL [CTX…]", does: "give conversations a label", scope: onStore, do: doLabelAdd, flags: append([]*flag{dryRun()}, filterFlags()...),
 				more: "Filters, which are those of ls, take the place of names. pinned and archived are labels that ls knows.",
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label add work holiday"},
-			{name: "rm", args: "LABEL [CTX…]", does: "take a label off contexts", scope: onStore, do: doLabelRm, flags: append([]*flag{dryRun()}, filterFlags()...),
+			{name: "rm", args: "LABEL [CTX…]", does: "take a label off conversations", scope: onStore, do: doLabelRm, flags: append([]*flag{dryRun()}, filterFlags()...),
 				more: "Filters, which are those of ls, take the place of names.",
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label rm work holiday"},
-			{name: "ls", does: "list the labels, and how many contexts have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},
+			{name: "ls", does: "list the labels, and how many conversations have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},
 		}},
-		{name: "restore", args: "CTX", does: "take a context out of the trash", scope: onStore, do: doRestore,
+		{name: "restore", args: "CTX", does: "take a conversation out of the trash", scope: onStore, do: doRestore,
 			json: "operation, context, title; a line each, sub-contexts too", example: "chatctx restore holiday"},
-		{name: "status", does: "where you are: context, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
+		{name: "status", does: "where you are: conversation, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
 			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, " + contract.WindowFields + ", cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
 			example: "chatctx status"},
 	}
@@ -135,7 +135,7 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 		return err
 	}
 	return r.emit(namedContext{Where: where{Context: c.ID, Branch: info.Active}, Title: info.Title}, func() {
-		r.printf("made context %s with branch %s; it is the current one\n", named(info.Title, info.ID), clean(info.Active))
+		r.printf("made conversation %s with branch %s; it is the current one\n", named(info.Title, info.ID), clean(info.Active))
 		r.note("add to it: %s   take it back: %s", r.again("add user TEXT"), r.again("undo"))
 		r.noteOther(c.ID)
 	})
@@ -201,17 +201,17 @@ var errEnough = errors.New("enough")
 func (r *run) nothingListed(o chatctx.ListOptions) string {
 	switch {
 	case r.filtered() || o.Word != "" || o.Since != 0 || o.Until != 0:
-		return "no context fits"
+		return "no conversation fits"
 	case o.Trash:
 		return "the trash is empty"
 	}
 	if trash, err := r.inTrash(); err == nil && len(trash) > 0 {
-		return fmt.Sprintf("all there is lies in the trash (%s): %s   bring one back: %s", count(len(trash), "context"), r.onStore("ls --trash"), r.onStore("restore CTX"))
+		return fmt.Sprintf("all there is lies in the trash (%s): %s   bring one back: %s", count(len(trash), "conversation"), r.onStore("ls --trash"), r.onStore("restore CTX"))
 	}
 	if labels, err := r.st.Labels(r.ctx); err == nil && labels[chatctx.Archived] > 0 {
-		return fmt.Sprintf("all there is has the label archived (%s): %s", count(labels[chatctx.Archived], "context"), r.onStore("ls --label "+chatctx.Archived))
+		return fmt.Sprintf("all there is has the label archived (%s): %s", count(labels[chatctx.Archived], "conversation"), r.onStore("ls --label "+chatctx.Archived))
 	}
-	return "no contexts yet\n" + firstSteps
+	return "no conversations yet\n" + firstSteps
 }
 
 // contextLine prints a context in ls: current or not, id, last change, title, and what is in it.
@@ -303,7 +303,7 @@ func doRename(r *run) error {
 		return err
 	}
 	return r.emit(namedContext{Where: whereOf(c), Title: r.arg(1)}, func() {
-		r.printf("context %s is now %s\n", short(c.Context), titled(r.arg(1), c.Context))
+		r.printf("conversation %s is now %s\n", short(c.Context), titled(r.arg(1), c.Context))
 		r.note("take it back: %s --context %s", r.again("undo "+c.Operation), short(c.Context))
 	})
 }

@@ -12,8 +12,8 @@ func copyCommand() *command {
 		flags: []*flag{
 			{name: "keep", kind: onOff, usage: "leave FROM in use; TO is a store of its own then"},
 		},
-		more: `Journal, undo, search index and all go along; what a program is at work on ends there. TO is not there yet, or an empty store. From the beginning on FROM opens no more and says where it went;
---keep leaves it as it is. A copy that was cut short is gone on with by the same command. In the end TO is checked whole and has the same digest over all records.`,
+		more: `The journal with undo, the search index and everything else go along; claims of running programs end in the copy. TO must not be there yet, or be an empty store. As soon as the copy begins, FROM no longer opens and says where the store went;
+--keep leaves FROM in use. If a copy was cut short, the same command goes on with it. At the end TO is checked whole and has the same digest over all records.`,
 		json: "from, to, records, digest, contexts, messages", example: "chatctx copy chats.db 'postgres://me@db.example.org/team?search_path=chats'"}
 }
 
@@ -36,7 +36,7 @@ func doCopy(r *run) error {
 	digest := fmt.Sprintf("%x", done.Digest[:])
 	return r.emit(map[string]any{"from": shownStore(from), "to": shownStore(to), "records": done.Records, "digest": digest,
 		"contexts": done.Stats.Contexts, "messages": done.Stats.Messages}, func() {
-		r.printf("%s is what %s was: %s, %s, %s\n", clean(shownStore(to)), clean(shownStore(from)), count(done.Stats.Contexts, "context"), count(done.Stats.Messages, "message"), count(done.Records, "record"))
+		r.printf("%s is what %s was: %s, %s, %s\n", clean(shownStore(to)), clean(shownStore(from)), count(done.Stats.Contexts, "conversation"), count(done.Stats.Messages, "message"), count(done.Records, "record"))
 		r.printf("digest %s\n", digest)
 	})
 }

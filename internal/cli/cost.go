@@ -25,7 +25,7 @@ func costCommand() *command {
 	sums := "replies, cost{CURRENCY: amount}, cost_nano{CURRENCY: n}, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, estimated, without_usage, unpriced"
 	return &command{name: "cost", does: "what the replies in the store cost", scope: onStore, do: doCost, paged: true,
 		more: "Each reply counts once, by the tokens that its provider reported: not again if it was copied, or imported a second time. Replies in the trash, on removed branches or rewound away count; those that gc or purge removed do not. " +
-			"Prices are those of a table with source and date; the setting prices of the store (--default), or CHATCTX_PRICES, wins: an object, or a file with one. They are list prices of single requests, without the costs of a plan, a batch or a provider's own tool. Replies of models without a price are listed, with their tokens, and are in no sum. Figures from a file's program, not from a provider, are called estimated.",
+			"Prices are those of a table with source and date; the setting prices of the store (--default), or CHATCTX_PRICES, wins: an object, or a file with one. They are list prices of single requests, without the costs of a plan, a batch or a provider's own tool. Replies of models without a price are listed, with their tokens, and are in no sum. Figures that the program of an imported file gave, not a provider, are called estimated.",
 		flags: []*flag{
 			{name: "by", usage: "a line for each `" + strings.ToUpper(strings.Join(words, " | ")) + "`; days are those of this machine"},
 			{name: "since", usage: "only what came since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},

@@ -143,15 +143,15 @@ const settingsHead = `# Settings
 
 This file is made from the table in package settings, which ` + "`chatctx config`, `help config`" + `, completion, the library and the API use too.
 
-` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the context, with ` + "`--default`" + ` for the store.
+` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the conversation, with ` + "`--default`" + ` for the store.
 
-**Which place counts.** ` + "`nearest`" + `: the first place with a value wins, in this order: a flag of the command, the branch, the context, the store, the environment. ` + "`with its address`" + `: likewise, but a place with its own ` + "`base_url`" + ` or another ` + "`provider`" + `
-puts the address of every wider place out of force, with the values that go with it there. A key (` + "`key_env`" + `) counts only with the ` + "`base_url`" + ` of its own place, or if no place has one, so that it goes to no
+**Which place counts.** ` + "`nearest`" + `: the first place with a value wins, in this order: a flag of the command, the branch, the conversation, the store, the environment. ` + "`with its address`" + `: likewise, but if a place has its own ` + "`base_url`" + ` or another ` + "`provider`" + `,
+the address of every wider place no longer counts, nor do the values there that count with it. A key (` + "`key_env`" + `) counts only with the ` + "`base_url`" + ` of its own place, or if no place has one, so that it goes to no
 address for which it was not set. An address without a ` + "`provider`" + ` in its place gets OpenAI's protocol.
 
 A share is a number from 0 to 1 or a percentage. Names that are not in the table are refused; a program's own
-settings begin with ` + "`app.`" + `. Unknown settings and wrong values from a file or a later version are kept, are not in force, and are named once. Of somebody else's file only
-harmless settings come into force; ` + "`chatctx config --accept`" + ` shows and accepts the others.
+settings begin with ` + "`app.`" + `. Unknown settings and wrong values from a file or a later version are kept but not in force, and are named once. From somebody else's file only
+the settings marked harmless come into force; ` + "`chatctx config --accept`" + ` shows and accepts the others.
 `
 
 // settingsDocs writes docs/settings.md.
@@ -226,10 +226,10 @@ const docsHead = `<!-- Made from the program: go test ./internal/cli -run TestDo
 ` + "`chatctx`" + ` alone says where you are, or what to type first. ` + "`chatctx help COMMAND`" + ` shows a command's flags, its JSON and an example.
 
 **The store** is the file that ` + "`--store`" + ` names, else ` + "`CHATCTX_STORE`" + `, else ` + "`chatctx/chats.db`" + ` in ` + "`XDG_DATA_HOME`" + `
-(` + "`~/.local/share`" + ` if that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). If there is none, new, import, add and append make it,
-readable by you alone. An empty file is no store. ` + "`FILE.lock`" + ` next to it has no data.
+(` + "`~/.local/share`" + ` if that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). If there is none, init, new, import, add, append, send, ask, chat, tools add --store, restore-from and web make it,
+readable by you alone; other commands end with exit code 10. An empty file is no store. ` + "`FILE.lock`" + ` next to it has no data.
 
-**The conversation.** A command that reads or changes one takes ` + "`--context`" + ` (else ` + "`CHATCTX_CONTEXT`" + `, else the current context: the
+**The conversation.** A command that reads or changes one takes ` + "`--context`" + ` (else ` + "`CHATCTX_CONTEXT`" + `, else the current one: the
 last one that new, use or an import of one conversation chose) and, if it works on a branch, ` + "`--branch`" + ` (else the active one).
 
 **Flags** may come before or after arguments; ` + "`--`" + ` ends them, for text that begins with a dash. ` + "`-n5`, `-n 5`, `--n=5`" + ` are the same. An

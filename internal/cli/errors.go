@@ -38,7 +38,7 @@ var exitCodes = []struct {
 }{
 	{exitDone, "done"},
 	{exitFailed, "failed"},
-	{exitUsage, "the command line cannot be meant"},
+	{exitUsage, "the command line is wrong: an unknown command or flag, a missing or empty argument"},
 	{exitNotFound, "what it names is not there"},
 	{exitAmbiguous, "what it names could be several"},
 	{exitConflict, "conflict: an old revision, a name or file that is there already, an undo that something stands on"},

@@ -36,12 +36,12 @@ func exchangeCommands() []*command {
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run
 chatctx import --scan --all
 chatctx import --watch claude-code codex`},
-		{name: "export", args: "[CTX…]", does: "write contexts out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
-			more: exportFormats() + "\nSeveral contexts, by name or by the filters of ls, go into one file of JSON lines.",
+		{name: "export", args: "[CTX…]", does: "write conversations out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
+			more: exportFormats() + "\nSeveral conversations, by name or by the filters of ls, go into one file of JSON lines.",
 			flags: append([]*flag{
-				{name: "format", short: "f", usage: "one `FORMAT` of the above; else by FILE's ending, else the first"},
+				{name: "format", short: "f", usage: "the `FORMAT`, one of the above; else by FILE's ending, else chatctx"},
 				{name: "o", usage: "write to `FILE` instead of standard output"},
-				{name: "all", kind: onOff, usage: "every context that is not in the trash, instead of one"},
+				{name: "all", kind: onOff, usage: "every conversation that is not in the trash, instead of one"},
 				{name: "hidden", kind: onOff, usage: "hidden messages too, in the formats for reading"},
 				dryRun(), yes(),
 			}, filterFlags()...),
@@ -119,7 +119,7 @@ func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
 	case r.is("dry-run"):
 		return true, r.wouldDo(all, "write")
 	case len(all) == 0:
-		return false, chatctx.Says(chatctx.ErrNotFound, "no context fits")
+		return false, chatctx.Says(chatctx.ErrNotFound, "no conversation fits")
 	case len(names) == 1:
 		o.Context = all[0].ID.String()
 		return false, nil
@@ -199,7 +199,7 @@ func importPaths(r *run) error {
 	}
 	if err != nil {
 		if rep.Messages > 0 {
-			return &partialError{err, fmt.Sprintf("%s in %s %s stored", count(rep.Messages, "message"), count(rep.Contexts, "context"), are(rep.Messages))}
+			return &partialError{err, fmt.Sprintf("%s in %s %s stored", count(rep.Messages, "message"), count(rep.Contexts, "conversation"), are(rep.Messages))}
 		}
 		return err
 	}
@@ -369,7 +369,7 @@ func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 	if rep.Outcome() == exchange.Nothing {
 		return // the error says everything
 	}
-	r.printf("%s %s in %s, %s, from %s\n", did, count(rep.Messages, "message"), count(rep.Contexts, "context"), count(rep.Branches, "new branch"), count(rep.Files, "file"))
+	r.printf("%s %s in %s, %s, from %s\n", did, count(rep.Messages, "message"), count(rep.Contexts, "conversation"), count(rep.Branches, "new branch"), count(rep.Files, "file"))
 	for _, n := range []struct {
 		n    int
 		what string
@@ -407,7 +407,7 @@ func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 		look = "tree"
 	}
 	if undo == "" {
-		r.note("look at it: %s   what was done to a context: %s", r.again(look), r.again("op log --context CTX"))
+		r.note("look at it: %s   what was done to a conversation: %s", r.again(look), r.again("op log --context CTX"))
 		return
 	}
 	r.note("look at it: %s   take it back: %s", r.again(look), r.again(undo))

@@ -34,7 +34,7 @@ chatctx backup --check ~/chats-copy.db`},
 			json: "store, kept, contexts, messages", example: "chatctx restore-from ~/chats-copy.db"},
 		repairCommand(),
 		{name: "stats", does: "show what the store holds, and its size", scope: onStore, do: doStats,
-			flags:   []*flag{{name: "by-context", kind: onOff, usage: "what each context takes, the largest first"}},
+			flags:   []*flag{{name: "by-context", kind: onOff, usage: "what each conversation takes, the largest first"}},
 			json:    "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations; with --by-context, a line each: context, title, messages, bytes, message_bytes, operation_bytes, artifact_bytes, trashed",
 			example: "chatctx stats --json"},
 	}
@@ -116,7 +116,7 @@ func checkBackup(r *run) error {
 		Messages int `json:"messages"`
 	}{checkJSON{len(problems) == 0, problems}, stats.Contexts, stats.Messages}, func() {
 		r.printProblems(problems)
-		r.printf("%s, %s\n", count(stats.Contexts, "context"), count(stats.Messages, "message"))
+		r.printf("%s, %s\n", count(stats.Contexts, "conversation"), count(stats.Messages, "message"))
 	})
 	if err == nil && len(problems) > 0 {
 		err = &damageFound{len(problems)}
@@ -279,7 +279,7 @@ func doStats(r *run) error {
 		Artifacts  int   `json:"artifacts"`
 		Operations int   `json:"operations"`
 	}{s.File, s.Used, s.Free, s.Contexts, s.Branches, s.Messages, s.Artifacts, s.Operations}, func() {
-		r.printf("file        %s\nused        %s\nfree        %s\n", size(s.File), size(s.Used), size(s.Free))
-		r.printf("contexts    %d\nbranches    %d\nmessages    %d\nartifacts   %d\noperations  %d\n", s.Contexts, s.Branches, s.Messages, s.Artifacts, s.Operations)
+		r.printf("file           %s\nused           %s\nfree           %s\n", size(s.File), size(s.Used), size(s.Free))
+		r.printf("conversations  %d\nbranches       %d\nmessages       %d\nartifacts      %d\noperations     %d\n", s.Contexts, s.Branches, s.Messages, s.Artifacts, s.Operations)
 	})
 }

@@ -24,24 +24,24 @@ func historyCommands() []*command {
 		{name: "pick", args: "BRANCH REF…", does: "put messages of another branch at the end of this one", scope: onBranch, do: doPick,
 			more: "REFs and ranges A..B are read on BRANCH. A call takes its results along; messages that this branch has already are copied.",
 			json: moved, example: "chatctx pick trains @5 @6"},
-		{name: "merge", args: "BRANCH", does: "bring the messages of another branch since the common ancestor", scope: onBranch, do: doMerge,
+		{name: "merge", args: "BRANCH", does: "put the messages of another branch since the common ancestor at the end of this one", scope: onBranch, do: doMerge,
 			flags: []*flag{
-				{name: "append", kind: onOff, usage: "its messages, at the end (also without a flag)"},
-				{name: "summary", usage: "one message with this `TEXT` instead, which links to where it came from; - for standard input"},
+				{name: "append", kind: onOff, usage: "put its messages at the end, which is the default"},
+				{name: "summary", usage: "put one message with this `TEXT` instead, which links to where it came from; - for standard input"},
 				rawText(),
 			},
 			more: "Messages that were merged or picked before are not brought again: a second merge brings those that have come since, and says so if there are none. A call that waits here as a copy keeps its own decision and result.",
 			json: moved, example: `chatctx merge trains --summary "Trains take 9 hours; we fly."`},
 		{name: "diff", args: "BRANCH [BRANCH]", does: "show the differences of two branches, turn by turn, with the changed words", scope: onContext, do: doDiff, paged: true,
-			more: "With one BRANCH: compares it with the active one. - is the first, + the second.",
+			more: "One BRANCH is compared with the active one. - is the first, + the second.",
 			json: "ancestor, only_a[message], only_b[message]; a, b, context", example: "chatctx diff main trains"},
-		{name: "tag", args: "[NAME] [REF]", does: "give a message a second name; without NAME, list them", scope: onBranch, do: doTag,
-			more: "A tag is unique in its context. Without REF the head gets it.",
+		{name: "tag", args: "[NAME] [REF]", does: "give a message a second name; without NAME, list the tags", scope: onBranch, do: doTag,
+			more: "A tag is unique in its conversation. Without REF the head gets it.",
 			json: "operation, context, branch, tag, message; in a list: tag, message, a line each", example: "chatctx tag good @-1",
 			subs: []*command{
 				{name: "ls", does: "list the tags, as tag alone does", scope: onContext, do: listTags,
 					json: "tag, message; context; a line each", example: "chatctx tag ls"},
-				{name: "rm", args: "TAG", does: "take a tag away", scope: onContext, do: doTagRm,
+				{name: "rm", args: "TAG", does: "remove a tag", scope: onContext, do: doTagRm,
 					json: "operation, context, branch, tag", example: "chatctx tag rm good"},
 			}},
 	}
@@ -232,7 +232,7 @@ func doMerge(r *run) error {
 var tagVerbs = map[string]string{
 	"list": "chatctx tag ls lists them", "show": "chatctx tag ls lists them", "help": "chatctx help tag explains it", "add": "chatctx tag NAME REF adds one",
 	"set": "chatctx tag NAME REF adds one", "mv": "chatctx tag rm TAG, then chatctx tag NAME REF", "rename": "chatctx tag rm TAG, then chatctx tag NAME REF",
-	"remove": "chatctx tag rm TAG takes one away", "delete": "chatctx tag rm TAG takes one away", "del": "chatctx tag rm TAG takes one away",
+	"remove": "chatctx tag rm TAG removes one", "delete": "chatctx tag rm TAG removes one", "del": "chatctx tag rm TAG removes one",
 }
 
 func doTag(r *run) error {

@@ -15,7 +15,7 @@ func journalCommands() []*command {
 	return []*command{
 		{name: "op", does: "what was done", scope: onContext, subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
-				more: "Each line says what the operation changed, with old and new values, but only the names of settings that can hold an address, a path or a key. The list includes changes of the store that concern this context or the whole store, and your own changes there while this context was current.",
+				more: "Each line says what the operation changed, with old and new values, but only the names of settings that can hold an address, a path or a key. The list includes changes of the store that concern this conversation or the whole store, and your own changes there while this conversation was current.",
 				flags: []*flag{
 					{name: "n", kind: number, usage: "only the newest `N`"},
 					{name: "store", kind: onOff, usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
@@ -23,10 +23,10 @@ func journalCommands() []*command {
 				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes, about, changed[{of, from, to}]; a line each", example: "chatctx op log -n 10"},
 		}},
 		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
-			more: "If an operation of the context or the store (rename, rm, import …) came last, undo takes that back; on a server, what others did to the store only by its name. It is refused (5) if somebody has gone on from the operation, if the operation concerns a running call, and if an example of a rule would break.",
+			more: "If an operation of the conversation or the store (rename, rm, import …) came last, undo takes that back. On a server it takes back what others did to the store only if OP names it. Undo is refused (5) if somebody has gone on from the operation, if the operation concerns a running call, or if an example of a rule would break.",
 			json: undone, example: "chatctx undo"},
 		{name: "redo", does: "take the last undo back", scope: onBranch, do: doRedo,
-			more: "It redoes what was undone on the branch, the context or the store, newest first, until something else is done there. A branch that undo took away comes back with redo on its name, on the branch that it was forked from, or on the branch where undo led.",
+			more: "It redoes what was undone on the branch, the conversation or the store, newest first, until something else is done there. If undo removed a branch, run redo with its name as --branch, on the branch that it was forked from, or on the branch where undo led.",
 			json: undone, example: "chatctx redo"},
 	}
 }

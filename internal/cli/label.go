@@ -71,7 +71,7 @@ func doLabelLs(r *run) error {
 		return err
 	}
 	for _, l := range slices.Sorted(maps.Keys(all)) {
-		if err := r.emit(labelJSON{l, all[l]}, func() { r.row(4, "%s  %s", clean(l), count(all[l], "context")) }); err != nil {
+		if err := r.emit(labelJSON{l, all[l]}, func() { r.row(4, "%s  %s", clean(l), count(all[l], "conversation")) }); err != nil {
 			return err
 		}
 	}

@@ -16,14 +16,14 @@ func messageCommands() []*command {
 	placed := "context, branch, message, position, revision; operation, again"
 	return []*command{
 		{name: "add", args: "ROLE [TEXT|-]", does: "put a message at the end of the branch", scope: onBranch, do: doAdd,
-			more: "ROLE is system, user, assistant or tool. If there is no store or no context yet, add makes one.",
+			more: "ROLE is system, user, assistant or tool. If there is no store or no conversation yet, add makes one.",
 			flags: []*flag{
 				{name: "image", kind: several, usage: "an image `FILE`, after the text; may be given again"},
 				{name: "file", kind: several, usage: "a `FILE` of any kind, after the text; may be given again"},
-				{name: "call", usage: "role tool: the `CALLID` of the call that this answers"},
-				{name: "error", kind: onOff, usage: "role tool: the call failed"},
+				{name: "call", usage: "with the role tool: the `CALLID` of the call that this answers"},
+				{name: "error", kind: onOff, usage: "with the role tool: the call failed"},
 				{name: "model", usage: "the `MODEL` that said it"},
-				{name: "key", usage: "add once for this `KEY` within 24 hours, however often it is run"},
+				{name: "key", usage: "add once for this `KEY` within 24 hours, however often the command is run"},
 				{name: "expect", kind: revision, usage: "add only while the branch has this `REVISION`"},
 				rawText(),
 			},
@@ -40,7 +40,7 @@ git diff | chatctx add user - --key diff-42`},
 			more: "A..B is the messages after A up to and including B, on B's branch; either end may be missing, and the other end then names the branch. On a terminal Markdown is rendered and wrapped at words. With -f log goes on with new messages of the branch, whoever adds them, until Ctrl-C. If sessions were compacted or resumed, lines between messages say what goes to the model.",
 			flags: []*flag{
 				{name: "follow", kind: onOff, short: "f", usage: "or -f: go on with what is added, until Ctrl-C"},
-				{name: "raw", kind: onOff, usage: "unchanged text, on a terminal too"},
+				{name: "raw", kind: onOff, usage: "show the text unchanged, on a terminal too"},
 				{name: "n", kind: number, usage: "only the last `N` of them; with --around so many before and after"},
 				{name: "around", usage: "only `REF` and the messages around it"},
 				{name: "reverse", kind: onOff, usage: "the newest first"},
@@ -48,7 +48,7 @@ git diff | chatctx add user - --key diff-42`},
 				{name: "role", usage: "only messages of a `ROLE`: system, user, assistant or tool"},
 				{name: "grep", usage: "only messages in which the regular expression `PATTERN` matches, calls and results too"},
 				{name: "hidden", kind: onOff, usage: "hidden messages too (JSON always has them)"},
-				{name: "thinking", kind: onOff, usage: "thinking in full"},
+				{name: "thinking", kind: onOff, usage: "show the model's thinking in full"},
 			},
 			json: "a message, a line each", example: `chatctx log -n 5
 chatctx log @3..
@@ -157,7 +157,7 @@ func (r *run) somewhere(try func(*chatctx.ChatContext) error) error {
 		if err != nil {
 			return err
 		}
-		return contextHint(chatctx.NotFound("context", "")) // there are some: the person has to choose
+		return contextHint(chatctx.NotFound("conversation", "")) // there are some: the person has to choose
 	}
 	defaults, err := st.Settings(r.ctx)
 	if err == nil {

@@ -30,7 +30,7 @@ const mostKnown = 10000
 // known returns the names that a reference of a kind can have, and the words of titles.
 func (r *run) known(kind string) []string {
 	var names []string
-	if kind == "context" {
+	if kind == "conversation" {
 		for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{}) {
 			if err != nil || len(names) > mostKnown {
 				return nil

@@ -12,14 +12,14 @@ import (
 func programCommands() []*command {
 	return []*command{
 		{name: "completion", args: "SHELL", does: "print the completion script for bash, zsh, fish or powershell", scope: onProgram, do: doCompletion,
-			more: "It completes commands, flags and values: contexts, branches, messages with BRANCH@, tags, labels, calls, tools, models, providers, settings with their values, operations.",
+			more: "It completes commands, flags and values: conversations, branches, messages with BRANCH@, tags, labels, calls, tools, models, providers, settings with their values, operations.",
 			example: `source <(chatctx completion bash)
 chatctx completion zsh > ~/.zsh/completions/_chatctx
 chatctx completion fish > ~/.config/fish/completions/chatctx.fish
 chatctx completion powershell | Out-String | Invoke-Expression`,
 			json: "shell, script"},
 		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true, mayBeEmpty: []string{"WORD"}},
-		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp, paged: true,
+		{name: "help", args: "[COMMAND…]", does: "list the commands, or show the flags and an example of one", scope: onProgram, do: doHelp, paged: true,
 			more: "help concepts explains the words, help refs how messages and conversations are named.",
 			json: "command, usage, does, more, flags[{flag, usage}], json, example, commands[the same]", example: "chatctx help fork"},
 		{name: "version", does: "print the version", scope: onProgram, do: doVersion,

@@ -13,10 +13,10 @@ func redactCommand() *command {
 		flags: []*flag{
 			{name: "pattern", usage: "text that the regular expression `RE` (RE2) finds"},
 			{name: "secrets", kind: onOff, usage: "keys and tokens of well-known shapes, by the rules of gitleaks"},
-			{name: "context", usage: "only in the context `CTX`"},
+			{name: "context", usage: "only in the conversation `CTX`"},
 			dryRun(), yes(),
 		},
-		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. The contexts lose their undo, the search index follows, and the file is written anew.
+		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
 Nothing brings a secret back. Earlier copies of the file still have it, and images are not examined.`,
 		json:    "dry_run, redacted, left, found[{context, title, message, field, what, shown, left}]",
 		example: "chatctx redact --secrets --dry-run"}

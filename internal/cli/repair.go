@@ -15,7 +15,7 @@ func repairCommand() *command {
 			dryRun(), yes(),
 		},
 		more: `It shows what it would do, and asks. Readable messages stay; those that have lost their place go to the branch recovered; unreadable ones are only in the backup.
---from brings contexts, branches, messages, prompts, calls and artifacts; undo, tags, pins, rules and tools stay behind, and what was removed may come back.`,
+--from brings conversations, branches, messages, prompts, calls and artifacts; undo, tags, pins, rules and tools stay behind, and what was removed may come back.`,
 		json: "dry_run, backup, mended[{invariant, where, text}], left[{invariant, where, text}]; with --from: contexts, branches, messages, artifacts, mended",
 		example: `chatctx repair --dry-run
 chatctx repair --from broken.db --store rescued.db`}
@@ -127,7 +127,7 @@ func salvage(r *run) error {
 		return err
 	}
 	return r.emit(map[string]any{"contexts": got.Contexts, "branches": got.Branches, "messages": got.Messages, "artifacts": got.Artifacts, "mended": mendedJSON(got.Mended)}, func() {
-		r.printf("read into %s: %s, %s, %s, %s\n", clean(path), count(got.Contexts, "context"), count(got.Branches, "branch"), count(got.Messages, "message"), count(got.Artifacts, "artifact"))
+		r.printf("read into %s: %s, %s, %s, %s\n", clean(path), count(got.Contexts, "conversation"), count(got.Branches, "branch"), count(got.Messages, "message"), count(got.Artifacts, "artifact"))
 		for _, m := range got.Mended {
 			r.note("%s: %s", m.Where, m.Text)
 		}

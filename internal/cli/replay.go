@@ -22,7 +22,7 @@ func replayCommands() []*command {
 			json: "branch, model, questions, answered, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
 chatctx replay main --from u3 --system "Answer in one line." --yes`},
 		{name: "bisect", args: "[A..B]", does: "find the turn at which a branch went wrong", scope: onBranch, do: doBisect,
-			more:  "Halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
+			more:  "It halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
 			flags: []*flag{{name: "run", usage: "the `CMD` that tells good from bad; it is run without a shell"}},
 			json:  "context, branch, turn, message, position, tried[{turn, good}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
 chatctx bisect u2..@`},

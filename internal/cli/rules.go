@@ -14,9 +14,9 @@ import (
 
 const ruleFields = "rule, effect, tool, when[{argument, op, value}], unless[{argument, op, value}], examples[], default, scope, context, branch_id, call, expires, after, reason, mode, by, created_at"
 
-const rulesHelp = "A rule applies at once in every program. Deny beats ask, and ask beats allow, whatever their scope; if no rule applies, the default decides (rules default), and without one the call waits. " +
-	"A condition is ARGUMENT OP VALUE with one of equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links), each (patterns of the words that every command of a shell text begins with); or tool PATTERN. " +
-	"ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} all arguments; a name with a dot, and the name tool, is quoted. An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. An undecided deny asks."
+const rulesHelp = `A rule applies at once in every program. Deny beats ask, and ask beats allow, whatever their scope. If no rule applies, the default decides (rules default); without a default the call waits.
+A condition is ARGUMENT OP VALUE, or tool PATTERN. OP is equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links) or each (patterns of the words that every command of a shell text begins with). ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} is all arguments. A name with a dot, and the name tool, is quoted.
+An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. A deny that cannot be decided asks.`
 
 // ruleFlags are the flags that describe a rule.
 func ruleFlags(store *flag) []*flag {
@@ -27,7 +27,7 @@ func ruleFlags(store *flag) []*flag {
 		{name: "here", kind: onOff, usage: "for this branch alone"},
 		store,
 		{name: "for", kind: span, usage: "the rule applies for this `TIME`"},
-		{name: "after", kind: span, usage: "of ask: calls that nobody decides expire after this `TIME`"},
+		{name: "after", kind: span, usage: "with ask: calls that nobody decides expire after this `TIME`"},
 		{name: "mode", usage: "only while the setting mode is this `MODE`"},
 		{name: "reason", usage: "the `REASON`; that of a denial goes to the model"},
 		{name: "example", kind: several, usage: "a decision that must hold, as `'TOOL JSON => EFFECT'`: stored with the rule, and a change of rules that breaks it is refused; may be given again"},
@@ -35,19 +35,19 @@ func ruleFlags(store *flag) []*flag {
 }
 
 func ruleCommands() []*command {
-	store := &flag{name: "store", kind: onOff, usage: "for all contexts (name another store before the command: chatctx --store FILE rules)"}
+	store := &flag{name: "store", kind: onOff, usage: "for all conversations (name another store before the command: chatctx --store FILE rules)"}
 	here := &flag{name: "here", kind: onOff, usage: "for this branch alone"}
 	return []*command{
 		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
 			{name: "add", args: "EFFECT TOOL", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, do: doRulesAdd,
 				more: rulesHelp, flags: ruleFlags(store),
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""},
-			{name: "ls", does: "list the rules that count here: the context's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []*flag{store},
+			{name: "ls", does: "list the rules that count here: the conversation's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []*flag{store},
 				json: ruleFields + "; a line each", example: "chatctx rules ls"},
-			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []*flag{store},
+			{name: "rm", args: "RULE…", does: "remove rules", scope: onBranch, do: doRulesRm, flags: []*flag{store},
 				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
 			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []*flag{here, store},
-				more: "The default of the nearest scope counts: the branch, the context, a parent, the store. An undecided deny asks, and with the default deny it denies.",
+				more: "The default of the nearest scope counts: the branch, the conversation, a parent, the store. A deny that cannot be decided asks; with the default deny it denies.",
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules default deny --store"},
 			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would happen without it", scope: onBranch, do: doRulesTest,
 				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
@@ -85,7 +85,7 @@ func (r *run) newRule() (*chatctx.Rule, error) {
 		}
 	}
 	if scopes > 1 {
-		return nil, usagef("a rule takes one of --call, --here and --store; without them it is for the context")
+		return nil, usagef("a rule takes one of --call, --here and --store; without them it is for the conversation")
 	}
 	return rule, approval.Rules{}.Rule(rule)
 }
@@ -113,7 +113,7 @@ func doRulesAdd(r *run) error {
 
 func doRulesDefault(r *run) error {
 	if r.is("here") && r.is("store") {
-		return usagef("a default takes --here or --store, not both; without them it is for the context")
+		return usagef("a default takes --here or --store, not both; without them it is for the conversation")
 	}
 	rule := &chatctx.Rule{Default: true, Effect: r.arg(0)}
 	if err := (approval.Rules{}).Rule(rule); err != nil {
@@ -144,7 +144,7 @@ func (r *run) addRule(rule *chatctx.Rule) error {
 	v := ruleToJSON(step.Rule)
 	v.Operation, v.Broken = done.Operation, contract.BrokenOf(step.Broken)
 	r.noteBroken(step.Broken)
-	return r.made(done, v, "rule %s: %s, for the %s", short(step.Rule.ID), clean(step.Rule.String()), step.Rule.ScopeWord())
+	return r.made(done, v, "rule %s: %s, for the %s", short(step.Rule.ID), clean(step.Rule.String()), screen.Scope(step.Rule))
 }
 
 // noteBroken names the examples that a change of rules breaks.
@@ -258,7 +258,7 @@ func doRulesLs(r *run) error {
 	}
 	for _, rule := range rules {
 		err := r.emit(ruleToJSON(rule), func() {
-			words := []string{r.paint(yellow, short(rule.ID)), pad(rule.ScopeWord(), 7), clean(rule.String())}
+			words := []string{r.paint(yellow, short(rule.ID)), pad(screen.Scope(rule), 12), clean(rule.String())}
 			if rule.Expires != 0 {
 				words = append(words, "until "+moment(rule.Expires))
 			}

@@ -164,7 +164,7 @@ func (r *run) followed(path string, rep *exchange.Report) {
 		}{path, rep})
 		return
 	}
-	r.printf("%s  %s in %s, from %s\n", time.Now().Format("15:04:05"), count(rep.Messages, "message"), count(rep.Contexts, "context"), clean(path))
+	r.printf("%s  %s in %s, from %s\n", time.Now().Format("15:04:05"), count(rep.Messages, "message"), count(rep.Contexts, "conversation"), clean(path))
 	for _, w := range rep.Warnings {
 		r.note("%s", strings.TrimPrefix(warningText(w), ": "))
 	}

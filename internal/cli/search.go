@@ -13,11 +13,11 @@ import (
 
 func searchCommands() []*command {
 	return []*command{
-		{name: "search", args: "[TEXT…]", does: "find words in titles, messages and system prompts, in all contexts and on all branches", scope: onStore, do: doSearch, paged: true,
+		{name: "search", args: "[TEXT…]", does: "find words in titles, messages and system prompts, in all conversations and on all branches", scope: onStore, do: doSearch, paged: true,
 			flags: []*flag{
 				{name: "regexp", kind: onOff, usage: "TEXT is a regular expression (RE2); it reads everything"},
-				{name: "context", usage: "only in the context `CTX`"},
-				{name: "label", kind: several, usage: "only in contexts with the `LABEL`; may be given again"},
+				{name: "context", usage: "only in the conversation `CTX`"},
+				{name: "label", kind: several, usage: "only in conversations with the `LABEL`; may be given again"},
 				{name: "role", usage: "only messages of the `ROLE`"},
 				{name: "model", usage: "only messages that the `MODEL` wrote"},
 				{name: "tool", usage: "only calls of the tool `NAME`, and its results"},

@@ -27,23 +27,23 @@ func serveCommands() []*command {
 		{name: "listen", usage: "the `ADDRESS`: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"},
 		{name: "cert", usage: "speak TLS with the certificate in `FILE`"},
 		{name: "key", usage: "the certificate's key in `FILE`"},
-		{name: "host", kind: several, usage: "a `NAME` under which others reach this address; may be given again. Else any, where a token is a must"},
+		{name: "host", kind: several, usage: "a `NAME` under which others reach this address; may be given again. Without it any name is taken where a token is required"},
 	}
 	return []*command{
 		{name: "serve", does: "serve the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
-			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, those of serve token are a must. Ctrl-C ends it.",
+			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, tokens of serve token are required. Ctrl-C ends it.",
 			flags: append([]*flag{{name: "stdio", kind: onOff, usage: "speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"}}, listen...),
 			json:  "address, token; with --stdio the protocol alone", example: `chatctx serve --listen 8080
 chatctx serve --stdio
 chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			subs: []*command{
-				{name: "token", does: "what lets other programs in", scope: onStore, subs: []*command{
+				{name: "token", does: "tokens, which let other programs in", scope: onStore, subs: []*command{
 					{name: "add", args: "NAME", does: "make a token and print its secret, this once", scope: onStore, do: doTokenAdd,
-						flags: []*flag{{name: "scope", otherwise: "read", usage: "what it allows, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
+						flags: []*flag{{name: "scope", otherwise: "read", usage: "what it allows, `SCOPES` separated by commas: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
 						more:  "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
 						json:  "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
 					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at, by; a line each", example: "chatctx serve token ls"},
-					{name: "rm", args: "NAME", does: "take a token away", scope: onStore, do: doTokenRm, json: "token", example: "chatctx serve token rm phone"},
+					{name: "rm", args: "NAME", does: "remove a token", scope: onStore, do: doTokenRm, json: "token", example: "chatctx serve token rm phone"},
 				}},
 			}},
 		{name: "web", does: "look at the store in a browser", scope: onStore, do: doWeb,

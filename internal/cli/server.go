@@ -15,8 +15,8 @@ import (
 // initCommand makes a store, which on a server no other command does.
 func initCommand() *command {
 	return &command{name: "init", does: "make an empty store, in a file or on a PostgreSQL server", scope: onStore, do: doInit,
-		more: `Other commands make a file where there is none, and nothing on a server: there the database's owner says chatctx init once. The URL names the database, and the schema by search_path
-(else chatctx). One that is there already is a conflict (5).`,
+		more: `Other commands make a file where there is none, and nothing on a server: there the database's owner runs chatctx init once. The URL names the database, and the schema by search_path
+(else chatctx). A store that is there already is a conflict (5).`,
 		json: "store, id", example: `chatctx init --store 'postgres://me@db.example.org/team?search_path=chats'`}
 }
 
@@ -111,8 +111,8 @@ func (r *run) keptInFile(of kv.Care) error {
 
 func grantCommand() *command {
 	return &command{name: "grant", args: "ROLE USER", does: "say what a user of the database may do with a store on a server: owner, writer, reader or none", scope: onStore, do: doGrant,
-		more: `The server itself holds users to it, whatever program they use: a reader reads, a writer also changes records, an owner may also change and drop the tables, and grant. USER is there already
-(create role USER login). It takes the store's owner, who may make roles.`,
+		more: `The server itself holds users to it, whatever program they use: a reader reads, a writer also changes records, an owner may also change and drop the tables, and grant. USER has to be a role of the
+database already (create role USER login). Only the store's owner can grant, and needs the right to make roles (createrole).`,
 		json: "role, user", example: "chatctx grant writer ann"}
 }
 

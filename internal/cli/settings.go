@@ -24,12 +24,12 @@ func settingCommands() []*command {
 		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []*flag{clearPrompt(), rawText()},
 			json: prompt, example: "chatctx prompt - < style.txt"},
 		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
-			more: "KEY= takes a setting away; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). A place with its own base_url or another provider puts the address of every wider place out of force, with the values that go with it there; a key counts only with the base_url of its own place. Without arguments: the settings in force, or with a flag those of that place.",
+			more: "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place.",
 			flags: []*flag{
-				{name: "all", kind: onOff, usage: "of the context, for all its branches"},
+				{name: "all", kind: onOff, usage: "those of the conversation, for all its branches"},
 				{name: "accept", kind: onOff, usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
 				dryRun(),
-				{name: "default", kind: onOff, usage: "of the store: in force where context and branch have no value of their own"},
+				{name: "default", kind: onOff, usage: "those of the store, in force where conversation and branch have no value of their own"},
 				{name: "store", kind: onOff, usage: "the old name of --default"},
 			}, table: settingsTable,
 			json: "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
@@ -39,7 +39,7 @@ chatctx config --default model=claude-sonnet-4-5`},
 }
 
 func clearPrompt() *flag {
-	return &flag{name: "clear", kind: onOff, usage: "take it away"}
+	return &flag{name: "clear", kind: onOff, usage: "remove it"}
 }
 
 func doSystem(r *run) error {
@@ -74,10 +74,10 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 		return err
 	}
 	if strings.EqualFold(r.arg(0), "clear") {
-		return &usageError{r.name + " clear: the " + what + " would be that word", "to take it away: " + r.again(r.name+" --clear")}
+		return &usageError{r.name + " clear: the " + what + " would be that word", "to remove it: " + r.again(r.name+" --clear")}
 	}
 	if text == "" && !r.is("clear") {
-		return &usageError{"the " + what + " is empty", "to take it away: chatctx " + r.name + " --clear"}
+		return &usageError{"the " + what + " is empty", "to remove it: chatctx " + r.name + " --clear"}
 	}
 	c, err := r.change(func(b *chatctx.Batch) { set(b, text) })
 	if err != nil {
@@ -215,7 +215,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		if st, err = r.writer(); err == nil {
 			c, err = st.SetSettings(r.ctx, set)
 		}
-		of = "the store, in force wherever context and branch have no own value"
+		of = "the store, in force wherever conversation and branch have no own value"
 	case "context":
 		c, err = r.change(func(b *chatctx.Batch) { b.SetContextSettings(set) })
 	default:
@@ -236,7 +236,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		return err
 	}
 	if place == "branch" && !r.stopped() && c.Operation != "" {
-		r.note("on this branch alone; --all sets it for the context, --default for the whole store")
+		r.note("on this branch alone; --all sets it for the conversation, --default for the whole store")
 	}
 	if c.Operation != "" {
 		return r.noteKeys(set)

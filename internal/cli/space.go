@@ -18,17 +18,17 @@ func spaceCommands() []*command {
 		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only they hold", scope: onStore, do: doGC,
 			flags: []*flag{
 				{name: "older-than", otherwise: "30d", usage: "trash and operations older than `AGE`: 12h, 7d, 2w (without it 30d)"},
-				{name: "keep-operations", kind: number, otherwise: "100", usage: "in each context keep the newest `N` operations, whatever their age (without it 100)"},
+				{name: "keep-operations", kind: number, otherwise: "100", usage: "in each conversation keep the newest `N` operations, whatever their age (without it 100)"},
 				{name: "max-size", usage: "shorten the age until the store uses at most `SIZE`: 500MB, 2GB"},
 				dryRun(), yes(),
 			},
 			more:    "It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs.",
 			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten",
 			example: "chatctx gc --older-than 90d --dry-run"},
-		{name: "purge", args: "[CTX]", does: "erase a context, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
+		{name: "purge", args: "[CTX]", does: "erase a conversation, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
 			flags: []*flag{{name: "message", kind: several, usage: "erase the message `REF` from all branches, with its copies; may be given again"}, dryRun(), yes()},
-			more: `CTX erases the whole context, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
-else needs go too; a branch or a message takes its context's undo along. Nothing brings it back. Copies of the file made before still have it.`,
+			more: `CTX erases the whole conversation, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
+else needs go too; a branch or a message takes its conversation's undo along. Nothing brings it back. Copies of the file made before still have it.`,
 			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes",
 			example: `chatctx purge "Holiday plans" --dry-run
 chatctx purge --message @-2 --yes`},
@@ -131,7 +131,7 @@ func (r *run) nothingGoes(plan *chatctx.Collected) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
 	}
-	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its context, is older than %[1]s", r.flag("older-than"), r.number("keep-operations"))
+	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its conversation, is older than %[1]s", r.flag("older-than"), r.number("keep-operations"))
 	return true
 }
 
@@ -145,7 +145,7 @@ func (r *run) collected(c *chatctx.Collected, dry, rewritten bool) error {
 }
 
 func (r *run) printPlan(what string, c *chatctx.Collected) {
-	r.printf("%s: %s, %s, %s, %s; %s\n", what, count(c.Contexts, "context"), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
+	r.printf("%s: %s, %s, %s, %s; %s\n", what, count(c.Contexts, "conversation"), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
 	var kept []string
 	for why, n := range c.Kept {
 		kept = append(kept, fmt.Sprintf("on no branch, kept for %s: %s", why, count(n, "message")))
@@ -175,7 +175,7 @@ func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), err
 	ref, refs := r.contextRef(), r.texts("message")
 	if r.arg(0) != "" {
 		if r.flagOnly("context", "CHATCTX_CONTEXT") != "" {
-			return nil, usagef("purge: name the context once, as CTX or with --context")
+			return nil, usagef("purge: name the conversation once, as CTX or with --context")
 		}
 		ref = r.arg(0)
 	}
@@ -244,10 +244,10 @@ func (r *run) purged(p *chatctx.Purged, dry bool) error {
 
 func (r *run) printPurged(verb string, p *chatctx.Purged) {
 	c := p.Collected
-	what := map[string]string{"context": "the context ", "branch": "a branch of ", "message": "messages of "}[p.What]
+	what := map[string]string{"context": "the conversation ", "branch": "a branch of ", "message": "messages of "}[p.What]
 	r.printf("%s: %s%s, %s, %s of undo, %s; %s\n", verb, what, titled(p.Title, p.Context), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
 	if p.Copies > 0 {
-		r.printf("among them %s on forks and in other contexts\n", strings.Replace(count(p.Copies, "copy"), "copys", "copies", 1))
+		r.printf("among them %s on forks and in other conversations\n", strings.Replace(count(p.Copies, "copy"), "copys", "copies", 1))
 	}
 	if len(p.Branches) > 0 {
 		r.printf("from: %s\n", clean(strings.Join(p.Branches, ", ")))
@@ -300,7 +300,7 @@ func doRestoreFrom(r *run) error {
 		return err
 	}
 	return r.emit(map[string]any{"store": path, "kept": stringOrNull(back.Kept), "contexts": back.Stats.Contexts, "messages": back.Stats.Messages}, func() {
-		r.printf("%s is as it was in %s: %s, %s\n", clean(path), clean(r.arg(0)), count(back.Stats.Contexts, "context"), count(back.Stats.Messages, "message"))
+		r.printf("%s is as it was in %s: %s, %s\n", clean(path), clean(r.arg(0)), count(back.Stats.Contexts, "conversation"), count(back.Stats.Messages, "message"))
 		if back.Kept != "" {
 			r.note("the store that was there is kept: %s", back.Kept)
 			r.note("take it back: %s", r.again("restore-from --yes "+quote(back.Kept)))

@@ -157,11 +157,11 @@ func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot
 func (s *statusJSON) print(r *run) {
 	line := func(name, value string) {
 		if value != "" {
-			r.printf("%-10s %s\n", name, value)
+			r.printf("%-12s %s\n", name, value)
 		}
 	}
 	line("store", clean(s.Store))
-	line("context", named(s.Title, s.Context))
+	line("conversation", named(s.Title, s.Context))
 	head := "empty"
 	if s.Head != nil {
 		head = fmt.Sprintf("%s, head %s", count(s.Messages, "message"), short(*s.Head))

@@ -23,7 +23,7 @@ const subFields = "context, title, parent, branch, call, goal, state, depth, ope
 func subCommands() []*command {
 	ended := "; message, position, operation"
 	return []*command{
-		{name: "sub", does: "sub-contexts: tasks that go off and come back with a summary", scope: onBranch, subs: []*command{
+		{name: "sub", does: "sub-contexts: conversations that do one task and return a summary", scope: onBranch, subs: []*command{
 			{name: "start", args: "GOAL|-", does: "start a sub-context of the branch for a task", scope: onBranch, do: doSubStart,
 				more: "It gets the branch's settings and the tools; the rules apply to it too, and its calls are in the parent's queue. Nothing is sent before sub run.",
 				flags: append(modelFlags(),
@@ -33,14 +33,14 @@ func subCommands() []*command {
 					&flag{name: "set", kind: several, usage: "another setting of its own: `KEY=VALUE`; may be given again"},
 					&flag{name: "own-rules", kind: onOff, usage: "the parent's rules do not apply to it"},
 					&flag{name: "no-tools", kind: onOff, usage: "it gets none of the parent's tools"},
-					&flag{name: "depth", kind: number, usage: fmt.Sprintf("how many levels of tasks there may be: `N`, else %d", subtask.DefaultDepth)},
+					&flag{name: "depth", kind: number, usage: fmt.Sprintf("allow `N` levels of tasks; else %d", subtask.DefaultDepth)},
 					&flag{name: "rounds", kind: number, usage: "fail after `N` rounds with the model"},
 					&flag{name: "tokens", kind: number, usage: "fail after `N` tokens"},
 					&flag{name: "keep", kind: onOff, usage: "do not move it to the trash when it has ended"},
 					&flag{name: "run", kind: onOff, usage: "run it at once"},
 					rawText()),
 				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
-			{name: "ls", does: "show the sub-contexts of the context, and theirs, as a tree", scope: onContext, do: doSubLs,
+			{name: "ls", does: "show the sub-contexts of the conversation, and theirs, as a tree", scope: onContext, do: doSubLs,
 				flags: []*flag{{name: "ended", kind: onOff, usage: "those in the trash too"}},
 				json:  subFields + "; a line each", example: "chatctx sub ls --ended"},
 			{name: "show", args: "CTX", does: "show how far a sub-context has come", scope: onStore, do: doSubShow, json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
@@ -51,13 +51,13 @@ func subCommands() []*command {
 				more: "The summary becomes the result of the call that started the task, else a user message that names it. Without a flag the summary is the last answer.",
 				flags: append(modelFlags(),
 					&flag{name: "summary", usage: "the summary's `TEXT`, or - for standard input"},
-					&flag{name: "digest", kind: onOff, usage: "a digest that is made from the words of its history"},
-					&flag{name: "by-model", kind: onOff, usage: "the model sums it up"},
-					&flag{name: "to", usage: "another `BRANCH` of the parent takes it"},
+					&flag{name: "digest", kind: onOff, usage: "a summary made by rules, without a model"},
+					&flag{name: "by-model", kind: onOff, usage: "a summary written by the model"},
+					&flag{name: "to", usage: "put it on another `BRANCH` of the parent"},
 					&flag{name: "keep", kind: onOff, usage: "do not move the sub-context to the trash"},
 					rawText()),
 				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
-			{name: "abandon", args: "CTX", does: "end a task that is not to go on, and those that it started", scope: onStore, do: doSubAbandon,
+			{name: "abandon", args: "CTX", does: "give up a task, and the tasks that it started", scope: onStore, do: doSubAbandon,
 				more:  "Their calls are cancelled, and they go to the trash: undo and restore bring them back.",
 				flags: []*flag{{name: "reason", usage: "the `REASON`, which is the result of the call that started it"}},
 				json:  subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},

@@ -38,7 +38,7 @@ chatctx send --continue`},
 chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
 chatctx ask "Name the boat" -n 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
-			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is whole leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
+			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is complete leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
 			flags: append(append(askFlags(),
 				&flag{name: "as", usage: "the new branch's `NAME`; else main.2, main.3 …"},
 				&flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"}), manyFlags()...),
@@ -168,7 +168,7 @@ func doSend(r *run) error {
 	return r.speak(t, msgs...)
 }
 
-// couldAsk checks whether the command could ask whom it names.
+// couldAsk checks that the command can ask the models that it names.
 func (r *run) couldAsk(t *turn.Turn, m *chatctx.Message) error {
 	if !r.many() {
 		return r.fits(t, []*chatctx.Message{m})

@@ -148,7 +148,7 @@ func quoteFor(s string, windows bool) string {
 // contextHint says what to do if no context was named and none is current.
 func contextHint(err error) error {
 	if errors.Is(err, chatctx.ErrNoCurrent) {
-		return &hinted{chatctx.Says(chatctx.ErrNoCurrent, "no context is current"), firstSteps + "\nor choose one:        chatctx use CTX"}
+		return &hinted{chatctx.Says(chatctx.ErrNoCurrent, "no conversation is current"), firstSteps + "\nor choose one:        chatctx use CTX"}
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func titleCommand() *command {
-	return &command{name: "title", args: "[CTX…]", does: "have a model title conversations that nobody gave a title", scope: onContext, do: doTitle,
+	return &command{name: "title", args: "[CTX…]", does: "let a model give titles to conversations that have none of their own", scope: onContext, do: doTitle,
 		more: "The model reads the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. The command first says what it will cost. It never replaces a title that a person or a file gave; rename does. One undo takes all titles of one command back. Exit code 8: some failed; 7: all failed.",
 		flags: append(modelFlags(),
 			&flag{name: "auto", kind: onOff, usage: "let a model find the title"},

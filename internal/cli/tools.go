@@ -17,7 +17,7 @@ import (
 const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env[name], headers{name: variable}, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
 
 func toolCommands() []*command {
-	store := &flag{name: "store", kind: onOff, usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
+	store := &flag{name: "store", kind: onOff, usage: "for all conversations (name another store before the command: chatctx --store FILE tools)"}
 	return []*command{
 		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
 			{name: "add", args: "NAME [ARG…]", mayBeEmpty: []string{"ARG"}, does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
@@ -27,7 +27,7 @@ func toolCommands() []*command {
 				flags: []*flag{
 					{name: "schema", usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
 					{name: "description", usage: "the `TEXT` that tells the model what it is for"},
-					{name: "cwd", usage: "the `DIR` that it runs in; relative paths in rules are read there"},
+					{name: "cwd", usage: "the `DIR` in which it runs; relative paths in rules begin there"},
 					{name: "env", kind: several, usage: "a variable of its environment: `K=V`; may be given again. No command prints V"},
 					{name: "header", kind: several, usage: "a header for an MCP server with a URL, with the value of an environment variable: `K=env:NAME`; may be given again. The value is never stored"},
 					{name: "timeout", kind: span, usage: "the `TIME` after which it and everything that it started are ended; else 2m"},
@@ -39,9 +39,9 @@ func toolCommands() []*command {
 					store,
 				},
 				json: toolFields + ", operation", example: "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"},
-			{name: "ls", does: "list the tools of the context and of the store", scope: onContext, do: doToolsLs, flags: []*flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
+			{name: "ls", does: "list the tools of the conversation and of the store", scope: onContext, do: doToolsLs, flags: []*flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
 			{name: "show", args: "TOOL", does: "show a tool", scope: onContext, do: doToolsShow, json: toolFields, example: "chatctx tools show read_file"},
-			{name: "rm", args: "TOOL", does: "take a tool away", scope: onContext, do: doToolsRm, flags: []*flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
+			{name: "rm", args: "TOOL", does: "remove a tool", scope: onContext, do: doToolsRm, flags: []*flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
 		}},
 	}
 }
@@ -226,7 +226,7 @@ func (r *run) toolLine(t *chatctx.KeptTool) {
 		how += fmt.Sprintf(" (MCP, %s)", count(len(t.Remotes), "tool"))
 	}
 	if t.Store {
-		how += ", for all contexts"
+		how += ", for all conversations"
 	}
 	r.printf("%s  %s\n", r.paint(bold, clean(t.Name)), cut(oneLine(how), max(r.con.width-30, 30)))
 	if t.Description != "" {

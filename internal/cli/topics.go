@@ -3,8 +3,10 @@ package cli
 // topics are what help explains beside commands.
 var topics = map[string]string{"concepts": helpConcepts, "refs": helpRefs}
 
-const helpConcepts = `context    one conversation with all its branches. One is current: commands
-           work in it, and "use" or --context chooses another.
+const helpConcepts = `conversation
+           a talk with a model, with all its branches. One is current: commands
+           work in it. "use" or --context chooses another; flags and JSON call
+           a conversation a context.
 
 branch     a history of messages with prompts and settings of its own. A fork
            copies nothing, and what follows on one changes no other.
@@ -25,7 +27,7 @@ window     the text that a model can read at once. "tokens" counts, "status"
            shows how full the window is, "compact" and "prune" make room.
 `
 
-const helpRefs = `A message (REF), on any branch of the context:
+const helpRefs = `A message (REF), on any branch of the conversation:
   @  @-2  @3            the head of the branch, two before it, the third of it
   trains  trains@-2     the same on the branch trains: its head, two before it
   u2  a2                the user's message of the second turn, the last message

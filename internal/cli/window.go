@@ -19,7 +19,7 @@ func windowCommands() []*command {
 	marked := "operation, context, branch, messages[{message, position, mark}]"
 	return []*command{
 		{name: "tokens", does: "show how large the branch is for its model, message by message, and its limit", scope: onBranch, do: doTokens, paged: true,
-			more:  "It counts the next request, as send would make it, without the messages that earlier steps left out. Before a due compaction the count is a bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
+			more:  "It counts the next request, as send would make it, without the messages that earlier steps left out. If a compaction is due, the count is an upper bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
 			flags: modelFlags(),
 			json:  "total_tokens, " + contract.WindowFields + ", overhead, summary, encoding, model, provider_tokens, messages[{id, role, tokens, reported_tokens, preview}]",
 			example: `chatctx tokens
@@ -45,16 +45,16 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 		{name: "include", args: "REF…", does: "send excluded messages again", scope: onBranch, do: doInclude, flags: []*flag{dryRun()}, json: marked, example: "chatctx include @7"},
 		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, do: doSessions, paged: true,
 			flags: []*flag{{name: "search", usage: "those whose summaries mean something like `TEXT`, the nearest first"}},
-			more:  "--search asks the embedding endpoint that the settings embedding.model, embedding.base_url and embedding.key_env name; any that speaks OpenAI's protocol.",
+			more:  "--search asks the embedding server that the settings embedding.model, embedding.base_url and embedding.key_env name. It has to speak OpenAI's protocol.",
 			json:  "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at, summary, pruned_to, score; a line each", example: "chatctx sessions"},
 		{name: "resume", args: "SESSION", does: "go back to a session: whole if it fits, else with its summary", scope: onBranch, do: doResume,
 			more: "SESSION is a number as sessions shows it, or an id. The messages of later sessions stay on the branch; with a budget, a digest of their summaries, and of what has none, stands for them.",
 			json: "operation, context, branch, session, of, whole, tokens", example: "chatctx resume 1"},
-		{name: "artifact", does: "tool outputs and attachments that are, or can be, put aside", scope: onBranch, subs: []*command{
+		{name: "artifact", does: "large tool outputs and attachments, which can be put aside", scope: onBranch, subs: []*command{
 			{name: "ls", does: "list the large tool outputs and the attachments of the branch", scope: onBranch, do: doArtifacts, paged: true,
 				json: "key, message, kind, tool, media_type, name, size; a line each", example: "chatctx artifact ls"},
 			{name: "show", args: "KEY", does: "print an output or attachment by the KEY of its pointer", scope: onBranch, do: doArtifact, paged: true,
-				more: "KEY is the key in [EXTERNALIZED: KEY | …]; more or fewer of its digits do too, from 4 on. Binary content goes to a file or a pipe, not to a terminal.",
+				more: "KEY is the key in [EXTERNALIZED: KEY | …]; its first 4 digits or more are enough. Binary content goes to a file or a pipe, not to a terminal.",
 				json: "key, message, kind, tool, media_type, name, size, text | data (base64)", example: "chatctx artifact show 2cf24dba5fb0a30e"},
 		}},
 	}

@@ -161,15 +161,23 @@ func Pretty(raw json.RawMessage) string {
 	return Plainly(b.String())
 }
 
+// Scope names a rule's scope in words.
+func Scope(rule *chatctx.Rule) string {
+	if scope := rule.ScopeWord(); scope != "context" {
+		return scope
+	}
+	return "conversation"
+}
+
 // RulingLine returns the rules' decision about a call, and the reason.
 func RulingLine(j *chatctx.Ruling) string {
 	switch {
 	case j.Rule == nil:
 		return "ask: no rule decides"
 	case j.Untold:
-		return fmt.Sprintf("%s: rule %s of the %s denies, but is undecided: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
+		return fmt.Sprintf("%s: rule %s of the %s denies, but is undecided: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), Scope(j.Rule), Clean(j.Rule.String()), Clean(j.Why))
 	}
-	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
+	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), Scope(j.Rule), Clean(j.Rule.String()), Clean(j.Why))
 }
 
 // About says what an operation was about: its first words, and the values that it replaced.

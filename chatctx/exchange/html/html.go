@@ -58,7 +58,7 @@ type pageBlock struct {
 }
 
 func init() {
-	exchange.RegisterExport(exchange.ExportFormat{Name: "html", Extension: ".html", What: "a context with all branches, one page to read offline", Write: write})
+	exchange.RegisterExport(exchange.ExportFormat{Name: "html", Extension: ".html", What: "a conversation with all branches, one page to read offline", Write: write})
 }
 
 // writing is an export of the page.

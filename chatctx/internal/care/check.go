@@ -98,7 +98,7 @@ func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, er
 			}
 			rec, err := record.DecodeContext(pool.ID(key), value)
 			if err != nil {
-				c.problem(0, "context "+pool.ID(key).String(), "%v", err)
+				c.problem(0, "conversation "+pool.ID(key).String(), "%v", err)
 				return nil
 			}
 			ids = append(ids, pool.ID(key))
@@ -118,11 +118,11 @@ func (c *checker) context(id pool.ID) error {
 	if rec == nil || err != nil {
 		return err
 	}
-	where := "context " + id.String()
+	where := "conversation " + id.String()
 	if at, err := c.tx.Get(record.RecentBucket, record.RecentKey(rec.Updated, id)); err != nil {
 		return err
 	} else if at == nil {
-		c.problem(3, where, "is not in the list of recent contexts")
+		c.problem(3, where, "is not in the list of recent conversations")
 	}
 	for _, l := range rec.Labels {
 		if at, err := c.tx.Get(record.LabelBucket, record.LabelKey(l, id)); err != nil {
@@ -188,7 +188,7 @@ func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 			return nil
 		}
 		if other, ok := c.home[mid]; ok && other != id {
-			c.problem(4, where, "is in the contexts %s and %s", other, id)
+			c.problem(4, where, "is in the conversations %s and %s", other, id)
 		}
 		c.home[mid] = id
 		if m.ID != mid {
@@ -230,10 +230,10 @@ func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends 
 	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		segment, position, ok := branch.EntryAt(key)
 		if !ok {
-			c.problem(2, "context "+id.String(), "has an entry with a wrong key of %d bytes", len(key))
+			c.problem(2, "conversation "+id.String(), "has an entry with a wrong key of %d bytes", len(key))
 			return nil
 		}
-		where := fmt.Sprintf("context %s, segment %d, entry %d", id, segment, position)
+		where := fmt.Sprintf("conversation %s, segment %d, entry %d", id, segment, position)
 		if len(value) < 17 {
 			c.problem(1, where, "is cut short")
 			return nil
@@ -272,16 +272,16 @@ func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint6
 	owners := map[uint64]string{}
 	err := c.tx.Scan(branch.Bucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		if len(key) != 32 {
-			c.problem(3, "context "+id.String(), "has a branch with a key of %d bytes", len(key))
+			c.problem(3, "conversation "+id.String(), "has a branch with a key of %d bytes", len(key))
 			return nil
 		}
-		where := fmt.Sprintf("context %s, branch %s", id, pool.ID(key[16:]))
+		where := fmt.Sprintf("conversation %s, branch %s", id, pool.ID(key[16:]))
 		b, err := branch.Decode(pool.ID(key[16:]), value)
 		if err != nil {
 			c.problem(3, where, "%v", err)
 			return nil
 		}
-		where = fmt.Sprintf("context %s, branch %q", id, b.Name)
+		where = fmt.Sprintf("conversation %s, branch %q", id, b.Name)
 		if b.Removed == 0 {
 			names[b.ID] = b.Name
 			held = append(held, b.Pieces)
@@ -304,10 +304,10 @@ func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint6
 		return nil, err
 	}
 	if _, ok := names[rec.Active]; !ok {
-		c.problem(3, "context "+id.String(), "its active branch %s is not there", rec.Active)
+		c.problem(3, "conversation "+id.String(), "its active branch %s is not there", rec.Active)
 	}
 	if len(held) != int(rec.Branches) {
-		c.problem(3, "context "+id.String(), "counts %s, there are %d", plural.Count(int(rec.Branches), "branch"), len(held))
+		c.problem(3, "conversation "+id.String(), "counts %s, there are %d", plural.Count(int(rec.Branches), "branch"), len(held))
 	}
 	return held, c.names(id, names)
 }
@@ -329,7 +329,7 @@ func (c *checker) operations(id pool.ID) error {
 				return err
 			}
 			if there[link.Branch] = raw != nil; raw == nil {
-				c.problem(7, "context "+id.String(), "the operation %d is about the branch %q (%s), of which there is no record", binary.BigEndian.Uint64(key[16:]), link.Name, link.Branch)
+				c.problem(7, "conversation "+id.String(), "the operation %d is about the branch %q (%s), of which there is no record", binary.BigEndian.Uint64(key[16:]), link.Name, link.Branch)
 			}
 		}
 		return nil
@@ -338,7 +338,7 @@ func (c *checker) operations(id pool.ID) error {
 
 // names checks that each name leads to its branch. names has the branches that are not removed.
 func (c *checker) names(id pool.ID, names map[pool.ID]string) error {
-	where := "context " + id.String()
+	where := "conversation " + id.String()
 	led := map[pool.ID]bool{}
 	err := c.tx.Scan(branch.NameBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		name := string(key[16:])
@@ -507,7 +507,7 @@ func (c *checker) artifact(h pool.Hash) error {
 func (c *checker) strays(bucket string) error {
 	return eachOwner(c.tx, bucket, func(id []byte) {
 		if _, ok := c.parents[pool.ID(append(bytes.Clone(id), make([]byte, 16-len(id))...))]; !ok && !bytes.Equal(id, make([]byte, 16)) {
-			c.problem(3, fmt.Sprintf("%s %x", bucket, id), "belongs to a context that is not there")
+			c.problem(3, fmt.Sprintf("%s %x", bucket, id), "belongs to a conversation that is not there")
 		}
 	})
 }

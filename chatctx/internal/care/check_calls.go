@@ -65,7 +65,7 @@ func (c *checker) steps(where string, rec *record.CallRecord) {
 
 // kept checks the rules, tools and task of a context.
 func (c *checker) kept(id pool.ID) error {
-	where := "context " + id.String()
+	where := "conversation " + id.String()
 	rec, _, err := record.GetContext(c.tx, id)
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func (c *checker) store() error {
 		}
 		rec, _, err := record.GetContext(c.tx, pool.ID(key[8:]))
 		if err == nil && (rec == nil || uint64(rec.Updated) != binary.BigEndian.Uint64(key)) {
-			c.problem(3, "recent", "has the context %s at another time than that says", pool.ID(key[8:]))
+			c.problem(3, "recent", "has the conversation %s at another time than that says", pool.ID(key[8:]))
 		}
 		return c.passed(err)
 	})
@@ -165,12 +165,12 @@ func (c *checker) store() error {
 	err = c.tx.Scan(record.LabelBucket, kv.Range{}, func(key, _ []byte) error {
 		label, id, ok := record.OfLabelKey(key)
 		if !ok {
-			c.problem(12, "label", "the key %q leads to no context", key)
+			c.problem(12, "label", "the key %q leads to no conversation", key)
 			return nil
 		}
 		rec, _, err := record.GetContext(c.tx, id)
 		if err == nil && (rec == nil || !slices.Contains(rec.Labels, label)) {
-			c.problem(12, "label", "%q leads to the context %s, which does not have it", label, id)
+			c.problem(12, "label", "%q leads to the conversation %s, which does not have it", label, id)
 		}
 		return c.passed(err)
 	})
@@ -217,10 +217,10 @@ func (c *checker) meta() error {
 	}
 	if len(current) == 16 {
 		if _, ok := c.parents[pool.ID(current)]; !ok {
-			c.problem(3, "meta", "the current context %s is not there", pool.ID(current))
+			c.problem(3, "meta", "the current conversation %s is not there", pool.ID(current))
 		}
 	} else if current != nil {
-		c.problem(3, "meta", "the current context has no id")
+		c.problem(3, "meta", "the current conversation has no id")
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (c *checker) index() error {
 	}
 	for id := range c.parents {
 		if rec, _, err := record.GetContext(c.tx, id); err == nil && rec != nil && rec.Title != "" && !have[find.DocOf(find.TitleDoc, id, pool.ID{})] {
-			c.problem(10, "context "+id.String(), "its title is not in the search index and does not wait for it")
+			c.problem(10, "conversation "+id.String(), "its title is not in the search index and does not wait for it")
 		}
 	}
 	return nil

@@ -168,7 +168,7 @@ func (p *Purged) begin(what string, id pool.ID, title string) {
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge. With dry it only returns what it would remove.
 func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*Purged, error) {
-	if err := record.Named("context", ref); err != nil {
+	if err := record.Named("conversation", ref); err != nil {
 		return nil, err
 	}
 	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {

@@ -44,7 +44,7 @@ type mended struct {
 // context makes the invariants of one context hold.
 func (m *mender) context(id pool.ID) error {
 	c := &mended{id: id, messages: map[pool.ID]*pool.Message{}, entries: map[uint64]map[uint64]pool.ID{}, unsure: map[pool.ID]bool{}}
-	m.where = "context " + id.String()
+	m.where = "conversation " + id.String()
 	if ghost, err := m.ghost(id); ghost || err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (m *mender) ghost(id pool.ID) (bool, error) {
 			return false, err
 		}
 		for _, key := range keys {
-			m.say(3, fmt.Sprintf("%s %x", bucket, key), "belongs to a context that is not there: it is taken away")
+			m.say(3, fmt.Sprintf("%s %x", bucket, key), "belongs to a conversation that is not there: it is taken away")
 			if err := m.tx.Delete(bucket, key); err != nil {
 				return false, err
 			}
@@ -124,7 +124,7 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 			return err
 		}
 		if has {
-			m.say(4, "message "+msg.ID.String(), "is in the context %s, and once more under one that is not there: that one is taken away", id)
+			m.say(4, "message "+msg.ID.String(), "is in the conversation %s, and once more under one that is not there: that one is taken away", id)
 			return m.tx.Delete(pool.Bucket, key)
 		}
 	}
@@ -136,7 +136,7 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 		if len(entry) < 17 || pool.ID(entry[:16]) != msg.ID {
 			continue
 		}
-		m.say(1, "message "+msg.ID.String(), "is put back into the context %s, which lacks it", id)
+		m.say(1, "message "+msg.ID.String(), "is put back into the conversation %s, which lacks it", id)
 		if err := m.tx.Put(pool.Bucket, record.Under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
 			return err
 		}

@@ -511,7 +511,7 @@ func (m *mender) recents() error {
 	want, labels := map[string]bool{}, map[string]bool{}
 	err := m.take(3, record.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
 		if len(key) != 16 {
-			return "is not a context", nil
+			return "is not a conversation", nil
 		}
 		rec, err := record.DecodeContext(pool.ID(key), value)
 		if err != nil {
@@ -524,10 +524,10 @@ func (m *mender) recents() error {
 		return "", nil
 	})
 	if err == nil {
-		err = m.listed(3, record.RecentBucket, want, "is not when its context changed last", "is put on the list")
+		err = m.listed(3, record.RecentBucket, want, "is not when its conversation changed last", "is put on the list")
 	}
 	if err == nil {
-		err = m.listed(12, record.LabelBucket, labels, "leads to a context that does not have the label", "is found by its label again")
+		err = m.listed(12, record.LabelBucket, labels, "leads to a conversation that does not have the label", "is found by its label again")
 	}
 	return err
 }
@@ -543,7 +543,7 @@ func (m *mender) listed(invariant int, bucket string, want map[string]bool, stra
 	})
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if err == nil {
-			m.say(invariant, bucket, "the context %s %s", pool.ID([]byte(key[len(key)-16:])), put)
+			m.say(invariant, bucket, "the conversation %s %s", pool.ID([]byte(key[len(key)-16:])), put)
 			err = m.tx.Put(bucket, []byte(key), []byte{})
 		}
 	}
@@ -592,7 +592,7 @@ func (m *mender) meta() error {
 			rec, err = m.tx.Get(record.ContextBucket, current)
 		}
 		if err == nil && rec == nil {
-			m.say(3, "meta", "the current context is not there: none is current now")
+			m.say(3, "meta", "the current conversation is not there: none is current now")
 			err = m.tx.Delete(record.MetaBucket, record.MetaCurrent)
 		}
 		if err != nil {

@@ -124,7 +124,7 @@ type nativeSource struct {
 // Native begins to take in a context.
 func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error) {
 	if n.ID == (pool.ID{}) {
-		return nil, record.Invalidf("the context has no id")
+		return nil, record.Invalidf("the conversation has no id")
 	}
 	if err := n.texts(r.store); err != nil {
 		return nil, err
@@ -518,7 +518,7 @@ func (i *NativeImport) Drop(ctx context.Context) error {
 func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 	i.resolve()
 	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
-		return Imported{}, record.Invalidf("context %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
+		return Imported{}, record.Invalidf("conversation %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
 	}
 	var res Imported
 	task, below := i.context.Task, true

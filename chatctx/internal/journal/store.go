@@ -108,7 +108,7 @@ func (t *StoreTxn) arrive() error {
 		return nil
 	}
 	if err := t.Store.Place.Use(*t.current); err != nil {
-		return fmt.Errorf("the change is stored, but your current context could not be noted: %w", err)
+		return fmt.Errorf("the change is stored, but your current conversation could not be noted: %w", err)
 	}
 	return nil
 }
@@ -364,7 +364,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 	return t.relink(op)
 }
 
-// wentOn returns the newest operation in force in the context that came after the store's newest about it; 0 if there is none.
+// wentOn returns the newest operation in force in the context that is newer than the store's newest operation about it; 0 if there is none.
 func (t *Txn) wentOn() (uint64, error) {
 	newest := t.Rec.Last
 	err := branch.List(t.Tx, t.ID, func(b *branch.Branch) error {

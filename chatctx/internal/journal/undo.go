@@ -166,7 +166,7 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 	}
 }
 
-// subjectsOf names the records of what the operations of a journal concern.
+// subjectsOf names the records of the branches and contexts that the operations of a journal concern.
 func subjectsOf(id pool.ID, ops []*record.Operation) (keys []kv.Key) {
 	for _, op := range ops {
 		for _, c := range op.Chains {
@@ -739,7 +739,7 @@ func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
 		return nil, err
 	}
 	if n == 0 {
-		return nil, record.NotFound("undo to redo in context", record.Short(id))
+		return nil, record.NotFound("undo to redo in conversation", record.Short(id))
 	}
 	return undoStore(s, tx, strconv.FormatUint(n, 10))
 }

@@ -14,7 +14,7 @@ var (
 	// ErrNotFound means that what is named or looked for is not there. For a reference that names nothing the error is a *RefError.
 	ErrNotFound = errors.New("not found")
 	// ErrNoCurrent is an ErrNotFound: no context was named, and none is current.
-	ErrNoCurrent = Says(ErrNotFound, "no context is current: chatctx new makes one, chatctx use chooses one")
+	ErrNoCurrent = Says(ErrNotFound, "no conversation is current: chatctx new makes one, chatctx use chooses one")
 	// ErrAmbiguous means that a reference names several things. The error is a *RefError with Candidates.
 	ErrAmbiguous = errors.New("ambiguous")
 	// ErrConflict means that a change does not fit the store's state: an old revision, a name in use, an undo on which later changes stand, a call that was
@@ -40,7 +40,7 @@ var (
 
 // RefError is the error for a reference that names nothing or several things.
 type RefError struct {
-	Kind       string // context, branch, message, call, operation, tag, artifact …
+	Kind       string // what it should name, in words: conversation, branch, message, call, operation, tag, artifact …
 	Ref        string
 	Candidates []string // ids, each with a short description
 	More       int      // how many candidates there are beyond those listed
@@ -85,7 +85,7 @@ func NotFoundSince(kind, ref, format string, args ...any) error {
 
 // Gone returns the error for a context that there was, and that purge or gc removed: ErrNotFound and ErrPurged.
 func Gone(id pool.ID) error {
-	return &RefError{Kind: "context", Ref: id.String(), Why: "it was removed for good", err: errors.Join(ErrNotFound, ErrPurged)}
+	return &RefError{Kind: "conversation", Ref: id.String(), Why: "it was removed for good", err: errors.Join(ErrNotFound, ErrPurged)}
 }
 
 // OnAnother returns the error for a message that another branch has.

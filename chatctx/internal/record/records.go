@@ -105,7 +105,7 @@ func GetContext(tx kv.Tx, id pool.ID) (*ContextRecord, []byte, error) {
 
 func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
 	if err := pool.CheckRecord(raw, nil); err != nil {
-		return nil, fmt.Errorf("%w: the record of context %s: %w", kv.ErrDamaged, id, err)
+		return nil, fmt.Errorf("%w: the record of conversation %s: %w", kv.ErrDamaged, id, err)
 	}
 	return ContextFrom(id, raw)
 }
@@ -114,7 +114,7 @@ func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
 func ContextFrom(id pool.ID, raw []byte) (*ContextRecord, error) {
 	rec := &ContextRecord{}
 	if err := DecMode.Unmarshal(raw, rec); err != nil {
-		return nil, fmt.Errorf("%w: the record of context %s: %w", kv.ErrDamaged, id, err)
+		return nil, fmt.Errorf("%w: the record of conversation %s: %w", kv.ErrDamaged, id, err)
 	}
 	return rec, nil
 }

@@ -396,7 +396,7 @@ func callIn(s *record.Store, tx kv.Tx, id pool.ID, branchName string, ref record
 		return nil, err
 	}
 	if rec == nil {
-		return nil, record.NotFound("context", id.String())
+		return nil, record.NotFound("conversation", id.String())
 	}
 	if err := s.Placed(id, rec); err != nil {
 		return nil, err

@@ -256,7 +256,7 @@ func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Bran
 	if err == nil && b != nil && b.Removed != 0 { // only if a person was on it: a context's own active branch is never removed
 		err = &record.PlaceLost{Title: rec.Title, Branch: b.Name}
 	} else if err == nil && b == nil {
-		err = record.Damaged("the active branch of context %s is not there: chatctx repair", id)
+		err = record.Damaged("the active branch of conversation %s is not there: chatctx repair", id)
 	}
 	return b, err
 }

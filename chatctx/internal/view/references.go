@@ -54,7 +54,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
 		raw, err := tx.Get(record.ContextBucket, id[:])
 		if err == nil && raw == nil {
-			err = record.NotFound("context", ref)
+			err = record.NotFound("conversation", ref)
 		}
 		return id, err
 	}
@@ -64,7 +64,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 	}
 	switch len(found) {
 	case 0:
-		return pool.ID{}, record.NotFound("context", ref)
+		return pool.ID{}, record.NotFound("conversation", ref)
 	case 1:
 		return found[0].id, nil
 	}
@@ -76,7 +76,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 		}
 		words = append(words, word)
 	}
-	return pool.ID{}, record.Ambiguous("context", ref, words, len(found)-len(words))
+	return pool.ID{}, record.Ambiguous("conversation", ref, words, len(found)-len(words))
 }
 
 // contextsLike returns the contexts that a reference may mean. trash selects the contexts in the trash or those outside. The first list that is not empty
