@@ -137,7 +137,7 @@ func given(t *testing.T, s *chatctx.Store, c *chatctx.ChatContext) []any {
 	return []any{s, c, snap, e, &chatctx.DraftMessage{Entry: chatctx.Entry{Message: &pool.Message{}}}, tokens.NewCounter("", nil, nil)}
 }
 
-// zeros calls functions with zero values, but for a context, and for what it has of the type that is asked for.
+// zeros calls functions with zero values, except that they get its context, and a value of have whose type fits.
 type zeros struct {
 	t    *testing.T
 	ctx  context.Context

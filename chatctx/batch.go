@@ -35,7 +35,7 @@ type Batch struct {
 	keys    []string    // of the appends that have one
 	fresh   map[ID]bool // new ids of the batch's messages, under which nothing can be stored yet
 	group   *journal.Group
-	command *journal.Command // in whose course it is made; nil where it is a part of a group
+	command *journal.Command // the command that makes it; nil if the batch is a part of a group
 	calls   []CallRef        // calls that the batch decides; they are settled first
 	rules   *toolcall.TriedRules
 }

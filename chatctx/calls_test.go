@@ -404,7 +404,7 @@ func TestUndoLeavesWhatRuns(t *testing.T) {
 	}
 }
 
-// TestUndoLeavesAContextInWhichACallRuns: neither undo of what made a whole context nor redo of what took it away takes a call that runs along.
+// TestUndoLeavesAContextInWhichACallRuns: neither an undo of the operation that made a context nor a redo of the one that removed it removes a running call.
 func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
 	made := map[string]func(*Store) *ChatContext{
 		"new": func(s *Store) *ChatContext {

@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestCopyGoesOn: a copy that is cut short opens for nobody, and is gone on with; claims end and everything else is as it was.
+// TestCopyGoesOn: nobody can open a copy that was cut short, and a second run goes on with it; claims end, and everything else is as it was.
 func TestCopyGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	from, to, other := filepath.Join(dir, "from.db"), filepath.Join(dir, "to.db"), filepath.Join(dir, "other.db")

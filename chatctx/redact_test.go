@@ -91,7 +91,7 @@ func TestRedactLeavesNoByte(t *testing.T) {
 }
 
 // TestRedactLeavesWhatIsSigned names parts with signatures and does not change them.
-// TestUndoOfNewAfterRedact: once what was done in a context is off every journal, undo of what made it does not take all of it away.
+// TestUndoOfNewAfterRedact: once no journal has the operations on a context any more, an undo of the operation that made it does not remove the whole context.
 func TestUndoOfNewAfterRedact(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "chats.db"))
 	c := newContext(t, s, "a")

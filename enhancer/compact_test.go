@@ -451,7 +451,7 @@ func TestResumeAfterResume(t *testing.T) {
 	}
 }
 
-// TestResumeKeepsWhatItTells: the digest after a session tells what messages without a summary said, and goes along where the resumed session is resumed again.
+// TestResumeKeepsWhatItTells: the digest after a session tells what messages without a summary said, and stays if the resumed session is resumed again.
 func TestResumeKeepsWhatItTells(t *testing.T) {
 	c := conversation(t, 12)
 	o := options(100_000)

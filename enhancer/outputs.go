@@ -87,7 +87,7 @@ func (s *steps) shrinkOne(i int, tool string, summary bool) int {
 // form is the text that stands for an output.
 type form struct {
 	text  string
-	rule  string                   // "" means that nothing stands for it
+	rule  string                   // "" means that nothing takes its place
 	what  string                   // what was done
 	aside func() (Artifact, error) // the artifact that the text points to
 }

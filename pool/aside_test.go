@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// keeping returns a message that keeps something in each place that a value may be kept in.
+// keeping returns a message with something in each place that can keep a value.
 func keeping(id pool.ID, value func(place string) string) *pool.Message {
 	raw := func(place string) json.RawMessage { return json.RawMessage(value(place)) }
 	return &pool.Message{

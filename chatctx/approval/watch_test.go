@@ -42,7 +42,7 @@ func TestWatchTellsOfNewCalls(t *testing.T) {
 	}
 }
 
-// TestWatchOutlivesTheFile: what is new is told of after the file was written anew and after another was put in its place, and so is what an undo brings back.
+// TestWatchOutlivesTheFile: Watch reports new calls after the file was written anew, after another file was put in its place, and after an undo brought a call back.
 func TestWatchOutlivesTheFile(t *testing.T) {
 	b := newBench(t)
 	b.ask("t", `{}`)
@@ -88,7 +88,7 @@ func TestWatchOutlivesTheFile(t *testing.T) {
 	if _, err := chatctx.Restore(t.Context(), b.file, backup); err != nil {
 		t.Fatal(err)
 	}
-	next("restore", "c1") // which waited before all that was told of
+	next("restore", "c1") // it waited before all that were reported
 	b.ask("t", `{}`)
 	next("restore", "c5")
 }

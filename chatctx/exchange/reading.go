@@ -399,8 +399,8 @@ func (r *reading) repeatedKeys(at place, v value) {
 	}
 }
 
-// repeatedArguments warns of the keys that stand more than once in arguments which are JSON in a string of a record. What stands there as JSON was told of with
-// the record.
+// repeatedArguments warns of the keys that occur more than once in arguments that a record has as a string of JSON. Arguments that it has as JSON itself were
+// examined with the record.
 func (s *sieve) repeatedArguments(r *reading, at place, calls []pool.Call, records ...value) {
 	for i := range calls {
 		c := &calls[i]

@@ -17,7 +17,7 @@ import (
 // it like one in a JSON file.
 
 // asValue returns a row as an object. A column of JSON is that JSON, under its name without _json; the members of one named data are the row's own.
-// Keys that stand more than once in it are told of at the row's place.
+// A warning names the keys that occur more than once in it, with the place of the row.
 func (w row) asValue(r *reading, at place) value { return w.asValueOf(r, at, nil) }
 
 // asValueOf is asValue for some columns; nil means all.

@@ -7,7 +7,8 @@ import (
 )
 
 // term-llm's sessions.db has tables of sessions and messages; parts have the names of Go fields. A session that was branched off contains a copy of what came
-// before. What undo took off a session's end lies in a table of its own, as lists of messages; it goes on after the end, and the session stands before it.
+// before. What undo took off a session's end is in a table of its own, as lists of messages: they follow the end, and the session's current
+// message is the one before them.
 
 const termLLMName = "term-llm"
 

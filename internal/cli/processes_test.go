@@ -72,7 +72,7 @@ func TestProcessesDecideOnce(t *testing.T) {
 	storetest.Check(t, st)
 }
 
-// TestAKilledCopyGoesOn: a copy to a server whose program is killed in the middle is gone on with by the same command, and proves itself at the end.
+// TestAKilledCopyGoesOn: if the program is killed in the middle of a copy to a server, the same command goes on with the copy and checks it at the end.
 func TestAKilledCopyGoesOn(t *testing.T) {
 	if pgtest.Server == nil {
 		t.Skip(pgtest.ErrMissing)

@@ -282,7 +282,7 @@ func writeLines(t *testing.T, path string, n int) {
 	}
 }
 
-// TestWatchReadsWhatItIsToldOf: a change of another program has a watcher read the conversation that it is told of, and not the list of what changed last.
+// TestWatchReadsWhatItIsToldOf: after a change by another program, a watcher reads the conversation that the notice names, not the list of what changed last.
 func TestWatchReadsWhatItIsToldOf(t *testing.T) {
 	c, direct, through := newTripsCounter(t)
 	st, err := chatctx.Open(direct, chatctx.Options{Create: true})
@@ -314,7 +314,7 @@ func TestWatchReadsWhatItIsToldOf(t *testing.T) {
 			t.Errorf("told of %+v", change)
 		}
 	}
-	tell()        // what was told of while the watch began is over
+	tell()        // the notices from while the watch began have been read
 	for range 5 { // the look at all that a program takes half a minute after the last notice may fall into one
 		c.take()
 		tell()

@@ -164,7 +164,7 @@ func try(what string, change func() error) error {
 // tally is what the programs said.
 type tally struct {
 	mu      sync.Mutex
-	stored  map[string]int // how often it was told of a change that it is stored
+	stored  map[string]int // how often it was told that a change is stored
 	unknown map[string]bool
 	again   int
 	wrong   []string

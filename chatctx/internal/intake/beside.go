@@ -293,7 +293,7 @@ func (g *graft) besideSession(b *branch.Branch, s *branch.Session) ([]string, er
 	return best, nil
 }
 
-// sameSummary reports whether the summary of a file's session, if it has one, says what that of the session here does.
+// sameSummary reports whether the summary of a file's session, if it has one, says the same as the summary of the session here.
 func (g *graft) sameSummary(now, here pool.ID) (bool, error) {
 	if known, is := g.stored[now]; is {
 		now = known

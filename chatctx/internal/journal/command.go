@@ -104,7 +104,7 @@ func InCommand(ctx context.Context, c *Command) context.Context {
 	return context.WithValue(ctx, commandKey{}, c)
 }
 
-// CommandOf returns the command in whose course something is done, nil if there is none.
+// CommandOf returns the command that InCommand put into a context, nil if there is none.
 func CommandOf(ctx context.Context) *Command {
 	c, _ := ctx.Value(commandKey{}).(*Command)
 	return c

@@ -155,7 +155,7 @@ func TestWaitCancelled(t *testing.T) {
 	put(t, db, "b", "k", "w")
 }
 
-// TestLongPurpose: waiting for a backup does not count, and is told of.
+// TestLongPurpose: waiting for a backup does not count, and is reported.
 func TestLongPurpose(t *testing.T) {
 	path := created(t)
 	db := open(t, path, boltkv.Options{Wait: time.Millisecond})

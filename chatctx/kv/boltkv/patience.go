@@ -15,7 +15,7 @@ var errOutOfPatience = errors.New("boltkv: waited long enough")
 type patience struct {
 	ctx    context.Context
 	left   time.Duration
-	unpaid time.Duration // time waited of which it is not known yet whether it counts
+	unpaid time.Duration // time waited that may or may not count
 	begun  time.Time
 	never  bool // it does not wait at all
 	// long returns who holds the store for a long purpose, or nil. Waiting for that does not count.
@@ -24,7 +24,7 @@ type patience struct {
 }
 
 const (
-	soon   = time.Second            // after that a wait without a limit is told of
+	soon   = time.Second            // after that a wait without a limit is reported
 	glance = 100 * time.Millisecond // how often a wait checks who holds the store
 	poll   = time.Millisecond       // between two tries if the system has no lock that waits
 )

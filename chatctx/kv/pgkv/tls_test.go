@@ -97,7 +97,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// TestTLSAndPasswords: what libpq takes lets in whom it should and nobody else, and no error tells the password.
+// TestTLSAndPasswords: the settings that libpq knows let in the right users and nobody else, and no error shows the password.
 func TestTLSAndPasswords(t *testing.T) {
 	c, port, authority := secured(t)
 	owner := c.URL("store", "port="+port)
