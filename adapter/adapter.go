@@ -64,7 +64,7 @@ type SettingError struct {
 }
 
 func (e *SettingError) Error() string {
-	return fmt.Sprintf("setting %s: %s %s; take it away with config %s=", e.Key, e.Provider, e.Why, e.Key)
+	return fmt.Sprintf("setting %s: %s %s; remove it with config %s=", e.Key, e.Provider, e.Why, e.Key)
 }
 
 // Unwrap returns ErrSetting.

@@ -288,7 +288,7 @@ func doTagRm(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0)}, "took the tag %s away in %s", clean(r.arg(0)), titled(c.Title, c.Context))
+	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0)}, "removed the tag %s in %s", clean(r.arg(0)), titled(c.Title, c.Context))
 }
 
 // dryRunInterrupt counts the messages that interrupt would take off.

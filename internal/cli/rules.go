@@ -318,7 +318,7 @@ func doRulesRm(r *run) error {
 		rule := done.Last().Rule
 		v := ruleToJSON(rule)
 		v.Operation = done.Operation
-		if err := r.made(done, v, "took away rule %s: %s", short(rule.ID), clean(rule.String())); err != nil {
+		if err := r.made(done, v, "removed rule %s: %s", short(rule.ID), clean(rule.String())); err != nil {
 			return err
 		}
 	}

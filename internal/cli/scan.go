@@ -67,7 +67,7 @@ func doScan(r *run) error {
 			return err
 		}
 		if len(paths) == 0 {
-			return errors.New("no tool keeps conversations where they are looked for: name a file or folder")
+			return errors.New("no conversations of other tools were found on this machine: name a file or folder")
 		}
 		r.args = paths
 		return importPaths(r)
@@ -80,7 +80,7 @@ func doScan(r *run) error {
 			r.printf("%-12s %s, %s, newest of %s  %s\n", p.Tool, count(p.Files, "file"), size(p.Bytes), p.Changed.Format("2006-01-02 15:04"), clean(p.Path))
 		}
 		if len(found) == 0 {
-			r.note("no tool keeps conversations where they are looked for: name a file or folder")
+			r.note("no conversations of other tools were found on this machine: name a file or folder")
 			return
 		}
 		r.note("import it: %s   or some of it: %s", r.again("import --scan --all"), r.again("import --scan "+found[0].Tool))

@@ -85,7 +85,7 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	}
 	done := "set"
 	if text == "" {
-		done = "took away"
+		done = "removed"
 	}
 	return r.made(c, promptJSON{Where: whereOf(c), Text: stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
 }
@@ -258,9 +258,9 @@ func setText(set map[string]json.RawMessage) string {
 	case len(gone) == 0:
 		return "set " + strings.Join(done, ", ")
 	case len(done) == 0:
-		return "took away " + strings.Join(gone, ", ")
+		return "removed " + strings.Join(gone, ", ")
 	}
-	return "set " + strings.Join(done, ", ") + " and took away " + strings.Join(gone, ", ")
+	return "set " + strings.Join(done, ", ") + " and removed " + strings.Join(gone, ", ")
 }
 
 // noteKeys reports the keys that have no effect where they were set, and new addresses to which no key goes.

@@ -279,5 +279,5 @@ func doToolsRm(r *run) error {
 		Tool string `json:"tool"`
 		where
 	}{r.arg(0), whereOf(done)}
-	return r.made(done, v, "took away the tool %s", clean(r.arg(0)))
+	return r.made(done, v, "removed the tool %s", clean(r.arg(0)))
 }

@@ -193,7 +193,7 @@ func About(o *chatctx.Operation) string {
 		case c.From == "":
 			words = append(words, Clean(c.Of+" "+c.To))
 		case c.To == "":
-			words = append(words, Clean(c.Of+" "+c.From+" taken away"))
+			words = append(words, Clean(c.Of+" "+c.From+" removed"))
 		default:
 			words = append(words, Clean(c.Of+" "+c.From+" → "+c.To))
 		}

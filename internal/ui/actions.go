@@ -25,7 +25,7 @@ func changingKeys() []key {
 		{[]string{"M"}, inTree | inPreview, "", "merge the branch at the cursor into the active one", (*model).mergeHere},
 		{[]string{"R"}, inTree | inPreview, "", "rewind the branch to the message", (*model).rewindHere},
 		{[]string{"d"}, inTree | inPreview, "", "drop the message from the branch", (*model).dropHere},
-		{[]string{"T"}, inTree | inPreview, "", "tag the message; an empty name takes its tag away", (*model).tagHere},
+		{[]string{"T"}, inTree | inPreview, "", "tag the message; an empty name removes its tag", (*model).tagHere},
 		{[]string{"b"}, inTree | inPreview, "", "rename the branch", (*model).renameBranch},
 		{[]string{"D"}, inTree | inPreview, "", "remove the branch", (*model).removeBranch},
 		{[]string{"y"}, inTree | inPreview, "", "copy the message to the clipboard", (*model).copyHere},

@@ -44,7 +44,7 @@ func (m *model) compareHere() tea.Cmd {
 	case v.pinned != nil:
 		return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 			if v.pinned.id == e.ID {
-				m.say(true, "this is the marked place; c at another one compares the two, m takes the mark away")
+				m.say(true, "this is the marked place; c at another one compares the two, m removes the mark")
 				return nil
 			}
 			return m.compare(v.pinned.ref, v.placeRef(r))

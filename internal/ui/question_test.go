@@ -207,7 +207,7 @@ func TestInKeys(t *testing.T) {
 	}{
 		{conflict("%q is the active branch: chatctx switch to another first", "main"), `"main" is the active branch: switch (s) to another first`},
 		{conflict("there is a branch %q already: take another name, or chatctx switch %q", "a b", "a b"), `there is a branch "a b" already: take another name, or switch (s)`},
-		{conflict("the tag %q is on abc: chatctx tag rm %q first", "t", "t"), `the tag "t" is on abc: take it away (T there, emptied) first`},
+		{conflict("the tag %q is on abc: chatctx tag rm %q first", "t", "t"), `the tag "t" is on abc: remove it (T there, emptied) first`},
 		{conflict("operation 10 (reply) stands on 2 (append): take it back first, chatctx undo 10 --context 0123abcd"), "operation 10 (reply) stands on 2 (append): take it back first, u on 10 in the journal (J)"},
 		{conflict("operation s3 stands on s2 (import): take it back first, chatctx undo s3"), "operation s3 stands on s2 (import): take it back first, chatctx undo s3 (in a shell)"},
 		{conflict("wait for it, or chatctx interrupt"), "wait for it, or chatctx interrupt (in a shell)"},

@@ -126,7 +126,7 @@ func (s *search) draw(m *model, _ int) []screen.Line {
 func (m *model) nextFound(step int) tea.Cmd {
 	s := m.found
 	if s == nil || len(s.hits) == 0 {
-		m.say(true, "nothing was looked for; / searches")
+		m.say(true, "no search yet; / searches")
 		return nil
 	}
 	s.cursor = (s.cursor + step + len(s.hits)) % len(s.hits)

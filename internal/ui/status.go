@@ -38,7 +38,7 @@ func (m *model) status() string {
 		}
 	}
 	if v.calls > 0 {
-		add(screen.Yellow|screen.Bold, "%s for a word of yours, a", screen.CallsWait(v.calls))
+		add(screen.Yellow|screen.Bold, "%s for your decision, a", screen.CallsWait(v.calls))
 	}
 	if v.answering() && m.streaming(v.info.Active) == nil {
 		add(screen.Cyan, "%s answers", screen.OneLine(v.claim.Program))

@@ -231,7 +231,7 @@ func (m *model) sum(a *asking) doneMsg {
 	for _, w := range []struct {
 		became
 		words string
-	}{{answered, "answered on"}, {calls, "a call waits for a word of yours (a) on"}, {refused, "refused on"}, {part, "stopped: what came is kept, unfinished, on"}, {nothing, "stopped before anything came on"}, {failed, "failed:"}} {
+	}{{answered, "answered on"}, {calls, "a call waits for your decision (a) on"}, {refused, "refused on"}, {part, "stopped: what came is kept, unfinished, on"}, {nothing, "stopped before anything came on"}, {failed, "failed:"}} {
 		if on[w.became] != nil {
 			words = append(words, w.words+" "+strings.Join(on[w.became], ", "))
 		}
@@ -362,7 +362,7 @@ func came(out *turn.Outcome, err error) doneMsg {
 	case out.Queued:
 		return doneMsg{note: "queued: " + out.Holder.Program + " waits for an answer here and will ask this next", became: answered}
 	case out.Waiting > 0:
-		return doneMsg{note: screen.CallsWait(out.Waiting) + " for a word of yours: a", head: head, became: calls}
+		return doneMsg{note: screen.CallsWait(out.Waiting) + " for your decision: a", head: head, became: calls}
 	}
 	r, note, is := out.Reply(), "answered on "+out.Branch, answered
 	if r != nil && screen.OutcomeText(r) != "" {
@@ -495,10 +495,10 @@ func (m *model) askMany() tea.Cmd {
 	if own := word(m.conv.settings["model"]); offered == "" && own != "" {
 		offered = own + ", "
 	}
-	m.ask("ask several: their models, with commas between", offered, func(m *model, names string) (tea.Cmd, error) {
+	m.ask("ask several: their models, separated by commas", offered, func(m *model, names string) (tea.Cmd, error) {
 		models := modelsIn(names)
 		if len(models) == 0 {
-			return nil, errors.New("name a model, or several with commas between them")
+			return nil, errors.New("name a model, or several, separated by commas")
 		}
 		m.drafts[last] = strings.Join(models, ", ")
 		m.askText("the message to "+strings.Join(models, ", ")+"; empty answers the last one again", message, "", func(m *model, text string) (tea.Cmd, error) {

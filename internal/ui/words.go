@@ -20,7 +20,7 @@ var commandInWords = sync.OnceValue(func() *regexp.Regexp {
 
 // keyFor maps shell commands to the keys of this program. Other commands have no key.
 var keyFor = map[string]string{
-	"switch": "switch (s)", "pick": "pick (p)", "merge": "merge (M)", "tag rm": "take it away (T there, emptied)", "op log": "the journal (J)", "use": "the list (esc)", "new": "c in the list",
+	"switch": "switch (s)", "pick": "pick (p)", "merge": "merge (M)", "tag rm": "remove it (T there, emptied)", "op log": "the journal (J)", "use": "the list (esc)", "new": "c in the list",
 	"ls": "the list (esc)", "undo": "undo (u)", "tree": "the tree",
 }
 

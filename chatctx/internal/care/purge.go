@@ -468,7 +468,7 @@ func without(op *record.Operation, id pool.ID) {
 }
 
 // errNothing ends a removal that found nothing to remove.
-var errNothing = errors.New("nothing to take away")
+var errNothing = errors.New("nothing to remove")
 
 // purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
 func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {

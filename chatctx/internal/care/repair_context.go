@@ -72,7 +72,7 @@ func (m *mender) ghost(id pool.ID) (bool, error) {
 			return false, err
 		}
 		for _, key := range keys {
-			m.say(3, fmt.Sprintf("%s %x", bucket, key), "belongs to a conversation that is not there: it is taken away")
+			m.say(3, fmt.Sprintf("%s %x", bucket, key), "belongs to a conversation that is not there: it is removed")
 			if err := m.tx.Delete(bucket, key); err != nil {
 				return false, err
 			}
@@ -124,7 +124,7 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 			return err
 		}
 		if has {
-			m.say(4, "message "+msg.ID.String(), "is in the conversation %s, and once more under one that is not there: that one is taken away", id)
+			m.say(4, "message "+msg.ID.String(), "is in the conversation %s, and once more under one that is not there: that one is removed", id)
 			return m.tx.Delete(pool.Bucket, key)
 		}
 	}
@@ -193,7 +193,7 @@ func (m *mender) pool(c *mended) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(bad)) {
-		m.say(1, "message "+idIn(key), "cannot be read (%s): it is taken away", strings.TrimPrefix(bad[key], kv.ErrDamaged.Error()+": "))
+		m.say(1, "message "+idIn(key), "cannot be read (%s): it is removed", strings.TrimPrefix(bad[key], kv.ErrDamaged.Error()+": "))
 		if err := m.tx.Delete(pool.Bucket, []byte(key)); err != nil {
 			return err
 		}
@@ -320,7 +320,7 @@ func (m *mender) history(c *mended) error {
 	})
 	for _, key := range bad {
 		if err == nil {
-			m.say(2, m.where, "an entry with a wrong key of %d bytes is taken away", len(key))
+			m.say(2, m.where, "an entry with a wrong key of %d bytes is removed", len(key))
 			err = m.tx.Delete(branch.EntryBucket, key)
 		}
 	}

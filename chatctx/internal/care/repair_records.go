@@ -33,7 +33,7 @@ func (m *mender) take(invariant int, bucket string, r kv.Range, bad func(key, va
 	})
 	for _, f := range all {
 		if err == nil {
-			m.say(invariant, fmt.Sprintf("%s %x", bucket, f.key), "%s: it is taken away", f.why)
+			m.say(invariant, fmt.Sprintf("%s %x", bucket, f.key), "%s: it is removed", f.why)
 			err = m.tx.Delete(bucket, f.key)
 		}
 	}
@@ -451,7 +451,7 @@ func (m *mender) artifacts() error {
 			}
 			continue
 		}
-		m.say(6, "artifact "+h.String(), "its bytes are not the ones that were stored: it is taken away")
+		m.say(6, "artifact "+h.String(), "its bytes are not the ones that were stored: it is removed")
 	}
 	return m.strayArtifacts()
 }
@@ -577,7 +577,7 @@ func (m *mender) meta() error {
 		}
 	}
 	if _, err := view.StoreSettings(m.tx); errors.Is(err, kv.ErrDamaged) {
-		m.say(3, "meta", "the store's settings cannot be read: they are taken away")
+		m.say(3, "meta", "the store's settings cannot be read: they are removed")
 		if err := m.tx.Delete(record.MetaBucket, record.MetaSettings); err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func Denied(c *record.Call, r *record.Ruling) error {
 	if r.Rule.Context == (pool.ID{}) {
 		where = "--store"
 	}
-	return record.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s takes the rule away", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
+	return record.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s removes the rule", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
 }
 
 // MayApprove refuses to approve a call if a rule denies it with the arguments that it would run with. If v replaces the arguments and the store knows the
