@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -244,22 +245,12 @@ func (b *builder) assistant(m *pool.Message) {
 }
 
 func (t *Turn) calls() bool {
-	for i := range t.Items {
-		if t.Items[i].Call != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Items, func(i Item) bool { return i.Call != nil })
 }
 
 // speaks reports whether a turn has more than thinking.
 func (t *Turn) speaks() bool {
-	for i := range t.Items {
-		if t.Items[i].Thinking == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Items, func(i Item) bool { return i.Thinking == nil })
 }
 
 // said adds a part of an assistant's message that is not a call.

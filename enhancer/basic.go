@@ -14,7 +14,7 @@ import (
 // message, or at the end if there is none. The same text is put in once.
 func Inject(name, text string) Enhancer {
 	return Func("inject", func(_ context.Context, d *chatctx.Draft) error {
-		m := made(pool.User, "injected", "<context name=\""+name+"\">\n"+text+"\n</context>")
+		m := made("injected", "<context name=\""+name+"\">\n"+text+"\n</context>")
 		for _, have := range d.Messages {
 			if have.ID == m.ID {
 				return nil
@@ -34,9 +34,9 @@ func Inject(name, text string) Enhancer {
 	})
 }
 
-// made returns a message that is in no store. Its id follows from its kind and text.
-func made(role pool.Role, kind, text string) *chatctx.DraftMessage {
-	m := pool.NewText(role, text)
+// made returns a user message that is in no store. Its id follows from its kind and text.
+func made(kind, text string) *chatctx.DraftMessage {
+	m := pool.NewText(pool.User, text)
 	m.Kind = kind
 	m.ID = idOf(kind, text)
 	return &chatctx.DraftMessage{Entry: pool.Entry{Message: m}, State: In}

@@ -362,7 +362,7 @@ func TestOptionsOf(t *testing.T) {
 
 func TestCachePlanAndShare(t *testing.T) {
 	w := turns(20)
-	w.d.Summary = made(pool.User, "summary", "before")
+	w.d.Summary = made("summary", "before")
 	o := options(100_000)
 	o.PruneThreshold, o.PruneKeep = 50, 20
 	c := o.Window(nil).Counter

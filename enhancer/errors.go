@@ -153,12 +153,7 @@ func anywhere(line, lower string) int {
 }
 
 func containsAny(s string, words []string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }
 
 // reported are words of lines that report an error, spokenOf those of lines that speak about one.

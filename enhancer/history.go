@@ -235,7 +235,7 @@ func (s *steps) digests() {
 
 // digestMessage returns the message of a digest, and notes what became of the messages that it stands for.
 func (s *steps) digestMessage(g *branch.Digest, behind []*chatctx.DraftMessage) *chatctx.DraftMessage {
-	m := made(pool.User, "digest", g.Text)
+	m := made("digest", g.Text)
 	m.ID = idOf("digest", string(g.Of[:]), g.Text)
 	m.Step = "history"
 	m.Tokens = tokens.PerMessage + s.w.Counter.Text(g.Text)

@@ -75,7 +75,7 @@ func (s *steps) narrowDigest(m *chatctx.DraftMessage, room int) {
 		s.d.Messages = slices.DeleteFunc(s.d.Messages, func(have *chatctx.DraftMessage) bool { return have == m })
 		return
 	}
-	shorter := made(pool.User, "digest", text).Message
+	shorter := made("digest", text).Message
 	shorter.ID = m.ID
 	before := m.Tokens
 	m.Message, m.Tokens = shorter, tokens.PerMessage+s.w.Counter.Text(text)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/pool"
+	"slices"
 )
 
 // Adapter makes bodies of the Messages API.
@@ -156,12 +157,7 @@ func (r *request) tools() {
 }
 
 func (r *request) defined(name string) bool {
-	for _, t := range r.body.Tools {
-		if t.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.body.Tools, func(t Tool) bool { return t.Name == name })
 }
 
 func (r *request) system() {

@@ -53,11 +53,7 @@ func base(host string) string {
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	body, err := wire.Streaming(r)
-	if err != nil {
-		return nil, err
-	}
-	return c.sender.Stream(ctx, "/api/chat", body, wire.JSONLines, NewFold())
+	return c.sender.Ask(ctx, "/api/chat", r, wire.JSONLines, NewFold())
 }
 
 // Count returns wire.ErrNoCount.

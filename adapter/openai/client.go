@@ -52,11 +52,7 @@ var usage = wire.Member{Name: "stream_options", Value: json.RawMessage(`{"includ
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	body, err := wire.Streaming(r, c.figures...)
-	if err != nil {
-		return nil, err
-	}
-	return c.sender.Stream(ctx, "/chat/completions", body, wire.SSE, NewFold())
+	return c.sender.Ask(ctx, "/chat/completions", r, wire.SSE, NewFold(), c.figures...)
 }
 
 // Count returns wire.ErrNoCount.

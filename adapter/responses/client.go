@@ -21,11 +21,7 @@ func NewClient(o wire.Options) (*Client, error) {
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	body, err := wire.Streaming(r)
-	if err != nil {
-		return nil, err
-	}
-	return c.sender.Stream(ctx, "/responses", body, wire.SSE, NewFold())
+	return c.sender.Ask(ctx, "/responses", r, wire.SSE, NewFold())
 }
 
 // counted are the members of a body that the counting endpoint accepts.

@@ -83,6 +83,15 @@ type Sender struct {
 	onRetry func(*Error, time.Duration)
 }
 
+// Ask is Stream with a body that Streaming completed.
+func (s *Sender) Ask(ctx context.Context, path string, r Request, frames func(io.Reader) Frames, fold Fold, more ...Member) (*Stream, error) {
+	r, err := Streaming(r, more...)
+	if err != nil {
+		return nil, err
+	}
+	return s.Stream(ctx, path, r, frames, fold)
+}
+
 // Stream posts a body and returns its answer as a stream. frames reads a streamed answer, fold makes the message. It also accepts an answer in one piece, which
 // a server may send even if a stream was requested.
 func (s *Sender) Stream(ctx context.Context, path string, r Request, frames func(io.Reader) Frames, fold Fold) (*Stream, error) {

@@ -3,6 +3,7 @@ package approval
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -184,10 +185,5 @@ func differByCase(v *jsontree.Value) bool {
 		}
 		seen[name] = true
 	}
-	for _, one := range v.List {
-		if differByCase(one) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.List, differByCase)
 }

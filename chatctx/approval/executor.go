@@ -145,10 +145,15 @@ func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *c
 	return nil
 }
 
-// refuse answers a call that cannot run with an error that says why. A decision that came first stays.
+// refuse answers a call that cannot run with an error that says why.
 func (e *Executor) refuse(ctx context.Context, branchName string, ref chatctx.CallRef, why string) error {
+	return e.decideOnce(ctx, branchName, ref, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCheck, Reason: why})
+}
+
+// decideOnce decides a call. A decision that came first stays.
+func (e *Executor) decideOnce(ctx context.Context, branchName string, ref chatctx.CallRef, v chatctx.Verdict) error {
 	b := e.Context.Begin(branchName)
-	b.Decide(ref, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCheck, Reason: why})
+	b.Decide(ref, v)
 	_, err := b.Commit(ctx)
 	if errors.Is(err, chatctx.ErrConflict) {
 		return nil
@@ -313,13 +318,7 @@ func checkCall(c *chatctx.Call, t *chatctx.Tool) error {
 
 // allow approves a call of a tool that needs no decision.
 func (w *working) allow(ctx context.Context, c *chatctx.Call) error {
-	b := w.Context.Begin(c.Branch)
-	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Kind: chatctx.ByProgram, Reason: "it needs no decision"})
-	_, err := b.Commit(ctx)
-	if errors.Is(err, chatctx.ErrConflict) {
-		return nil
-	}
-	return err
+	return w.decideOnce(ctx, c.Branch, c.Ref(), chatctx.Verdict{Status: pool.Approved, Kind: chatctx.ByProgram, Reason: "it needs no decision"})
 }
 
 // runner runs a claimed call. With an error the answer holds the output before it.

@@ -137,7 +137,7 @@ func readAnthropicStream(r *reading) error {
 			r.skip(0, atLine(lines.line), "the event is not JSON and is left out: %v", perr)
 			continue
 		}
-		if err := s.event(atLine(lines.line), v); err != nil {
+		if err := s.event(v); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ type anthropicStream struct {
 	stopped    bool
 }
 
-func (s *anthropicStream) event(at place, v value) error {
+func (s *anthropicStream) event(v value) error {
 	switch v.get("type").str() {
 	case "message_start":
 		if err := s.end(); err != nil {

@@ -59,7 +59,7 @@ func readBigAGI(r *reading) error {
 			return nil
 		}
 		t := r.thread(at)
-		bigAGIShape.line(t, v.get("messages"), "id", func(v value, msgs []*chatctx.Message) {
+		bigAGIShape.line(t, v.get("messages"), func(v value, msgs []*chatctx.Message) {
 			if strings.HasPrefix(v.get("sender").str(), "Bot") && msgs[0].Role == pool.User {
 				msgs[0].Role = pool.Assistant
 			}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -184,10 +185,5 @@ func anthropicUsage(m *chatctx.Message, usage value) {
 // startsWith reports whether a text begins with one of the marks, after white space.
 func startsWith(s string, marks []string) bool {
 	s = strings.TrimLeft(s, " \t\r\n")
-	for _, mark := range marks {
-		if strings.HasPrefix(s, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(s, mark) })
 }

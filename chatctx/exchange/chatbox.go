@@ -90,14 +90,14 @@ func readChatboxSession(r *reading, at place, v value, listed map[string]value) 
 	id := v.get("id").str()
 	for th := range v.get("threads").items() {
 		t := r.thread(at.in("thread " + th.get("id").str()))
-		chatboxShape.line(t, th.get("messages"), "id", nil)
+		chatboxShape.line(t, th.get("messages"), nil)
 		in := &chatctx.Incoming{Conversation: id + "/" + th.get("id").str(), Title: th.get("name").str(), Created: th.get("createdAt").time()}
 		if err := t.handOn(in, th, ""); err != nil {
 			return err
 		}
 	}
 	t := r.thread(at)
-	chatboxShape.line(t, v.get("messages"), "id", nil)
+	chatboxShape.line(t, v.get("messages"), nil)
 	active := t.last()
 	for from, fork := range v.get("messageForksHash").members() {
 		for list := range fork.get("lists").items() {

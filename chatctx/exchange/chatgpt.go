@@ -125,7 +125,7 @@ func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
 func (c *chatgpt) count(mapping value) {
 	for _, node := range mapping.members() {
 		if node.get("message").is(objectKind) {
-			c.r.duplicated(1)
+			c.r.duplicated()
 		} else {
 			c.r.structural(1)
 		}
@@ -167,7 +167,7 @@ func (c *chatgpt) add(n *nodes, key string, node value) {
 		n.bad++
 	}
 	if i, twice := n.at[key]; twice {
-		c.r.duplicated(1)
+		c.r.duplicated()
 		n.records[i] = rec
 		return
 	}
@@ -359,12 +359,7 @@ func arguments(body string) json.RawMessage {
 
 // result makes a tool's answer from its parts: a single text becomes the answer's text.
 func result(parts []pool.Part, v value) *pool.Result {
-	res := &pool.Result{Tool: v.at("author", "name").str()}
-	if len(parts) == 1 && parts[0].Type == pool.TextPart && parts[0].Raw == nil {
-		res.Text = parts[0].Text
-	} else {
-		res.Parts = parts
-	}
+	res := toolResult("", v.at("author", "name").str(), parts).Result
 	res.IsError = v.at("content", "content_type").str() == "system_error" ||
 		strings.HasPrefix(v.at("metadata", "aggregate_result", "status").str(), "failed")
 	return res

@@ -261,7 +261,7 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 func (c *claudeCode) stub(line ccLine, why string, v value) {
 	if j := c.find(line.id); j >= 0 && (c.lines[j].kind != ccLink || c.lines[j].stub != nil) {
 		c.beside(v)
-		c.r.duplicated(1)
+		c.r.duplicated()
 		return
 	}
 	line.kind, line.stub = ccLink, &ccStub{why: why, raw: bytes.Clone(v.raw())}
@@ -273,7 +273,7 @@ func (c *claudeCode) fill(i int, line ccLine) {
 	stub := c.lines[i].stub
 	line.prev = c.lines[i].prev
 	c.lines[i] = line
-	c.r.duplicated(1)
+	c.r.duplicated()
 	if v, _, err := new(document).parse(stub.raw, false); err == nil {
 		readFlags(v)
 		c.beside(v)
@@ -384,11 +384,11 @@ func (c *claudeCode) add(line ccLine, v value) {
 		c.r.shelf.back(c.lines[j].msgs...)
 		keepAgain(c.lines[j].msgs, line.msgs)
 		c.r.shelf.put(c.lines[j].msgs...)
-		c.r.duplicated(1)
+		c.r.duplicated()
 		return
 	}
 	if c.writtenOn(&line) {
-		c.r.duplicated(1)
+		c.r.duplicated()
 		return
 	}
 	c.same[key] = i

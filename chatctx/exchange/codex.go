@@ -332,13 +332,17 @@ func (c *codex) call(at place, v value, created pool.Time) {
 	}
 	call.Provider, call.Model, call.Raw = codexProvider, c.model, v.keep()
 	c.heard.repeatedArguments(c.r, at, []pool.Call{call}, v)
-	m := c.answer
-	if m == nil || len(c.thinking) > 0 {
-		m = c.reply(at, &chatctx.Message{Created: created}, c.model)
-	} else {
-		c.r.structural(1)
-	}
+	m := c.current(at, created)
 	addCall(m, call, "line"+itoa(at.line))
+}
+
+// current returns the message of the model's answer, and begins one if there is none, or if thinking has come since.
+func (c *codex) current(at place, created pool.Time) *chatctx.Message {
+	if c.answer == nil || len(c.thinking) > 0 {
+		return c.reply(at, &chatctx.Message{Created: created}, c.model)
+	}
+	c.r.structural(1)
+	return c.answer
 }
 
 func (c *codex) output(at place, v value, created pool.Time) {
@@ -374,12 +378,7 @@ func (c *codex) native(at place, v value, created pool.Time) {
 		}
 	}
 	p.Provider, p.Model = codexProvider, c.model
-	m := c.answer
-	if m == nil || len(c.thinking) > 0 {
-		m = c.reply(at, &chatctx.Message{Created: created}, c.model)
-	} else {
-		c.r.structural(1)
-	}
+	m := c.current(at, created)
 	m.Content = append(m.Content, p)
 }
 

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -23,12 +24,7 @@ type head struct {
 
 // any reports whether f is true for one of the values.
 func (h *head) any(f func(v value) bool) bool {
-	for _, v := range h.values {
-		if f(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.values, f)
 }
 
 // first returns the first value.

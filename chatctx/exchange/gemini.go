@@ -125,7 +125,7 @@ func (g *gemini) upsert(at place, v value) {
 	if i, ok := g.shown[id]; ok {
 		g.r.before(g.nodes[g.live[i]].msgs, msgs)
 		g.nodes[g.live[i]].msgs = msgs
-		g.r.duplicated(1)
+		g.r.duplicated()
 		return
 	}
 	g.append(geminiNode{at: at, id: id, parent: g.last(), msgs: msgs})
@@ -142,7 +142,7 @@ func (g *gemini) last() int {
 func (g *gemini) append(n geminiNode) {
 	i, again := g.known[n.id]
 	if again = again && g.nodes[i].parent == n.parent && sameMessage(g.nodes[i].msgs[0], n.msgs[0]); again {
-		g.r.duplicated(1)
+		g.r.duplicated()
 	} else {
 		i = len(g.nodes)
 		g.nodes = append(g.nodes, n)

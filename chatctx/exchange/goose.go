@@ -77,7 +77,7 @@ func readGoose(r *reading) error {
 			r.skip(1, at, "%s that is not a message is left out", v.kind())
 			return nil
 		}
-		gooseShape.line(t, v.get("conversation"), "id", gooseSeen)
+		gooseShape.line(t, v.get("conversation"), gooseSeen)
 		in.Conversation = firstOf(v.get("id").str(), in.Conversation)
 		in.Title = firstOf(in.Title, v.get("name").str(), v.get("description").str())
 		in.Created, in.Updated = v.get("created_at").time(), v.get("updated_at").time()

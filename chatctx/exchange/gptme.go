@@ -83,7 +83,7 @@ func readGptmeLines(r *reading, t *thread, prefix string) error {
 		msgs[0].Hidden = v.get("hide").bool()
 		if i, known := t.seen[id]; same && known && t.records[i].message != nil && t.sameAs(i, msgs[0]) {
 			parent = id
-			r.duplicated(1)
+			r.duplicated()
 			return nil
 		}
 		same = false

@@ -238,7 +238,7 @@ func (o *openAI) other(list value) {
 		m := openAIMessage(v, id)
 		if same = same && i < shared && m != nil && o.t.records[i].message != nil && m.Words() == o.t.records[i].message.Words(); same {
 			parent = o.t.records[i].id
-			o.r.duplicated(1)
+			o.r.duplicated()
 			keepAgain([]*chatctx.Message{o.t.records[i].message}, []*chatctx.Message{m})
 			if said := o.r.sieve(); said.all(m) && said.rest(v) == nil {
 				v.taken()

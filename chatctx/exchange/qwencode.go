@@ -57,7 +57,7 @@ func (q *qwen) line(at place, v value) {
 	msgs := q.message(v, id)
 	q.r.whole(at, v, msgs...)
 	if i, known := q.t.seen[id]; known && q.t.replace(i, parent, msgs) {
-		q.r.duplicated(1)
+		q.r.duplicated()
 	} else {
 		q.t.add(at, id, parent, msgs...)
 		q.last = q.t.last()

@@ -223,8 +223,8 @@ func (r *reading) repaired(at place, format string, args ...any) {
 // structural counts records without a message of their own: an empty root, a progress line.
 func (r *reading) structural(n int) { r.report.Structural += n }
 
-// duplicated counts records that repeat a message of the same import.
-func (r *reading) duplicated(n int) { r.report.Duplicated += n }
+// duplicated counts a record that repeats a message of the same import.
+func (r *reading) duplicated() { r.report.Duplicated++ }
 
 // eachItem reads the file as an array, or as consecutive values, and calls f for each valid one; it reports others as skipped contexts. descend names the key
 // of an outer object that may hold the array; "" means none. The value becomes invalid when f returns.

@@ -27,9 +27,6 @@ type Reading struct{ r *reading }
 // Content returns the file from its beginning, unpacked and as UTF-8. It returns an error when the import ends.
 func (r *Reading) Content() io.Reader { return r.r.buf }
 
-// OnDisk returns the path of the unpacked file, for random access. done removes it if it is a copy. Call it instead of Content, not after it.
-func (r *Reading) OnDisk() (path string, done func(), err error) { return r.r.onDisk() }
-
 // Beside returns another file of the same folder or archive, of at most max bytes, by its path there. A path that leads out of it is an error.
 func (r *Reading) Beside(path string, max int64) ([]byte, error) {
 	f, err := r.r.file.sibling(path)

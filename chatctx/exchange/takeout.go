@@ -82,10 +82,10 @@ func (t *takeout) row(at place, v value) error {
 	row.prompt.Created = row.time
 	for _, list := range []string{"imageFile", "attachedFiles"} {
 		for f := range firstPresent(v.get(list)).items() {
-			row.prompt.Content = append(row.prompt.Content, t.attached(at, f))
+			row.prompt.Content = append(row.prompt.Content, t.attached(f))
 		}
 		if f := v.get(list); f.is(stringKind) {
-			row.prompt.Content = append(row.prompt.Content, t.attached(at, f))
+			row.prompt.Content = append(row.prompt.Content, t.attached(f))
 		}
 	}
 	if answer != "" {
@@ -119,7 +119,7 @@ func (t *takeout) put(v value, row takeoutRow) {
 }
 
 // attached reads a file beside the rows, if the archive contains it.
-func (t *takeout) attached(at place, v value) pool.Part {
+func (t *takeout) attached(v value) pool.Part {
 	name := firstOf(v.str(), v.get("name").str())
 	f, err := t.r.file.sibling(path.Join(path.Dir(t.r.file.path), name))
 	if err == nil && name != "" {

@@ -63,7 +63,7 @@ func (r *reading) thread(at place) *thread {
 func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	if i, twice := t.seen[id]; twice {
 		if t.again(i, msgs) {
-			t.r.duplicated(1)
+			t.r.duplicated()
 			return
 		}
 		id = t.rename(at, id)

@@ -202,12 +202,12 @@ func (s *shape) read(v value, id string) []*chatctx.Message {
 	return t.done()
 }
 
-// line reads a list of messages, each below the previous one. id is the path of their ids.
-func (s *shape) line(t *thread, list value, id string, each func(v value, msgs []*chatctx.Message)) {
+// line reads a list of messages, each below the previous one.
+func (s *shape) line(t *thread, list value, each func(v value, msgs []*chatctx.Message)) {
 	n := 0
 	for v := range list.items() {
 		n++
-		s.next(t, t.at.in("message "+itoa(n)), v, firstOf(v.pick(id).str(), itoa(n)), each)
+		s.next(t, t.at.in("message "+itoa(n)), v, firstOf(v.get("id").str(), itoa(n)), each)
 	}
 }
 

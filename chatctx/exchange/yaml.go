@@ -71,7 +71,7 @@ func (y *yamlReader) block(least, depth int) error {
 		return y.members(at, depth)
 	}
 	y.n++
-	return y.scalar(text, at, depth)
+	return y.scalar(text, at)
 }
 
 // items reads a sequence whose dashes are at a column.
@@ -119,7 +119,7 @@ func (y *yamlReader) members(at, depth int) error {
 		y.n++
 		var err error
 		if rest != "" {
-			err = y.scalar(rest, at, depth)
+			err = y.scalar(rest, at)
 		} else {
 			least := at + 1
 			if y.skipBlank(); indentOf(y.line()) == at && (strings.HasPrefix(y.line()[at:], "- ") || y.line()[at:] == "-") {
@@ -181,7 +181,7 @@ func yamlQuoted(text string) (s, after string, ok bool) {
 }
 
 // scalar reads a value after a key or dash at a column, or below it.
-func (y *yamlReader) scalar(text string, at, depth int) error {
+func (y *yamlReader) scalar(text string, at int) error {
 	switch c := text[0]; {
 	case c == '|' || c == '>':
 		return y.blockScalar(text, at)

@@ -11,19 +11,19 @@ import (
 // Values are settings in force, read by name. A missing or invalid value is the default. All methods except Has panic for a name that Lookup does not know.
 type Values map[string]json.RawMessage
 
-// value returns the value of a setting, nil if there is none, and its row.
-func (v Values) value(name string) (json.RawMessage, Setting) {
+// value returns the value of a setting, nil if there is none.
+func (v Values) value(name string) json.RawMessage {
 	row, ok := Lookup(name)
 	if !ok {
 		panic("there is no setting " + name) // an error in the calling code
 	}
 	if raw := v[name]; len(raw) > 0 && string(raw) != "null" && row.takes(raw) {
-		return raw, row
+		return raw
 	}
 	if raw := Parse(name, row.Default); row.Default != "" && row.takes(raw) {
-		return raw, row
+		return raw
 	}
-	return nil, row
+	return nil
 }
 
 // Has reports whether the setting has a valid value of its own.
@@ -35,43 +35,33 @@ func (v Values) Has(name string) bool {
 
 // Text returns a Text, a Word or an Address, "" if there is none.
 func (v Values) Text(name string) (text string) {
-	raw, _ := v.value(name)
-	_ = json.Unmarshal(raw, &text) // the row takes it, or it is nil
+	_ = json.Unmarshal(v.value(name), &text) // the row takes it, or it is nil
 	return text
 }
 
 // Count returns a Count, 0 if there is none or it is off.
 func (v Values) Count(name string) (n int) {
-	raw, _ := v.value(name)
-	_ = json.Unmarshal(raw, &n) // as in Text; off is not a number
+	_ = json.Unmarshal(v.value(name), &n) // as in Text; off is not a number
 	return n
 }
 
 // Off reports whether a Count is off.
-func (v Values) Off(name string) bool {
-	raw, _ := v.value(name)
-	return string(raw) == `"off"`
-}
+func (v Values) Off(name string) bool { return string(v.value(name)) == `"off"` }
 
 // Number returns a Number, nil if there is none.
 func (v Values) Number(name string) (n *float64) {
-	raw, _ := v.value(name)
-	if raw != nil {
+	if raw := v.value(name); raw != nil {
 		_ = json.Unmarshal(raw, &n) // as in Text
 	}
 	return n
 }
 
 // Truth returns a Truth, false if there is none.
-func (v Values) Truth(name string) bool {
-	raw, _ := v.value(name)
-	return string(raw) == "true"
-}
+func (v Values) Truth(name string) bool { return string(v.value(name)) == "true" }
 
 // Share returns a Share, 0 if there is none.
 func (v Values) Share(name string) float64 {
-	raw, _ := v.value(name)
-	f, _ := parseShare(raw)
+	f, _ := parseShare(v.value(name))
 	return f
 }
 

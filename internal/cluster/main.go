@@ -95,7 +95,7 @@ func (c *cluster) trial(ctx context.Context, programs, kills, freezes int, pause
 }
 
 func (c *cluster) kill(ctx context.Context, t *tally) error {
-	return c.strike(ctx, t, "killed", killAll, func(n *node) error { return n.start(c.bin) })
+	return c.strike(ctx, t, "killed", killAll, func(n *node) error { return n.start() })
 }
 
 func (c *cluster) freeze(ctx context.Context, t *tally) error {

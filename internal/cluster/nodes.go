@@ -80,7 +80,7 @@ func (c *cluster) start(ctx context.Context) error {
 			err = os.WriteFile(n.dir+".yml", []byte(n.config(c.bin, ports[0])), 0o644)
 		}
 		if err == nil {
-			err = n.start(c.bin)
+			err = n.start()
 		}
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ postgresql:
 `)
 }
 
-func (n *node) start(bin string) error {
+func (n *node) start() error {
 	_ = os.Remove(filepath.Join(n.dir, "data", "postmaster.pid")) // of a server that was killed
 	return run(n.dir, "patroni", n.dir+".yml")
 }

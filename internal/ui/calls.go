@@ -350,7 +350,7 @@ func (q *queue) draw(m *model, lines int) []screen.Line {
 	case len(q.calls) == 0:
 		q.heading = "no call waits for a decision"
 	}
-	out := q.list(m, func(i int) screen.Line {
+	out := q.list(func(i int) screen.Line {
 		c := q.calls[i]
 		return screen.Line{{Text: screen.OneLine(screen.Plainly(c.Tool)), Style: screen.Bold}, {Text: "(" + screen.OneLine(screen.Plainly(string(c.RunArguments()))) + ")  "},
 			{Text: c.title + " ‹" + screen.OneLine(c.Branch) + "›", Style: screen.Dim}}
@@ -430,5 +430,5 @@ func (c *choice) enter(m *model) tea.Cmd {
 
 func (c *choice) draw(m *model, _ int) []screen.Line {
 	c.heading = c.title
-	return c.list(m, func(i int) screen.Line { return screen.Line{{Text: screen.OneLine(screen.Plainly(c.options[i]))}} })
+	return c.list(func(i int) screen.Line { return screen.Line{{Text: screen.OneLine(screen.Plainly(c.options[i]))}} })
 }

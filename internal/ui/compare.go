@@ -148,7 +148,7 @@ func (o *comparison) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (o *comparison) draw(m *model, _ int) []screen.Line {
-	return o.list(m, func(i int) screen.Line { return o.lines[i] })
+	return o.list(func(i int) screen.Line { return o.lines[i] })
 }
 
 // takeHere replaces the active branch's own answer by the one at the cursor.

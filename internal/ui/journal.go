@@ -162,7 +162,7 @@ func (j *journal) arrange(columns, lines int) {
 }
 
 func (j *journal) draw(m *model, lines int) []screen.Line {
-	out := j.list(m, func(i int) screen.Line { return line(j.ops[i]) })
+	out := j.list(func(i int) screen.Line { return line(j.ops[i]) })
 	return append(append(out, make([]screen.Line, max(lines-len(out)-len(j.about), 0))...), j.about...)
 }
 

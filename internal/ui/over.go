@@ -45,7 +45,7 @@ func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {
 }
 
 // list draws the heading and the lines on the screen.
-func (s *sheet) list(m *model, line func(i int) screen.Line) []screen.Line {
+func (s *sheet) list(line func(i int) screen.Line) []screen.Line {
 	out := []screen.Line{{{Text: s.heading, Style: screen.Bold}}}
 	from, to := s.shown()
 	for i := from; i < to; i++ {
@@ -96,5 +96,5 @@ func (h *help) enter(m *model) tea.Cmd         { m.over = nil; return nil }
 func (h *help) hint() string                   { return "esc: back" }
 
 func (h *help) draw(m *model, _ int) []screen.Line {
-	return h.list(m, func(i int) screen.Line { return h.lines[i] })
+	return h.list(func(i int) screen.Line { return h.lines[i] })
 }

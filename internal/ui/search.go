@@ -105,7 +105,7 @@ func (s *search) draw(m *model, _ int) []screen.Line {
 	if s.busy {
 		s.heading = "looking …"
 	}
-	return s.list(m, func(i int) screen.Line {
+	return s.list(func(i int) screen.Line {
 		h := s.hits[i]
 		var line screen.Line
 		if s.all {

@@ -448,7 +448,7 @@ func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
 		err := s.DB.Update(ctx, func(tx kv.RwTx) error {
 			last = after
 			if after == (pool.ID{}) {
-				if err := waitNamed(tx, id, s.Now()); err != nil {
+				if err := waitNamed(tx, id); err != nil {
 					return err
 				}
 			}
@@ -463,7 +463,7 @@ func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
 }
 
 // waitNamed lists a context's title and prompts for the index.
-func waitNamed(tx kv.RwTx, id pool.ID, now pool.Time) error {
+func waitNamed(tx kv.RwTx, id pool.ID) error {
 	rec, _, err := record.GetContext(tx, id)
 	if rec == nil || err != nil {
 		return err
