@@ -41,7 +41,7 @@ var rooms = map[string]map[string]string{
 	"internal/leftover": {
 		"syscall": "looks for processes",
 	},
-	"chatctx/settings": {},
+	"chatctx/settings": {"internal/jsontree": "texts in JSON"},
 	"internal/mutate": {
 		"os/exec": "starts programs",
 	},
@@ -97,6 +97,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/sys/windows":  "locks and maps",
 		"syscall":                   "calls the system",
 		"unsafe":                    "calls the system",
+		"internal/jsontree":         "texts in JSON",
 	},
 	"chatctx/kv/memkv": {
 		"chatctx/kv":                "reads and writes",
@@ -205,6 +206,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv/boltkv":        "the file engine",
 		"chatctx/kv/memkv":         "the memory engine",
 		"pool":                     "messages and ids",
+		"internal/jsontree":        "texts in JSON",
 	},
 	"chatctx": {
 		"branch":                    "histories",
@@ -219,6 +221,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv":                "reads and writes",
 		"chatctx/settings":          "values in force",
 		"pool":                      "messages and ids",
+		"internal/jsontree":         "texts in JSON",
 	},
 	"chatctx/compare": {
 		"chatctx":          "the front door",

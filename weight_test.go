@@ -1,7 +1,9 @@
 package chatctx_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +90,58 @@ func byName(t *testing.T, pkg string) (found []string) {
 		}
 	}
 	return found
+}
+
+// small is a program that embeds a store and nothing else.
+const small = `package main
+
+import (
+	"context"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func main() {
+	s, err := chatctx.Open("store", chatctx.Options{Create: true})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	c, err := s.New(context.Background(), chatctx.NewContext{})
+	if err == nil {
+		_, err = c.Append(context.Background(), "", pool.NewText(pool.User, "hello"))
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+`
+
+// TestSmallProgram: code for JSON of any type, 200 KB, is not in a program that only embeds a store. One call of it in what each store needs brings it back.
+func TestSmallProgram(t *testing.T) {
+	importsOf(t)
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "small")
+	if err := os.WriteFile(source, []byte(small), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command("go", "tool", "nm", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, "encoding/json.Valid") {
+		t.Error("the table of symbols does not name what is linked")
+	}
+	for _, name := range []string{"encoding/json.Unmarshal", "encoding/json.Marshal", "encoding/json.typeFields", "regexp.Compile"} {
+		if slices.Contains(linked, name) {
+			t.Errorf("it links %s", name)
+		}
+	}
 }
 
 // shortModule is a module's path without host and major version where it lies on GitHub.

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -512,7 +513,7 @@ func partialCalls(calls []pool.Call) []pool.Call {
 	for i := range calls {
 		c := &calls[i]
 		if c.Arguments != nil && !json.Valid(c.Arguments) {
-			c.Arguments, _ = json.Marshal(string(c.Arguments)) // encoding a string cannot fail
+			c.Arguments = jsontree.AppendString(nil, string(c.Arguments))
 		}
 		if c.Raw != nil && !json.Valid(c.Raw) {
 			c.Raw = nil

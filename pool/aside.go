@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // What a message keeps as it came may be as large as a file: the whole record of another program, a part of an unknown type, a provider's own block, the
@@ -130,7 +131,7 @@ func (m *Message) Lose(h Hash, text string) {
 	var c cursor
 	c.kept(m, func(raw *[]byte) {
 		if a, is := m.Aside[string(c.path)]; is && a.SHA256 == h {
-			*raw, _ = json.Marshal(text)
+			*raw = jsontree.AppendString(nil, text)
 			delete(m.Aside, string(c.path))
 		}
 	})

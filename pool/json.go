@@ -363,16 +363,16 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON takes RFC 3339 in any zone, or null.
 func (t *Time) UnmarshalJSON(b []byte) error {
-	var s *string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return err
+	text, is := jsontree.Text(b)
+	if !is {
+		return (&cursor{}).invalid("a time is a string")
 	}
-	if s == nil {
+	if string(b) == "null" {
 		*t = 0
 		return nil
 	}
 	var err error
-	*t, err = parseTime(*s)
+	*t, err = parseTime(text)
 	return err
 }
 

@@ -61,9 +61,17 @@ func (r *reader) entry(data []byte, e *Entry) error {
 	err := r.items(data, '{', func(name string, value []byte) error {
 		switch name {
 		case "exact":
-			return r.into(value, &r.exact)
+			r.exact = map[string]string{}
+			return r.asides(value, func(place, text string) error {
+				r.exact[place] = text
+				return nil
+			})
 		case "extra":
-			return r.into(value, &r.extra)
+			r.extra = map[string][]byte{}
+			return r.asides(value, func(place, text string) (err error) {
+				r.extra[place], err = base64.StdEncoding.DecodeString(text)
+				return err
+			})
 		case "content", "tool_calls", "tool_result":
 			needed = needed || string(value) != "null"
 		}
@@ -105,11 +113,22 @@ type reader struct {
 	again   map[string]int // how often each stood so far
 }
 
-func (r *reader) into(value []byte, v any) error {
-	if err := json.Unmarshal(value, v); err != nil {
-		return r.invalid("exact and extra are objects of texts: %v", err)
+// asides calls put for the texts that are put aside, with their places.
+func (r *reader) asides(value []byte, put func(place, text string) error) error {
+	if string(value) == "null" {
+		return nil
 	}
-	return nil
+	bad := r.invalid("exact and extra are objects of texts")
+	if value[0] != '{' {
+		return bad
+	}
+	return jsontree.Each(value, func(quoted, value []byte) error {
+		place, _ := jsontree.Text(quoted)
+		if text, is := jsontree.Text(value); !is || put(place, text) != nil {
+			return bad
+		}
+		return nil
+	})
 }
 
 // namesOf lists the keys that an object may have.
@@ -458,9 +477,7 @@ func (r *reader) text(data []byte, s *string) error {
 	if hasLoneSurrogate(data) {
 		return r.invalid("the text has half of a surrogate pair (\\ud800 to \\udfff)")
 	}
-	if err := json.Unmarshal(data, s); err != nil {
-		return r.invalid("%v", err)
-	}
+	*s, _ = jsontree.Text(data)
 	return nil
 }
 

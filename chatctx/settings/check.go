@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // ErrSetting means that a setting is unknown or its value invalid. The error is mostly an *Error.
@@ -96,8 +99,7 @@ func isVariable(text string) bool {
 }
 
 func (s *Setting) takes(value json.RawMessage) bool {
-	var text string
-	isText := json.Unmarshal(value, &text) == nil
+	text, isText := jsontree.Text(value)
 	switch s.Type {
 	case Text:
 		return isText
@@ -111,8 +113,7 @@ func (s *Setting) takes(value json.RawMessage) bool {
 	case Level:
 		return slices.Contains(strings.Fields(s.Words), text) || s.counts(value)
 	case Texts:
-		var list []string
-		return isText || json.Unmarshal(value, &list) == nil
+		return isText || areTexts(value)
 	case Time:
 		d, err := time.ParseDuration(text)
 		return isText && err == nil && d > 0
@@ -130,6 +131,20 @@ func (s *Setting) takes(value json.RawMessage) bool {
 	return json.Valid(value)
 }
 
+func areTexts(list json.RawMessage) bool {
+	if !json.Valid(list) || bytes.TrimLeft(list, " \t\r\n")[0] != '[' {
+		return false
+	}
+	return nil == jsontree.Each(list, func(_, one []byte) error {
+		if _, is := jsontree.Text(one); !is {
+			return errNoText
+		}
+		return nil
+	})
+}
+
+var errNoText = errors.New("an element is no text")
+
 // counts reports whether the value is a whole number in the range.
 func (s *Setting) counts(value json.RawMessage) bool {
 	n, err := strconv.ParseInt(string(value), 10, 64)
@@ -143,8 +158,8 @@ func (s *Setting) holds(n float64) bool {
 
 // parseShare parses a share: 0.8, or "80 %", with or without the blank.
 func parseShare(value json.RawMessage) (share float64, ok bool) {
-	var text string
-	if json.Unmarshal(value, &text) != nil {
+	text, isText := jsontree.Text(value)
+	if !isText {
 		f, err := strconv.ParseFloat(string(value), 64)
 		return f, err == nil
 	}

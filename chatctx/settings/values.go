@@ -3,9 +3,12 @@ package settings
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Values are settings in force, read by name. A missing or invalid value is the default. All methods except Has panic for a name that Lookup does not know.
@@ -17,7 +20,7 @@ func (v Values) value(name string) json.RawMessage {
 	if !ok {
 		panic("there is no setting " + name) // an error in the calling code
 	}
-	if raw := v[name]; len(raw) > 0 && string(raw) != "null" && row.takes(raw) {
+	if raw := bytes.TrimSpace(v[name]); len(raw) > 0 && string(raw) != "null" && row.takes(raw) {
 		return raw
 	}
 	if raw := Parse(name, row.Default); row.Default != "" && row.takes(raw) {
@@ -34,14 +37,17 @@ func (v Values) Has(name string) bool {
 }
 
 // Text returns a Text, a Word or an Address, "" if there is none.
-func (v Values) Text(name string) (text string) {
-	_ = json.Unmarshal(v.value(name), &text) // the row takes it, or it is nil
+func (v Values) Text(name string) string {
+	text, _ := jsontree.Text(v.value(name)) // the row takes it, or it is nil
 	return text
 }
 
 // Count returns a Count, 0 if there is none or it is off.
-func (v Values) Count(name string) (n int) {
-	_ = json.Unmarshal(v.value(name), &n) // as in Text; off is not a number
+func (v Values) Count(name string) int {
+	n, err := strconv.Atoi(string(v.value(name)))
+	if err != nil {
+		return 0
+	}
 	return n
 }
 
@@ -49,11 +55,12 @@ func (v Values) Count(name string) (n int) {
 func (v Values) Off(name string) bool { return string(v.value(name)) == `"off"` }
 
 // Number returns a Number, nil if there is none.
-func (v Values) Number(name string) (n *float64) {
-	if raw := v.value(name); raw != nil {
-		_ = json.Unmarshal(raw, &n) // as in Text
+func (v Values) Number(name string) *float64 {
+	n, err := strconv.ParseFloat(string(v.value(name)), 64)
+	if err != nil {
+		return nil
 	}
-	return n
+	return &n
 }
 
 // Truth returns a Truth, false if there is none.
@@ -83,8 +90,7 @@ func Parse(name, typed string) json.RawMessage {
 			return b.Bytes()
 		}
 	}
-	text, _ := json.Marshal(typed) // texts always encode
-	return text
+	return jsontree.AppendString(nil, typed)
 }
 
 // FromEnv returns the settings of the environment, which are below those of every place. getenv may be nil. A value that is invalid or has no effect is not in

@@ -62,6 +62,23 @@ func Parse(raw []byte) (*Value, error) {
 	return p.value(0)
 }
 
+// Text returns the content of a JSON string, "" for null, as encoding/json does: U+FFFD stands for what UTF-8 cannot represent. ok is false for anything else.
+// A program that links json.Unmarshal or Marshal has 200 KB of code for any type, so the core of the library links neither.
+func Text(raw []byte) (text string, ok bool) {
+	if !json.Valid(raw) {
+		return "", false
+	}
+	p := parser{}
+	p.raw, _ = Whole(raw)
+	switch p.next() {
+	case '"':
+		return p.text(), true
+	case 'n':
+		return "", true
+	}
+	return "", false
+}
+
 // parser parses JSON that is known to be valid.
 type parser struct {
 	raw []byte
@@ -146,18 +163,18 @@ func (p *parser) list(depth int) (*Value, error) {
 func (p *parser) text() string {
 	p.next()
 	p.at++
-	var out []byte
+	out := make([]byte, 0, StringEnd(p.raw, p.at-1)-p.at)
 	for {
-		c := p.raw[p.at]
-		p.at++
-		switch c {
-		case '"':
-			return string(out)
-		case '\\':
-			out = p.escape(out)
-		default:
-			out = append(out, c)
+		from := p.at
+		for p.raw[p.at] != '"' && p.raw[p.at] != '\\' {
+			p.at++
 		}
+		out = append(out, p.raw[from:p.at]...)
+		p.at++
+		if p.raw[p.at-1] == '"' {
+			return string(out)
+		}
+		out = p.escape(out)
 	}
 }
 

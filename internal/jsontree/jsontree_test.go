@@ -50,6 +50,36 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
+// TestText reads strings, null as an empty one, and nothing else.
+func TestText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"a\n\u00e9\/"`: "a\né/", ` "x" `: "x", `""`: "", `null`: "", `"\ud83d\ude00"`: "😀", `"\ud83d\ud83d x"`: "\uFFFD\uFFFD x", "\"\xff\xfe\"": "\uFFFD\uFFFD",
+	} {
+		if got, ok := Text([]byte(raw)); !ok || got != want {
+			t.Errorf("%s: %q, %v", raw, got, ok)
+		}
+	}
+	for _, raw := range []string{"", "1", "true", "[]", `{"a":"b"}`, `"a`, `"a" "b"`, "nul", "\"a\nb\""} {
+		if got, ok := Text([]byte(raw)); ok || got != "" {
+			t.Errorf("%s is the text %q", raw, got)
+		}
+	}
+}
+
+// FuzzText: a text is what encoding/json reads.
+func FuzzText(f *testing.F) {
+	for _, raw := range []string{`"a\u0041\ud83d\ude00"`, `"\ud800\ud800\udc00"`, `"\udc00\u12"`, "\"\xed\xa0\x80\"", "null", "12", `["a"]`} {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var want string
+		err := json.Unmarshal(raw, &want)
+		if got, ok := Text(raw); ok != (err == nil) || got != want {
+			t.Errorf("%q: %q, %v; encoding/json: %q, %v", raw, got, ok, want, err)
+		}
+	})
+}
+
 func TestParseRefuses(t *testing.T) {
 	var twice *DuplicateError
 	if _, err := Parse([]byte(`{"x":[{"a":1,"\u0061":2}]}`)); !errors.As(err, &twice) || twice.Name != "a" {

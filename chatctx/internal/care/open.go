@@ -3,7 +3,6 @@ package care
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +21,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -178,10 +178,7 @@ func initEmpty(tx kv.RwTx) error {
 // initStore writes the format, id and date of a new store.
 func initStore(tx kv.RwTx) error {
 	id := pool.NewID()
-	created, err := json.Marshal(time.Now().UTC().Format(time.RFC3339))
-	if err != nil {
-		return err
-	}
+	created := jsontree.AppendString(nil, time.Now().UTC().Format(time.RFC3339))
 	for _, p := range []struct{ key, value []byte }{
 		{record.MetaFormat, fmt.Append(nil, record.FormatVersion)}, {record.MetaStore, id[:]}, {record.MetaCreated, created},
 	} {

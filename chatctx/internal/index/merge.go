@@ -88,7 +88,8 @@ func (s *State) delete(tx kv.RwTx, in *input) error {
 // merged replaces the old blocks, of which nothing is left, by the new one.
 func (s *State) merged() {
 	at := slices.IndexFunc(s.Blocks, func(b Block) bool { return b.ID == s.Merge.In[0].ID })
-	s.Blocks = slices.Replace(s.Blocks, at, at+len(s.Merge.In), s.Merge.Out)
+	s.Blocks[at] = s.Merge.Out
+	s.Blocks = append(s.Blocks[:at+1], s.Blocks[at+len(s.Merge.In):]...)
 	s.Merge = nil
 }
 

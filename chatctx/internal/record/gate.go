@@ -125,10 +125,7 @@ func (s *Store) Value(kind string, raw *json.RawMessage) error {
 
 // Quoted passes a JSON string through the hook.
 func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return nil, err
-	}
+	text, _ := jsontree.Text(raw)
 	was := text
 	if err := s.Texts(kind, &text); err != nil || text == was {
 		return raw, err

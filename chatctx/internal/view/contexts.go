@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
@@ -317,13 +318,13 @@ func CheckFormat(tx kv.Tx) error {
 
 // CheckVersion is CheckFormat for the value of the format, nil if there is none.
 func CheckVersion(raw []byte) error {
-	var version int
+	version, err := strconv.Atoi(string(raw))
 	switch {
 	case bytes.HasPrefix(raw, []byte(CopyMark)):
 		return record.Conflict("a copy into this store was begun and is not whole: go on with the same chatctx copy, or remove what is there")
 	case bytes.HasPrefix(raw, []byte(MoveMark)):
 		return record.Conflict("this store has moved to %s (where that copy was cut short: go on with the same chatctx copy)", raw[len(MoveMark):])
-	case raw == nil || json.Unmarshal(raw, &version) != nil:
+	case err != nil:
 		return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
 	case version > record.FormatVersion:
 		return fmt.Errorf("%w: its format is %d, this program reads up to %d: update chatctx", kv.ErrTooNew, version, record.FormatVersion)

@@ -361,19 +361,20 @@ func (l *lease) say(p *patience) {
 func (l *lease) heldLong() *kv.Holder {
 	for _, h := range l.holders() {
 		if !h.Waits && slices.Contains(kv.LongPurposes, h.Purpose) {
-			return &h
+			return h
 		}
 	}
 	return nil
 }
 
 // holders lists the programs that have the file open, this one first, and after them the one that waits to.
-func (l *lease) holders() []kv.Holder {
+func (l *lease) holders() []*kv.Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []kv.Holder
+	var found []*kv.Holder
 	if l.users > 0 {
-		found = append(found, l.signed)
+		signed := l.signed
+		found = append(found, &signed)
 	}
 	if l.lock != nil {
 		found = append(found, l.lock.holders()...)
@@ -388,7 +389,7 @@ func (l *lease) explain(p *patience, err error) error {
 	}
 	locked := &kv.LockedError{Waited: time.Since(p.begun)}
 	if found := l.holders(); len(found) > 0 {
-		locked.Holder = found[0]
+		locked.Holder = *found[0]
 	}
 	return fmt.Errorf("%s: %w", l.path, locked)
 }

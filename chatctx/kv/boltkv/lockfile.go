@@ -2,15 +2,16 @@ package boltkv
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // The lock file lies beside the store, with ".lock" added to its name. Its text is for people: a line for each program that has the store open, in a slot
@@ -192,9 +193,9 @@ func (l *lockFile) sign(h *kv.Holder) {
 	text := bytes.Repeat([]byte{' '}, slotSize)
 	text[slotSize-1] = '\n'
 	if h != nil {
-		line, err := json.Marshal(h)
-		if err != nil || len(line) >= slotSize {
-			line, _ = json.Marshal(kv.Holder{PID: h.PID, Since: h.Since})
+		line := lineOf(h)
+		if len(line) >= slotSize {
+			line = lineOf(&kv.Holder{PID: h.PID, Since: h.Since})
 		}
 		copy(text, line)
 	}
@@ -202,19 +203,17 @@ func (l *lockFile) sign(h *kv.Holder) {
 }
 
 // holders lists the other openings that have the store open, the longest-standing first, and last the one that waits at the gate.
-func (l *lockFile) holders() []kv.Holder {
+func (l *lockFile) holders() []*kv.Holder {
 	text := make([]byte, slots*slotSize)
 	n, _ := l.f.ReadAt(text, 0)
-	var found []kv.Holder
+	var found []*kv.Holder
 	for slot := range n / slotSize {
 		line := bytes.Trim(text[slot*slotSize:(slot+1)*slotSize], " \x00\n")
-		var h kv.Holder
-		if slot == l.slot || len(line) == 0 || json.Unmarshal(line, &h) != nil || !taken(l.f, slotByte+int64(slot)) {
-			continue
+		if h := holderOf(line); h != nil && slot != l.slot && taken(l.f, slotByte+int64(slot)) {
+			found = append(found, h)
 		}
-		found = append(found, h)
 	}
-	slices.SortFunc(found, func(a, b kv.Holder) int {
+	slices.SortFunc(found, func(a, b *kv.Holder) int {
 		if a.Waits != b.Waits {
 			if b.Waits {
 				return -1
@@ -224,6 +223,50 @@ func (l *lockFile) holders() []kv.Holder {
 		return a.Since.Compare(b.Since)
 	})
 	return found
+}
+
+// lineOf writes a program as JSON.
+func lineOf(h *kv.Holder) []byte {
+	line := strconv.AppendInt([]byte(`{"pid":`), int64(h.PID), 10)
+	text := func(name, text string) {
+		if text != "" {
+			line = jsontree.AppendString(append(jsontree.AppendString(append(line, ','), name), ':'), text)
+		}
+	}
+	text("command", h.Command)
+	text("purpose", h.Purpose)
+	text("since", h.Since.Format(time.RFC3339Nano))
+	if h.Waits {
+		line = append(line, `,"waits":true`...)
+	}
+	return append(line, '}')
+}
+
+// holderOf reads what lineOf wrote, or returns nil.
+func holderOf(line []byte) *kv.Holder {
+	v, err := jsontree.Parse(line)
+	if err != nil || v.Kind != jsontree.Object {
+		return nil
+	}
+	h := &kv.Holder{}
+	for _, m := range v.Members {
+		switch m.Name {
+		case "pid":
+			h.PID, err = strconv.Atoi(m.Value.Text)
+		case "command":
+			h.Command = m.Value.Text
+		case "purpose":
+			h.Purpose = m.Value.Text
+		case "since":
+			h.Since, err = time.Parse(time.RFC3339Nano, m.Value.Text)
+		case "waits":
+			h.Waits = m.Value.Text == "true"
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	return h
 }
 
 // holder is this program, in a transaction that begins now.
