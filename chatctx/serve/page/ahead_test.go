@@ -131,7 +131,7 @@ func TestPressedTwice(t *testing.T) {
 	r.sees("Look")
 	free := r.slow("/contexts/")
 	r.types("form textarea", "A note")
-	r.twice("form", "Only add")
+	r.twice("form", "Add without sending")
 	free()
 	r.sees("A note")
 	r.until(`document.querySelectorAll("main article").length === 3`)
@@ -191,7 +191,7 @@ func TestViewsThatComeLate(t *testing.T) {
 	r.sees("To Rome.")
 	r.gone("Tokens and cost")
 
-	r.click("main", "The next way")
+	r.click("main", "The next branch")
 	r.sees("To Paris.")
 	r.click("main", "Fork")
 	r.sees("Fork here")

@@ -16,7 +16,7 @@ func (r *reader) answers(by *serve.Server) {
 	r.web.CloseClientConnections()
 }
 
-// TestServerGoesAndComesBack: a server that is gone, or lets the page in no more, is told of at once and asked after pauses that grow; once it answers, the page shows what was done meanwhile.
+// TestServerGoesAndComesBack: the page says at once that its server has ended or admits it no more, and asks again after growing pauses; once the server answers, the page shows what was done meanwhile.
 func TestServerGoesAndComesBack(t *testing.T) {
 	r := open(t, trip(t))
 	r.mu.Lock()
@@ -27,8 +27,8 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	notices := `[...document.querySelectorAll("#notices .stays")].filter((n) => n.checkVisibility()).map((n) => n.innerText).join("|")`
 
 	r.answers(nil)
-	r.until(notices + `.startsWith("The program that serves this page is gone.")`)
-	r.said("The program that serves this page is gone.")
+	r.until(notices + `.startsWith("The program that serves this page has ended.")`)
+	r.said("The program that serves this page has ended.")
 	r.until(`[500, 1000, 2000, 4000, 8000, 16000].every((ms) => pauses.includes(ms))`)
 	r.click("#views", "Approvals")
 	r.sees("This cannot be shown now")
@@ -47,8 +47,8 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	other := serve.New(r.store, serve.Options{Page: page.Files})
 	defer other.Close()
 	r.answers(other)
-	r.until(notices + `.startsWith("This page is no longer let in.")`)
-	r.said("This page is no longer let in.")
+	r.until(notices + `.startsWith("This page may no longer read the store.")`)
+	r.said("This page may no longer read the store.")
 	r.shot("stranger")
 	value[any](r, `fetch(`+quoted(other.Opening())+`).then((r) => r.text())`) // the new address, in another tab
 	r.until(notices + ` === ""`)
@@ -57,7 +57,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	defer third.Close()
 	r.answers(third)
 	r.do(chromedp.Navigate(r.url + "/"))
-	r.until(notices + `.startsWith("This page is no longer let in.")`)
+	r.until(notices + `.startsWith("This page may no longer read the store.")`)
 	r.sees("This cannot be shown now")
 	value[any](r, `fetch(`+quoted(third.Opening())+`).then((r) => r.text())`)
 	r.until(notices + ` === ""`)

@@ -122,7 +122,7 @@ func TestExploringByKeyboard(t *testing.T) {
 	chosen := r.chooses(chatGPT(t))
 	r.enter("Import files")
 	chosen()
-	r.sees("1 conversation, 2 messages new")
+	r.sees("1 conversation: 2 new messages")
 	r.enter("Open")
 	r.keeps(`document.querySelector("main").innerText.includes("The answer is in the harbour")`)
 
@@ -155,8 +155,8 @@ func TestExploringByKeyboard(t *testing.T) {
 	r.keys("red,blue")
 	r.enter("Send")
 	r.keeps(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("Compare")`)
-	r.said("The answer on red is there")
-	r.said("The answer on blue is there")
+	r.said("The answer on red is complete")
+	r.said("The answer on blue is complete")
 	r.enter("Compare")
 	r.keeps(`document.querySelector("td ins.added")?.textContent === "blue"`)
 	r.tab("Take this answer")
@@ -200,7 +200,7 @@ func TestACallWaitsByKeyboard(t *testing.T) {
 		t.Errorf("the focus is on %s", at)
 	}
 	r.enter("Deny…")
-	r.on("Reason, which the model is told")
+	r.on("Reason (the model gets it)")
 	r.keys("too high" + kb.Enter)
 	r.on("Calls that wait")
 	r.sees("No call waits for you.")
@@ -213,10 +213,10 @@ func TestACallWaitsByKeyboard(t *testing.T) {
 	}
 	r.enter("Run")
 	r.on("Calls that wait")
-	r.said("look has run")
+	r.said("look was run")
 	r.keys("n" + kb.Enter)
 	r.keeps(`document.querySelector("main").innerText.includes("My name is plain.")`)
-	r.said("The answer on main is there")
+	r.said("The answer on main is complete")
 }
 
 // TestWalkingByKeyboard, with the keyboard alone: walk through the tree, compare two places, look at the window; the focus stays, whatever others write
@@ -230,7 +230,7 @@ func TestWalkingByKeyboard(t *testing.T) {
 	}
 	r.tab("assistant, message 2")
 	r.keys(kb.Tab)
-	r.on("The way before")
+	r.on("The branch before")
 	r.keys(kb.Tab + kb.Tab)
 	r.on("Fork")
 	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Append(user("And when?")) })
@@ -243,7 +243,7 @@ func TestWalkingByKeyboard(t *testing.T) {
 	r.keys(kb.Tab + kb.Tab)
 	r.on("Retry")
 	r.keys(kb.Enter)
-	r.on("Models, with commas between")
+	r.on("Models, separated by commas")
 	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Rewind("@1") }) // the row goes while its dialog is open
 	r.until(`document.querySelectorAll("main article").length === 1`)
 	r.keys(kb.Escape)
@@ -273,9 +273,9 @@ func TestWalkingByKeyboard(t *testing.T) {
 
 	r.enter("History")
 	r.sees("What was done in this conversation")
-	r.enter("Undo the last")
+	r.enter("Undo the last operation")
 	r.sees("undo: To Paris.") // the button has had the focus before
-	r.on("Undo the last")
+	r.on("Undo the last operation")
 	r.enter("Redo")
 	r.sees("redo: To Paris.")
 	r.on("Redo")
@@ -346,11 +346,11 @@ func TestErrorsAreSaid(t *testing.T) {
 	r.said("No answer on blue: ")
 	r.until(`[...document.querySelectorAll("form button")].find((b) => b.innerText === "Stop").disabled`)
 	r.enter("Settings")
-	r.on("A KEY=VALUE a line; a line taken away takes the setting away")
+	r.on("One KEY=VALUE on each line; to remove a setting, remove its line")
 	r.keys("nonsense=1\n")
 	r.enter("Save")
 	r.until(`document.querySelector("dialog [role=alert]")?.innerText.includes("nonsense")`)
-	r.on("A KEY=VALUE a line; a line taken away takes the setting away") // with what was written
+	r.on("One KEY=VALUE on each line; to remove a setting, remove its line") // with what was written
 	r.keys(kb.Escape)
 	r.on("Settings")
 	r.met("status of 400")

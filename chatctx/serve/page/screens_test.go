@@ -133,7 +133,7 @@ func TestFolderIsDropped(t *testing.T) {
 		}
 	}
 	r.drop(dir)
-	r.sees("2 conversations, 4 messages new")
+	r.sees("2 conversations: 4 new messages")
 	r.click("dialog", "Close")
 	r.types("input[type=search]", "deeper")
 	r.until(`document.querySelector("#side mark")?.textContent === "Deeper"`)

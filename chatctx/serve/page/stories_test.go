@@ -94,7 +94,7 @@ func TestAConversationIsShown(t *testing.T) {
 	r.click("dialog", "Close")
 	r.shot("wide")
 	r.accessible("a conversation")
-	r.click("main", "The next way")
+	r.click("main", "The next branch")
 	r.sees("To Paris.")
 	r.gone("To Rome.")
 	for _, width := range []int64{360, 2560} {
@@ -206,14 +206,14 @@ func TestBeginning(t *testing.T) {
 	r.mu.Lock()
 	r.found = []exchange.Place{{Tool: "chatgpt", Path: file, Files: 1, Bytes: 1000}}
 	r.mu.Unlock()
-	r.click("main", "Look for chats of tools on this machine")
+	r.click("main", "Find conversations of other tools on this machine")
 	r.accessible("what tools keep")
 	r.click("dialog", "Import")
 	r.click("dialog", "Open")
 	r.sees("The answer is in the harbour")
 	value[any](r, `location.hash = "history"`)
-	r.click("main", "The store's")
-	r.sees("What was done with the store")
+	r.click("main", "History of the store")
+	r.sees("What was done in the store")
 	r.click("main", "Undo")
 	r.click("main", "Redo")
 	r.until(`document.querySelectorAll("main tbody tr").length === 3`)
@@ -252,7 +252,7 @@ func TestACallWaits(t *testing.T) {
 		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
 	}
 	r.click(".queue", "Run")
-	r.sees("look has run.")
+	r.sees("look was run.")
 	r.click("#notices", "Let the model go on")
 	r.until(`[...document.querySelectorAll("main article details")].some((d) => d.textContent.includes("seen: land"))`)
 	r.sees("My name is plain.")
@@ -333,7 +333,7 @@ func TestTwoTabs(t *testing.T) {
 		tab.sees("Hello")
 	}
 	r.types("form textarea", "From one tab")
-	r.click("form", "Only add")
+	r.click("form", "Add without sending")
 	two.sees("From one tab")
 }
 

@@ -20,7 +20,7 @@ class App {
     this.figures = new Figures(this.main, this);
     this.trash = new Trash(this.main, this);
     this.badge = el("span", { class: "badge", hidden: true });
-    this.asks = new Map(); // branches that wait for a decision to what takes their notices away
+    this.asks = new Map(); // branches that wait for a decision, to the functions that remove their notices
     this.drawHead();
     addEventListener("hashchange", () => {
       for (const dialog of document.querySelectorAll("dialog")) dialog.leave(); // it belongs to the place that the browser left
@@ -52,12 +52,12 @@ class App {
 
   async start() {
     api.changes((change) => this.changed(change), (error) => this.linked(error));
-    await Promise.all([this.run(() => this.list.load()), this.run(() => this.count())]); // calls that begin to wait from now on are told of
+    await Promise.all([this.run(() => this.list.load()), this.run(() => this.count())]); // the page announces calls that begin to wait from now on
     await this.route();
     api.models().then((names) => replace(document.getElementById("models"), names.map((n) => el("option", { value: n }))), () => {});
   }
 
-  // linked is called with why the page hears nothing of the server, or with null when it does. What was missed meanwhile is read then.
+  // linked is called with the reason why the page hears nothing from the server, or with null once it does: then the page reads what it missed.
   linked(error) {
     const text = error && (unlinked(error) ?? error.message);
     if (text === (this.link?.text ?? null)) return;
@@ -72,7 +72,7 @@ class App {
     });
   }
 
-  // go moves to a place by its address, and is done when that is shown; the browser's back and forward work. With instead, the place that was left is not gone back to.
+  // go moves to a place by its address, and is done when that is shown; the browser's back and forward work. With instead, the browser's back skips the place that was left.
   go({ view, context, branch, at, refs }, { instead } = {}) {
     const parts = view === "compare" ? ["compare", context, ...refs] : view ? [view, context, branch].filter(Boolean) : ["c", context, branch, at].filter(Boolean);
     const hash = `#/${parts.map((p) => encodeURIComponent(p)).join("/")}`;
@@ -163,15 +163,15 @@ class App {
     this.draw(turn, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
       el("li", {}, button("Begin a conversation", () => this.run(() => this.create()), { class: "main" })),
       el("li", {}, button("Import files", () => this.file.click()), " or drop them here: exports of ChatGPT and Claude, and the files of many other tools."),
-      el("li", {}, button("Look for chats of tools on this machine", () => this.run(() => this.look()))))));
+      el("li", {}, button("Find conversations of other tools on this machine", () => this.run(() => this.look()))))));
   }
 
   // look shows what tools of the server's machine keep, and imports what is chosen.
   async look() {
     const found = await api.places();
-    if (!found.length) return notice("No tool keeps conversations where they are looked for");
+    if (!found.length) return notice("No conversations of other tools were found on this machine.");
     const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-    const chosen = await ask("Chats of tools on this machine", found.map((p, i) => ({ name: String(i), kind: "tick", value: true, label: hidden(`${p.tool}: ${counted(p.files, "file")}, ${size(p.bytes)}, ${p.path}`) })), { yes: "Import" });
+    const chosen = await ask("Conversations of other tools on this machine", found.map((p, i) => ({ name: String(i), kind: "tick", value: true, label: hidden(`${p.tool}: ${counted(p.files, "file")}, ${size(p.bytes)}, ${p.path}`) })), { yes: "Import" });
     const tools = [...new Set(found.filter((_, i) => chosen?.[i]).map((p) => p.tool))];
     if (tools.length) await this.imports(tools, (told) => api.importPlaces(tools, told));
   }
@@ -201,8 +201,8 @@ class App {
     try {
       const report = await run((share) => (bar.value = share));
       bar.value = 1;
-      lines.append(el("p", {}, `${counted(report.contexts, "conversation")}, ${counted(report.messages, "message")} new, ${report.duplicated ?? 0} known, ${report.skipped ?? 0} left out.`));
-      for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.file, w.line, w.text].filter(Boolean).join(": "))));
+      lines.append(el("p", {}, `${counted(report.contexts, "conversation")}: ${counted(report.messages, "new message")}, ${report.duplicated ?? 0} known already, ${report.skipped ?? 0} left out.`));
+      for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.line ? `${w.file}:${w.line}` : w.file, w.text].filter(Boolean).join(": "))));
       if (report.imported?.length) lines.append(button("Open", () => (dialog.leave(), this.go({ context: report.imported[0].context })), { class: "main" }));
     } catch (error) {
       lines.append(el("p", { class: "bad" }, hidden(error.message)));
@@ -226,8 +226,8 @@ class App {
     if (this.shown === "calls" && (change.reset || other) && !document.querySelector("dialog")) this.run(() => this.calls.open());
   }
 
-  // count reads which calls wait, tells of one that began to since it last did, and takes the notices away of those that wait no more. It gives null if they are being read again
-  // meanwhile.
+  // count reads which calls wait, announces one that has begun to wait since the last time, and removes the notices of those that wait no more. It returns null if a later call of
+  // count is already reading.
   async count() {
     const asks = [...this.asks]; // what is asked meanwhile may not be among the calls yet
     const turn = (this.counting = Symbol());
@@ -284,16 +284,16 @@ class App {
   }
 
   help() {
-    const keys = [["/  w  n", "search, write, the newest notice"], ["j, k, PageDown, PageUp", "next, previous message"], ["Home, End", "first, last"], ["← →", "the other ways at a fork"], ["f e r t", "fork, edit, retry, tag"], ["u", "undo"], [".", "more"], ["Ctrl-Enter", "send"],
-      ["In the tree: arrows, Enter, Space", "walk and fold, open, mark for comparing"], ["+ −", "zoom the tree"]];
+    const keys = [["/  w  n", "search, write, the newest notice"], ["j, k, PageDown, PageUp", "next, previous message"], ["Home, End", "first, last"], ["← →", "the other branches at a fork"], ["f e r t", "fork, edit, retry, tag"], ["u", "undo"], [".", "more"], ["Ctrl-Enter", "send"],
+      ["In the tree: arrows, Enter, Space", "walk and fold, open, mark to compare"], ["+ −", "zoom the tree"]];
     box("Keys", el("table", {}, el("tbody", {}, keys.map(([k, does]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, does))))));
   }
 }
 
 // unlinked says why a server is not reached, null for any other error.
 function unlinked(error) {
-  if (error.status === 0) return "The program that serves this page is gone. Start chatctx web again, and open the address that it prints.";
-  return error.status === 401 ? "This page is no longer let in. Open the new address: press Enter in the terminal that runs chatctx web, and it prints one." : null;
+  if (error.status === 0) return "The program that serves this page has ended. Start chatctx web again, and open the address that it prints.";
+  return error.status === 401 ? "This page may no longer read the store. Press Enter in the terminal that runs chatctx web, and open the address that it prints." : null;
 }
 
 // decoded is a part of an address as it was before it was encoded, or as it is where it never was.

@@ -18,8 +18,8 @@ export class Calls {
     const place = this.root.querySelector("[aria-label=Approvals]")?.scrollTop;
     this.app.draw(turn, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", { tabindex: -1 }, "Calls that wait"),
       pending.calls.length ? this.queue("pending", pending) : el("p", { class: "soft" }, "No call waits for you."),
-      approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), this.queue("approved", approved)] : null,
-      "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
+      approved.calls.length ? [el("h2", {}, "Approved, but not run yet"), this.queue("approved", approved)] : null,
+      "Notification" in window && Notification.permission === "default" ? button("Notify me of new calls", () => Notification.requestPermission()) : null));
     const view = this.root.querySelector("[aria-label=Approvals]");
     if (place && view) view.scrollTop = place;
   }
@@ -83,9 +83,9 @@ export class Calls {
   // run runs a call with the tool that is kept, and lets the model go on where it was the last that the branch waited for.
   async run(c) {
     await api.run(c);
-    say(`${c.tool_name} has run`);
+    say(`${c.tool_name} was run`);
     const left = (await api.pending()).concat((await api.calls("approved", "", 1000)).items).some((o) => o.context === c.context && o.branch === c.branch);
-    notice(`${c.tool_name} has run.`, left ? null : { name: "Let the model go on", run: () => this.app.run(() => this.goOn(c)) });
+    notice(`${c.tool_name} was run.`, left ? null : { name: "Let the model go on", run: () => this.app.run(() => this.goOn(c)) });
   }
 
   async goOn(c) {
@@ -121,7 +121,7 @@ export class Calls {
   }
 
   async deny(c) {
-    await ask("Deny the call", [{ name: "reason", label: "Reason, which the model is told" }], { yes: "Deny", danger: true, act: (a) => api.deny(c, a.reason) });
+    await ask("Deny the call", [{ name: "reason", label: "Reason (the model gets it)" }], { yes: "Deny", danger: true, act: (a) => api.deny(c, a.reason) });
   }
 
   async change(c) {
@@ -132,7 +132,7 @@ export class Calls {
   // always offers rules, narrowest first.
   async always(c) {
     await ask("Always approve", [{ name: "n", label: "Which calls", kind: "choice", choices: c.offers.map((o, i) => ({ value: String(i + 1), text: ruleText(o) })), value: "1" }],
-      { yes: "Approve always", text: "A rule that denies still holds over this one.", act: (a) => api.approve(c, { always: Number(a.n) }) });
+      { yes: "Approve always", text: "A rule that denies still wins over this one.", act: (a) => api.approve(c, { always: Number(a.n) }) });
   }
 }
 

@@ -114,9 +114,9 @@ export class Conversation {
     const marks = this.tree.marks ?? [];
     const names = marks.map((m) => `${m.branch}@${m.position}`);
     replace(this.treeBar, button("−", () => this.tree.zoom(1 / 1.15), { "aria-label": "Smaller" }), button("+", () => this.tree.zoom(1.15), { "aria-label": "Larger" }),
-      marks.length === 2 ? button("Compare", () => this.app.go({ view: "compare", context: this.context, refs: names })) : el("span", { class: "soft" }, marks.length ? `${names[0]} and …` : "Space marks two places to compare."),
+      marks.length === 2 ? button("Compare", () => this.app.go({ view: "compare", context: this.context, refs: names })) : el("span", { class: "soft" }, marks.length ? `${names[0]} and …` : "Press Space at two places to compare them."),
       marks.length === 1 && marks[0].branch !== this.branch ? [button("Take this answer", () => this.app.run(() => this.take(names[0]))), button("Merge", () => this.app.run(() => this.merge(marks[0].branch)))] : null,
-      button("Delete branch", () => this.app.run(() => this.removeBranch()), { disabled: this.branches.length < 2 ? true : null }));
+      button("Remove branch", () => this.app.run(() => this.removeBranch()), { disabled: this.branches.length < 2 ? true : null }));
   }
 
   async drawWindow() {
@@ -144,8 +144,8 @@ export class Conversation {
     const dialog = box(`Message ${m.position}`,
       el("p", { class: "soft" }, m.id), el("div", { class: "labels" },
         [["Copy text", () => navigator.clipboard.writeText(textOf(m))], ["Go back to here", () => this.rewind(m)], ["Take off the branch", () => this.drop(m)], ["Tag", () => this.tag(m)],
-          ["Pin", () => this.mark(m, "pinned")], ["Leave out of requests", () => this.mark(m, "excluded")], ["Take the mark away", () => this.mark(m, "")], ["Pick onto another branch", () => this.pick(m)],
-          ["Take as this branch's answer…", () => this.takeHere(m)]]
+          ["Pin", () => this.mark(m, "pinned")], ["Leave out of requests", () => this.mark(m, "excluded")], ["Remove the mark", () => this.mark(m, "")], ["Pick onto another branch", () => this.pick(m)],
+          ["Take as another branch's answer…", () => this.takeHere(m)]]
           .map(([name, run]) => button(name, () => (dialog.leave(), this.app.run(run))))),
       el("details", {}, el("summary", {}, "As JSON"), whole(JSON.stringify(message, null, 2), "the message")));
   }
@@ -170,7 +170,7 @@ export class Conversation {
 
   async edit(m) {
     const { where, id } = m;
-    const done = await ask("Edit", [{ name: "text", label: "The message on a new branch; the old one stays", kind: "long", value: textOf(m) }, { name: "keep", label: "Carry what followed", kind: "tick" }],
+    const done = await ask("Edit", [{ name: "text", label: "Text of the message on a new branch; the old message stays", kind: "long", value: textOf(m) }, { name: "keep", label: "Keep the messages after it", kind: "tick" }],
       { yes: "Edit", act: (a) => api.edit(where, id, a.text, a.keep) });
     if (!done) return;
     await this.app.go({ context: where.context, branch: done.branch });
@@ -179,7 +179,7 @@ export class Conversation {
 
   // retry gets another answer. It is done when that is asked for, not when it is there.
   async retry({ where }) {
-    const names = await ask("Answer again", [{ name: "models", label: "Models, with commas between", value: this.writer.models.value, list: "models" }], { yes: "Ask", act: (a) => models(a.models) });
+    const names = await ask("Answer again", [{ name: "models", label: "Models, separated by commas", value: this.writer.models.value, list: "models" }], { yes: "Ask", act: (a) => models(a.models) });
     if (names) this.app.run(() => this.writer.stream(where.context, (on, signal) => api.retry(where, asked(names), on, signal), names));
   }
 
@@ -197,7 +197,7 @@ export class Conversation {
   }
 
   async mark({ where, id }, mark) {
-    this.app.did({ pinned: "Pinned", excluded: "Left out of requests", "": "The mark is gone" }[mark], await api.mark(where, [id], mark), where.context);
+    this.app.did({ pinned: "Pinned", excluded: "Left out of requests", "": "Mark removed" }[mark], await api.mark(where, [id], mark), where.context);
   }
 
   pick({ where, id }) {
@@ -218,7 +218,7 @@ export class Conversation {
 
   async take(ref) {
     const { where } = this;
-    this.app.did("Taken: what stood here is on a branch of its own", await api.take(where, ref), where.context);
+    this.app.did("The answer was taken; the old one is on a branch of its own", await api.take(where, ref), where.context);
   }
 
   async merge(from) {
@@ -233,7 +233,7 @@ export class Conversation {
     const done = await api.removeBranch(context, name);
     if (this.context === context) this.tree.marks = [];
     if (this.context === context && this.branch === name) await this.app.go({ context }, { instead: true });
-    this.app.did(`Branch ${name} is gone`, done, context);
+    this.app.did(`Branch ${name} was removed`, done, context);
   }
 
   // undo takes the last operation back, or does it again; several presses act one after the other.
@@ -266,7 +266,7 @@ export class Conversation {
       const change = changedLines(now, answer.lines);
       return Object.keys(change).length ? api.setSettings(where, change) : null;
     };
-    const done = await ask("Settings of this branch", [{ name: "lines", label: "A KEY=VALUE a line; a line taken away takes the setting away", kind: "long", value: lines }], { yes: "Save", act: saved });
+    const done = await ask("Settings of this branch", [{ name: "lines", label: "One KEY=VALUE on each line; to remove a setting, remove its line", kind: "long", value: lines }], { yes: "Save", act: saved });
     if (done) this.app.did("Saved", done, where.context);
   }
 
@@ -275,10 +275,10 @@ export class Conversation {
     const old = new Set(this.about.labels ?? []); // what is done is noted, so that it is not done again after an error
     const saved = async (answer) => {
       const now = answer.labels.split(",").map((l) => l.trim()).filter(Boolean);
-      for (const l of now.filter((l) => !old.has(l))) this.app.did(`Label ${l}`, await api.label(context, l), context), old.add(l);
-      for (const l of [...old].filter((l) => !now.includes(l))) this.app.did(`Label ${l} taken away`, await api.unlabel(context, l), context), old.delete(l);
+      for (const l of now.filter((l) => !old.has(l))) this.app.did(`Label ${l} was added`, await api.label(context, l), context), old.add(l);
+      for (const l of [...old].filter((l) => !now.includes(l))) this.app.did(`Label ${l} was removed`, await api.unlabel(context, l), context), old.delete(l);
     };
-    await ask("Labels", [{ name: "labels", label: "Labels, with commas between (pinned, archived and any other)", value: [...old].join(", ") }], { yes: "Save", act: saved });
+    await ask("Labels", [{ name: "labels", label: "Labels, separated by commas (pinned, archived and any other)", value: [...old].join(", ") }], { yes: "Save", act: saved });
   }
 
   async export() {
@@ -301,7 +301,7 @@ export class Conversation {
 function changedLines(now, lines) {
   const after = {};
   for (const line of lines.split("\n").filter((l) => l.trim())) {
-    if (!line.includes("=")) throw new Error(`"${line.trim()}" is no KEY=VALUE.`);
+    if (!line.includes("=")) throw new Error(`"${line.trim()}" is not of the form KEY=VALUE.`);
     after[line.slice(0, line.indexOf("=")).trim()] = line.slice(line.indexOf("=") + 1).trim();
   }
   const change = {};
@@ -361,7 +361,7 @@ class Writer {
   constructor(view) {
     this.view = view;
     this.text = el("textarea", { "aria-label": "Message", placeholder: "Write a message. Ctrl-Enter sends it.", onkeydown: (e) => this.key(e), oninput: () => this.priced() });
-    this.models = el("input", { "aria-label": "Models", placeholder: "model, or several with commas", list: "models", size: 24, value: localStorage.getItem("models") ?? "", oninput: () => this.priced() });
+    this.models = el("input", { "aria-label": "Models", placeholder: "model, or several, separated by commas", list: "models", size: 24, value: localStorage.getItem("models") ?? "", oninput: () => this.priced() });
     this.file = el("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-label": "Files", onchange: () => this.attach(this.file.files) });
     this.files = [];
     this.asked = {}; // of the last answers: the conversation and the models
@@ -372,7 +372,7 @@ class Writer {
     this.sendButton = button("Send", () => void this.send(), { class: "main" });
     this.stopButton = button("Stop", () => this.stop?.abort(), { disabled: true });
     this.element = el("form", { class: "write", onsubmit: (e) => e.preventDefault() }, this.text,
-      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Only add", () => this.add()), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar, this.queue, this.price));
+      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Add without sending", () => this.add()), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar, this.queue, this.price));
     this.element.addEventListener("dragover", (e) => e.preventDefault());
     this.element.addEventListener("drop", (e) => {
       e.preventDefault();
@@ -399,7 +399,7 @@ class Writer {
   }
 
   drawFiles() {
-    replace(this.shown, this.files.map((f, i) => button(`${f.name} ×`, () => (this.files.splice(i, 1), this.drawFiles()), { "aria-label": `Take ${f.name} away` })));
+    replace(this.shown, this.files.map((f, i) => button(`${f.name} ×`, () => (this.files.splice(i, 1), this.drawFiles()), { "aria-label": `Remove ${f.name}` })));
   }
 
   key(e) {
@@ -433,7 +433,7 @@ class Writer {
     this.giving = true;
     try {
       await app.arriving;
-      if (!this.element.isConnected) throw new Error("The message was not sent: its conversation is not shown.");
+      if (!this.element.isConnected) throw new Error("The message was not sent, since its conversation is no longer shown.");
       where = this.view.where;
       await run(where, content);
     } catch (error) {
@@ -484,7 +484,7 @@ class Writer {
 
   // stream shows answers as they come, a column for each branch that is written.
   async stream(context, run, names) {
-    if (this.stop) throw new Error("An answer is being written. Wait until it is there, or stop it.");
+    if (this.stop) throw new Error("An answer is being written. Wait until it is complete, or stop it.");
     this.stop = new AbortController();
     this.runs(true);
     replace(this.view.answers);
@@ -549,7 +549,7 @@ class Writer {
       cancelAnimationFrame(c.due);
       c.text.classList.remove("running");
       replace(c.text, body(e.message));
-      say(`The answer on ${hidden(e.branch)} is there`);
+      say(`The answer on ${hidden(e.branch)} is complete`);
     }
   }
 

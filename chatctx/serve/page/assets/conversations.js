@@ -57,7 +57,7 @@ export class Conversations {
       draw: (row) => (query ? this.hit(row) : this.row(row)),
       acts: (row) => ({ Enter: () => this.app.go(this.placeOf(row)) }),
     });
-    if (!countOf()) replace(this.list.space, el("p", { class: "search soft" }, query ? "Nothing was found. A beginning of a word is enough; quotes look for words side by side." : "No conversation yet."));
+    if (!countOf()) replace(this.list.space, el("p", { class: "search soft" }, query ? "Nothing was found. The beginning of a word is enough; quotes find words side by side." : "No conversations yet."));
   }
 
   // page is a page of conversations: pinned ones first, archived ones only where their label is asked for.

@@ -82,6 +82,6 @@ export function drawn(m, { ways, acts = [], state } = {}) {
 }
 
 function waysOf({ list, at, go }) {
-  const step = (by) => button(by < 0 ? "‹" : "›", () => go(list[(at + by + list.length) % list.length]), { "aria-label": by < 0 ? "The way before" : "The next way", class: "plain" });
+  const step = (by) => button(by < 0 ? "‹" : "›", () => go(list[(at + by + list.length) % list.length]), { "aria-label": by < 0 ? "The branch before" : "The next branch", class: "plain" });
   return el("span", { class: "ways" }, step(-1), el("span", { title: list.join(", ") }, `${at + 1}/${list.length}`), step(1));
 }

@@ -12,7 +12,7 @@ export class Compare {
     const turn = this.app.routing;
     const branch = refs[0].replace(/@\d+$/, "");
     const all = await api.compare({ context, branch }, refs);
-    const shared = all.ancestor ? `They share the messages up to number ${all.ancestor.position}.` : "They share nothing.";
+    const shared = all.ancestor ? `They share the messages up to message ${all.ancestor.position}.` : "They share no messages.";
     const names = all.columns.map((c) => c.ref);
     const heads = ["Turn", ...all.columns.map((c, i) => el("th", { "data-label": hidden(c.ref) }, hidden(c.ref), " ", button("Take this answer", () => this.app.run(() => this.take(context, all, i)))))];
     const rows = all.turns.map((turn) => el("tr", {}, el("td", {}, String(turn.turn)), turn.cells.map((cell, i) => el("td", {}, this.cell(turn, i)))));
@@ -38,7 +38,7 @@ export class Compare {
     if (!taken) return;
     const { to, done } = taken;
     await this.app.go({ context, branch: to });
-    this.app.did(`${to} has this answer now${done.moved_to ? `; what stood there is on ${done.moved_to}` : ""}`, done, context);
+    this.app.did(`${to} has this answer now${done.moved_to ? `; the old one is on ${done.moved_to}` : ""}`, done, context);
   }
 }
 
@@ -57,8 +57,8 @@ export class History {
     const turn = this.app.routing;
     const list = await api.operations(where?.context);
     const act = (name, run, operation) => button(name, () => this.app.run(() => this.app.afresh(run, () => this.open(where))), { "data-key": operation });
-    this.app.draw(turn, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done with the store"),
-      where ? el("p", {}, act("Undo the last", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("The store's", () => this.app.run(() => this.open(null)))) : null,
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done in the store"),
+      where ? el("p", {}, act("Undo the last operation", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("History of the store", () => this.app.run(() => this.open(null)))) : null,
       table(["When", "What", "Branches", "By", "Undo"], list.items.map((o) => this.line(o, where, act)))));
   }
 
@@ -84,7 +84,7 @@ export class Figures {
     const sums = await Promise.all(parts.map(([by]) => api.cost(by)));
     const whole = sums[0];
     this.app.draw(turn, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"),
-      el("p", {}, `The cost of ${counted(whole.replies, "reply", "replies")}: ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} of them no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} of them say nothing of what they took.` : ""),
+      el("p", {}, `The cost of ${counted(whole.replies, "reply", "replies")}: ${money(whole)}.`, whole.unpriced ? ` No price is known for ${whole.unpriced} of them.` : "", whole.without_usage ? ` The provider reported no tokens for ${whole.without_usage} of them.` : ""),
       parts.map(([by, title], i) => this.part(title, sums[i].groups ?? [], by))));
   }
 
