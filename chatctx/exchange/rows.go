@@ -125,9 +125,6 @@ func detectGooseDB(h *head) bool {
 func detectCrush(h *head) bool {
 	return h.db.has("sessions", "summary_message_id") && h.db.has("messages", "parts")
 }
-func detectOpenCodeDB(h *head) bool {
-	return h.db.has("part", "message_id", "data") && h.db.has("message", "session_id", "data")
-}
 func detectKiroDB(h *head) bool     { return h.db.has("conversations_v2", "value") }
 func detectAgentsDB(h *head) bool   { return h.db.has("agent_messages", "session_id", "message_data") }
 func detectAnythingDB(h *head) bool { return h.db.has("workspace_chats", "prompt", "response") }
@@ -159,32 +156,6 @@ func readCrush(r *reading) error {
 			}
 		})
 	}}).read(r)
-}
-
-func readOpenCodeDB(r *reading) error {
-	parts, err := r.db.grouped("part", "message_id", "id")
-	if err != nil {
-		return err
-	}
-	open := map[*gathered]*openCode{}
-	err = (&rowFormat{"session", "message", "session_id", []string{"time_created", "id"}, nil, below(openCodeName, "parent_id"), func(t *gathered, at place, v value) {
-		o := open[t]
-		if o == nil {
-			o = &openCode{r: r, t: t.thread}
-			open[t] = o
-		}
-		var list []value
-		for p, err := range parts.of(v.get("id").str()) {
-			if err != nil {
-				r.warn(at, "parts of the message cannot be read: %v", err)
-				break
-			}
-			list = append(list, p.asValue(r, at.in("part "+p.str("id"))))
-		}
-		o.message(at, v.get("id").str(), v, list)
-	}}).read(r)
-	r.unasked(parts)
-	return err
 }
 
 func readKiroDB(r *reading) error {

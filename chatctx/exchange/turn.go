@@ -186,7 +186,7 @@ func (s *shape) message(v value) *chatctx.Message {
 			s.usage(m, v)
 		}
 	}
-	m.Meta.Error = v.pick(s.failure).str()
+	m.Meta.Error = firstOf(v.pick(s.failure).str(), m.Meta.Error)
 	return m
 }
 
