@@ -279,7 +279,7 @@ func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, named []st
 	return ended.Held, nil
 }
 
-// runCalls keeps the claim while tools run, and cancels them if it is taken away.
+// runCalls keeps the claim while tools run, and cancels them if it ends.
 func (s *sending) runCalls(ctx context.Context, m *chatctx.Message, named []string) (bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

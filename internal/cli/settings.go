@@ -244,7 +244,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 	return nil
 }
 
-// setText says which settings were set and which were taken away.
+// setText says which settings were set and which were removed.
 func setText(set map[string]json.RawMessage) string {
 	var done, gone []string
 	for _, key := range slices.Sorted(maps.Keys(set)) {

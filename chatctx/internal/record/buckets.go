@@ -47,7 +47,7 @@ const (
 var ErrStopped = errors.New("the claim has ended")
 
 // ErrTaken is an ErrStopped: the claim on a call has ended or is another program's. The former holder cannot say how the call ended.
-var ErrTaken = fmt.Errorf("%w: another program took it", ErrStopped)
+var ErrTaken = fmt.Errorf("%w: it was given up, or another program has it", ErrStopped)
 
 // The keys of the meta bucket.
 var (

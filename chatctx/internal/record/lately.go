@@ -21,8 +21,11 @@ type written[T any] struct {
 	rec T
 }
 
-// mostLately bounds how many records of a kind are remembered.
-const mostLately = 64
+// Of a kind, mostLately records of at most largestLately bytes are remembered.
+const (
+	mostLately    = 64
+	largestLately = 64 << 10
+)
 
 // Decode returns the record that has these bytes, and forgets it, or else decodes it. The record is the caller's.
 func (l *Lately[T]) Decode(id pool.ID, raw []byte, decode func(pool.ID, []byte) (T, error)) (T, error) {
@@ -38,6 +41,9 @@ func (l *Lately[T]) Decode(id pool.ID, raw []byte, decode func(pool.ID, []byte) 
 
 // Note remembers a copy of a record with the bytes that were written, which nobody may change any more.
 func (l *Lately[T]) Note(id pool.ID, raw []byte, rec T) {
+	if len(raw) > largestLately {
+		return
+	}
 	rec = rec.Copy()
 	l.mu.Lock()
 	defer l.mu.Unlock()

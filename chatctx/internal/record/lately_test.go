@@ -36,6 +36,11 @@ func TestLatelyByBytes(t *testing.T) {
 	if _, err := l.Decode(other, []byte("one"), decode); err != decoded {
 		t.Errorf("another id was not decoded: %v", err)
 	}
+	large := make([]byte, largestLately+1)
+	l.Note(id, large, got)
+	if _, err := l.Decode(id, large, decode); err != decoded {
+		t.Errorf("a record of %d bytes was kept", len(large))
+	}
 	for range 3 * mostLately {
 		l.Note(pool.NewID(), []byte("x"), got)
 	}

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Version counts the changes of the definition of a word. An index of another version is built anew.
-const Version = 2
+// Version counts the changes of the definition of a word, and of what an index keeps of one. An index of another version is built anew.
+const Version = 3
 
 // Segmenter cuts texts into words. It keeps buffers, so it is for one goroutine.
 type Segmenter struct {
