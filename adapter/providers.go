@@ -70,9 +70,12 @@ func BareModel(s *Settings, provider string) string {
 }
 
 // Undated returns what tells a model from others: its name in lower case without a provider in front, the date of its release, "-latest", and OpenRouter's choice
-// of a server behind a colon.
+// of a server behind a colon. What else stands behind a colon, as with Ollama's and with fine-tuned models, is a part of the name.
 func Undated(model string) string {
-	name, _, _ := strings.Cut(strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]), ":")
+	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	if n := strings.LastIndexByte(name, ':'); n >= 0 && slices.Contains(served, name[n+1:]) {
+		name = name[:n]
+	}
 	name = strings.TrimSuffix(name, "-latest")
 	for _, date := range []string{"-0000-00-00", "-00000000", "@00000000"} {
 		if n := len(name) - len(date); n > 0 && strings.Map(zero, name[n:]) == date {
@@ -81,6 +84,9 @@ func Undated(model string) string {
 	}
 	return name
 }
+
+// served are OpenRouter's words for how a model is served (https://openrouter.ai/docs/guides/routing/model-variants).
+var served = []string{"free", "nitro", "floor", "online", "extended", "exacto", "thinking", "beta"}
 
 // zero returns 0 for every digit.
 func zero(r rune) rune {

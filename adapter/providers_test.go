@@ -28,6 +28,7 @@ func TestUndated(t *testing.T) {
 	for name, want := range map[string]string{
 		"gpt-5-2025-08-07": "gpt-5", "openai/GPT-5": "gpt-5", "claude-sonnet-4-5-20250929": "claude-sonnet-4-5", "claude-sonnet-4-5@20250929": "claude-sonnet-4-5",
 		"claude-3-7-sonnet-latest": "claude-3-7-sonnet", "google/gemini-3-flash-preview:free": "gemini-3-flash-preview",
+		"ft:o4-mini:acme::aaa": "ft:o4-mini:acme::aaa", "qwen3:8b": "qwen3:8b", "qwen3:free": "qwen3",
 		"qwen3-235b-a22b-2507": "qwen3-235b-a22b-2507", "-20250929": "-20250929", "": "",
 	} {
 		if got := Undated(name); got != want {

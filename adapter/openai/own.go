@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -11,9 +12,15 @@ import (
 // extra_content, without which it refuses calls, and OpenRouter's reasoning_details.
 var ownMembers = []string{"extra_content", "reasoning_details"}
 
-// own reports whether what a reply's server added is sent back: only to the model that it is from, since other servers refuse members that they do not know.
+// own reports whether what a reply's server added is sent back: only to the model that it is from, under the name that its server gives it, since other servers
+// refuse members that they do not know: openai/gpt-5 is OpenRouter's.
 func (r *request) own(provider, model string) bool {
-	return provider == Provider && model != "" && adapter.Undated(model) == adapter.Undated(r.model.Name)
+	return provider == Provider && model != "" && maker(model) == maker(r.model.Name) && adapter.Undated(model) == adapter.Undated(r.model.Name)
+}
+
+// maker returns what stands before a model's name. Google puts "models" there, or nothing.
+func maker(model string) string {
+	return strings.TrimSuffix(strings.ToLower(model[:strings.LastIndexByte(model, '/')+1]), "models/")
 }
 
 // own returns the ownMembers of a message or a call.

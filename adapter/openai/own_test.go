@@ -35,7 +35,7 @@ data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"
 		`{"type":"reasoning.encrypted","data":"one","id":"a","index":1},{"type":"reasoning.encrypted","data":"two","id":"b","index":1}]}`
 	const plain = `"tool_calls":[` + call + `}]}`
 	for model, want := range map[string]string{
-		"google/gemini-3-flash-preview": signed, "Gemini-3-Flash-Preview:nitro": signed,
+		"google/gemini-3-flash-preview": signed, "Google/Gemini-3-Flash-Preview:nitro": signed, "gemini-3-flash-preview": plain, "models/gemini-3-flash-preview": plain,
 		"google/gemini-3-pro-preview": plain, "gpt-4o": plain,
 	} {
 		name, _ := json.Marshal(model)

@@ -387,7 +387,10 @@ func TestEachCommand(t *testing.T) {
 		{`"git push"`, "git --git-dir=/x push -f", false, unsure}, {`"git push"`, "git -c push", false, unsure}, {`"git push"`, "git stash push", false, no}, {`"git push"`, "git commit -m push", false, no},
 		{`"git push"`, "git -C push log", false, unsure}, {`"git push"`, "git -C", false, no}, {`"git push *"`, "git -C /x push", false, unsure}, {`"git push --force"`, "git push origin x --force", false, unsure},
 		{`"git push --force"`, "git push origin x", false, no}, {`"git push --force"`, "git -C /x push -f", false, no},
+		{`"git push"`, "git $(echo push)", false, unsure}, {`"git push"`, "git -C /x $(echo push)", false, unsure}, {`"git push"`, "git --no-pager $V", false, unsure}, {`"git push"`, "git log $V", false, no},
+		{`"rm -rf"`, "rm -r $(echo -f) x", false, unsure}, {`"rm -rf"`, "rm x $V", false, unsure}, {`"git push"`, "$G -C /x push", false, unsure},
 		// programs that start what they are given
+		{`"./script *"`, "./script x", true, yes}, {"*", "./tools/watch", true, yes}, {"*", "arch", true, yes}, {"rm", "/usr/bin/watch rm x", false, unsure},
 		{"rm", "stdbuf -oL rm x", false, unsure}, {"ls", "doas ls", false, unsure}, {"curl", "setsid -w curl x", false, unsure}, {"find", "find . -delete", false, yes}, {"find", "find . -fprintf /etc/x a", false, yes},
 	} {
 		parsed, err := parseCondition(&chatctx.Condition{Argument: "c", Op: Each, Value: c.patterns})

@@ -175,7 +175,7 @@ func (s *script) command(cmd *simple, depth int) {
 		s.cannot("what " + name + " does")
 	case strings.HasPrefix(first.text, "-"): // a flag of time, which some shells take for a flag and others run
 		s.cannot("what a command that begins with " + first.text + " starts")
-	case slices.Contains(starters, name):
+	case slices.Contains(starters, name) && isInstalled(first.text):
 		s.cannot("what " + name + " starts")
 	case name == "find" && slices.ContainsFunc(cmd.words, func(w word) bool {
 		return !w.literal || slices.ContainsFunc(findActions, func(action string) bool { return strings.HasPrefix(w.text, action) })
@@ -198,9 +198,15 @@ var untoldCommands = []string{
 	"jobs", "let", "declare", "typeset", "local", "export", "readonly", "nameref", "read", "unset", "getopts", "set", "shopt", "wait", "xargs", "parallel", "select", "call", "suspend", "caller",
 }
 
+// isInstalled reports whether a command is one of the system and not a program of the project's own with the name of one.
+func isInstalled(command string) bool {
+	dir := path.Dir(command)
+	return !strings.Contains(command, "/") || path.Base(dir) == "bin" || path.Base(dir) == "sbin"
+}
+
 // starters run the command that they are given as it is, and have options of their own that nobody reads here.
 var starters = []string{
-	"arch", "bwrap", "caffeinate", "chroot", "chrt", "cpulimit", "dbus-run-session", "doas", "entr", "faketime", "fakeroot", "firejail", "flock", "ionice", "ltrace", "nsenter", "numactl",
+	"bwrap", "caffeinate", "chroot", "chrt", "cpulimit", "dbus-run-session", "doas", "entr", "faketime", "fakeroot", "firejail", "flock", "ionice", "ltrace", "nsenter", "numactl",
 	"pkexec", "prlimit", "proxychains", "proxychains4", "rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "stdbuf", "strace", "systemd-run", "taskset", "torsocks", "unbuffer",
 	"unshare", "watch", "xvfb-run",
 }

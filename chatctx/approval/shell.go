@@ -144,9 +144,12 @@ func (p *commandPattern) possibly(cmd *simple) answer {
 // looksLike reports whether a text matches, whatever its case.
 func (p *pattern) looksLike(text string) bool { return p.foldedText.MatchString(norm.NFC.String(text)) }
 
+// mayBe reports whether a word looks like the pattern or is filled in by the shell.
+func (p *pattern) mayBe(w word) bool { return !w.literal || p.looksLike(w.text) }
+
 // disguised reports whether options hide the pattern's words: git -C x push for git push; rm -fr, rm -r -f and rm x -rf for rm -rf.
 func (p *commandPattern) disguised(cmd *simple) bool {
-	if !p.words[0].looksLike(path.Base(cmd.words[0].text)) {
+	if first := cmd.words[0]; first.literal && !p.words[0].looksLike(path.Base(first.text)) {
 		return false
 	}
 	rest := cmd.words[1:]
@@ -158,11 +161,11 @@ func (p *commandPattern) disguised(cmd *simple) bool {
 				return false
 			}
 		default:
-			for len(rest) > 0 && !g.looksLike(rest[0].text) {
+			for len(rest) > 0 && !g.mayBe(rest[0]) {
 				if !isOption(rest[0].text) {
 					return false
 				}
-				if rest = rest[1:]; len(rest) > 0 && !isOption(rest[0].text) && !g.looksLike(rest[0].text) {
+				if rest = rest[1:]; len(rest) > 0 && !isOption(rest[0].text) && !g.mayBe(rest[0]) {
 					rest = rest[1:] // perhaps the option's value
 				}
 			}
@@ -181,7 +184,7 @@ func isOption(text string) bool { return len(text) > 1 && text[0] == '-' }
 func hasOption(words []word, g *pattern, text string) bool {
 	letters := ""
 	for _, w := range words {
-		if g.looksLike(w.text) {
+		if g.mayBe(w) {
 			return true
 		}
 		if isOption(w.text) && w.text[1] != '-' {

@@ -307,7 +307,7 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 			v, rest, err := r.parse(atLine(l.line), line)
 			if err != nil {
 				bad(atLine(l.line), "the line is left out: %s", notRead(err))
-				if line = seen.wholeAtEnd(line); len(line) > 0 {
+				if line = seen.wholeAtEnd(line, err); len(line) > 0 {
 					r.repaired(atLine(l.line), "the whole record at the end of the line is read all the same")
 				}
 				n--
@@ -337,8 +337,13 @@ func (b *beginnings) add(v value) {
 	}
 }
 
-// wholeAtEnd returns the record with which a line ends that is no JSON, nil if there is none: it begins as others of the file do.
-func (b beginnings) wholeAtEnd(line []byte) []byte {
+// wholeAtEnd returns the records with which a line ends that is no JSON, nil if there are none: they begin as others of the file do. In a line that ends too
+// early, what begins so is a part of the torn record.
+func (b beginnings) wholeAtEnd(line []byte, err error) []byte {
+	var e *syntaxError
+	if errors.As(err, &e) && e.what == errTruncated {
+		return nil
+	}
 	first, tries := len(line), 64 // each may cost a reading of the line
 	for _, key := range b {
 		start := append(strconv.AppendQuote([]byte{'{'}, key), ':')
@@ -347,13 +352,24 @@ func (b beginnings) wholeAtEnd(line []byte) []byte {
 			if i < 0 {
 				break
 			}
-			if at += 1 + i; json.Valid(line[at:]) {
+			if at += 1 + i; areValues(line[at:]) {
 				first = at
 				break
 			}
 		}
 	}
 	return line[first:]
+}
+
+// areValues reports whether a text is JSON values, one after the other.
+func areValues(text []byte) bool {
+	in := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var one json.RawMessage
+		if err := in.Decode(&one); err != nil {
+			return err == io.EOF
+		}
+	}
 }
 
 // damage reports once that a record was invalid Unicode and was repaired. It reports whether the raw record must be kept.

@@ -33,6 +33,7 @@ type chat struct {
 	front    sync.Mutex // held by the answer that is shown as it arrives; others are shown when they are complete
 	answers  sync.WaitGroup
 	failed   error                         // the first answer's that failed, for the exit code if there is no terminal
+	waits    error                         // the last answer's whose calls waited
 	unsaid   map[string]bool               // flags of the command line that a command has replaced
 	said     map[spot]*chatctx.ChatContext // where this chat said something
 }
@@ -80,19 +81,36 @@ func (s *chat) fromPipe() error {
 		}
 	}
 	err := errors.Join(s.r.ctx.Err(), in.Err(), s.unanswered())
-	if s.failed == nil {
+	told := s.failed
+	if told == nil && s.callsWait() {
+		told = s.waits
+	}
+	if told == nil {
 		return err
 	}
 	if err != nil && s.r.ctx.Err() == nil {
 		s.complain(err)
 	}
-	return &toldError{s.failed}
+	return &toldError{told}
 }
 
-// fails reports the failure of a message.
+// callsWait reports whether a call is still open where this chat said something.
+func (s *chat) callsWait() bool {
+	for at, c := range s.said {
+		if open, err := c.OpenCalls(s.r.ctx, at.branch); err != nil || len(open) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// fails reports the failure of a message. A call that waits is one only if it still does at the end.
 func (s *chat) fails(err error) {
+	var waits *waitsError
 	s.mu.Lock()
-	if s.failed == nil {
+	if errors.As(err, &waits) {
+		s.waits = err
+	} else if s.failed == nil {
 		s.failed = err
 	}
 	s.mu.Unlock()

@@ -226,8 +226,8 @@ const docsHead = `<!-- Made from the program: go test ./internal/cli -run TestDo
 ` + "`chatctx`" + ` alone says where you are, or what to type first. ` + "`chatctx help COMMAND`" + ` shows a command's flags, its JSON and an example.
 
 **The store** is the file that ` + "`--store`" + ` names, else ` + "`CHATCTX_STORE`" + `, else ` + "`chatctx/chats.db`" + ` in ` + "`XDG_DATA_HOME`" + `
-(` + "`~/.local/share`" + ` if that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). If there is none, init, new, import, add, append, send, ask, chat, tools add --store, restore-from and web make it,
-readable by you alone; other commands end with exit code 10. An empty file is no store. ` + "`FILE.lock`" + ` next to it has no data.
+(` + "`~/.local/share`" + ` if that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). If there is none, init, new, import, add, append, send, ask, chat, tools add --store, restore-from, repair --from and web make it,
+readable by you alone; other commands that need one end with exit code 10. An empty file is no store. ` + "`FILE.lock`" + ` next to it has no data.
 
 **The conversation.** A command that reads or changes one takes ` + "`--context`" + ` (else ` + "`CHATCTX_CONTEXT`" + `, else the current one: the
 last one that new, use or an import of one conversation chose) and, if it works on a branch, ` + "`--branch`" + ` (else the active one).

@@ -70,9 +70,10 @@ export class Calls {
       this.ours.add(key);
       const at = [...e.target.closest(".queue").children].findIndex((o) => o.dataset.key === key);
       await this.app.afresh(run, () => this.open());
-      if (turn !== this.app.routing) return;
       const now = [...(this.root.querySelector(`.queue[data-state="${queue}"]`)?.children ?? [])];
-      if (!now.some((o) => o.dataset.key === key)) focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
+      const stays = now.some((o) => o.dataset.key === key);
+      if (stays) this.ours.delete(key); // nothing was decided
+      if (turn === this.app.routing && !stays) focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
     }), { ...props, "data-key": `${key} ${c.approval_status}` });
   }
 
