@@ -316,6 +316,26 @@ func TestSmallScreenByKeyboard(t *testing.T) {
 	r.keeps(`document.querySelector("main select").value === "paris"`)
 }
 
+// TestFocusComesIntoView: the page itself brings the control that gets the focus into view, whole, on lines that scroll sideways too; browsers differ in whether and when they do.
+func TestFocusComesIntoView(t *testing.T) {
+	r := open(t, trip(t))
+	r.size(360, 800)
+	r.sees("To Rome.")
+	r.keys(kb.Tab) // from here on the focus shows
+	outside := value[[]string](r, `[...document.querySelectorAll("header a, header button, .bar a, .bar button, .bar select")].filter((e) => e.checkVisibility() && !e.disabled).flatMap((e) => {
+		for (const line of document.querySelectorAll("header, .bar")) line.scrollLeft = 0;
+		document.activeElement.blur();
+		e.focus({preventScroll: true, focusVisible: true});
+		const box = e.getBoundingClientRect();
+		return box.left >= 0 && box.right <= innerWidth + 1 || box.width > innerWidth ? [] : [e.innerText + " from " + box.left + " to " + box.right]; })`)
+	if len(outside) > 0 {
+		t.Errorf("these have the focus and are not in view: %q", outside)
+	}
+	if n := value[float64](r, `document.querySelector(".bar").scrollWidth`); n <= 360 {
+		t.Errorf("the bar is %v wide, so that nothing had to come into view", n)
+	}
+}
+
 // TestErrorsAreSaid: a screen reader is told of errors, and the focus is where something can be done about them.
 func TestErrorsAreSaid(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {

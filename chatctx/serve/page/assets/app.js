@@ -327,4 +327,12 @@ addEventListener("keydown", (e) => {
   if (to?.checkVisibility()) e.preventDefault(), to.focus();
   if (e.key === "?") app.help();
 });
+// What the keyboard gives the focus comes into view at once: browsers differ in when they scroll for it, and whether they scroll a line sideways. Places of rows are the
+// list's own matter, and what takes the focus without a key, such as a control that was drawn anew, moves a line of buttons alone.
+let tabbed = false;
+addEventListener("keydown", (e) => (tabbed = e.key === "Tab"), true);
+addEventListener("pointerdown", () => (tabbed = false), true);
+addEventListener("focusin", ({ target }) => {
+  if (target.matches(":focus-visible") && (target.closest("header, .bar") || tabbed && !target.matches("row-list [role]"))) target.scrollIntoView({ block: "nearest", inline: "nearest" });
+});
 app.run(() => app.start());
