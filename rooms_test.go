@@ -38,6 +38,7 @@ var rooms = map[string]map[string]string{
 	"internal/plural":  {},
 	"internal/firstgc": {},
 	"internal/input":   {},
+	"internal/nolink":  {},
 	"internal/leftover": {
 		"syscall": "looks for processes",
 	},
@@ -98,6 +99,7 @@ var rooms = map[string]map[string]string{
 		"syscall":                   "calls the system",
 		"unsafe":                    "calls the system",
 		"internal/jsontree":         "texts in JSON",
+		"internal/nolink":           "follows no link",
 	},
 	"chatctx/kv/memkv": {
 		"chatctx/kv":                "reads and writes",
@@ -494,6 +496,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":               "unwraps arguments",
 		"internal/input":                  "reads pipes",
 		"internal/leftover":               "files left behind",
+		"internal/nolink":                 "follows no link",
 		"internal/screen":                 "safe text, trees",
 		"internal/ui":                     "the full screen",
 		"internal/watch":                  "watches folders",

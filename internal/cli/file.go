@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/nolink"
 )
 
 func fileCommands() []*command {
@@ -150,6 +151,9 @@ func doBackup(r *run) error {
 
 // mayWrite checks, before anything is read, whether a file may be written. If a file is in the way, it asks.
 func (r *run) mayWrite(target string) error {
+	if err := nolink.Check(target); err != nil {
+		return err
+	}
 	st, err := os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		dir, err := os.Stat(filepath.Dir(target))

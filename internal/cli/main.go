@@ -18,6 +18,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if len(args) > 0 && args[0] == reapWord {
 		return approval.Reap(args[1:])
 	}
+	approval.HideEnvironment()
 	catchPipe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

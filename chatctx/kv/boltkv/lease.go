@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/nolink"
 )
 
 // need is the use that a transaction makes of the open file.
@@ -292,6 +293,9 @@ func (l *lease) lockRoom(p *patience, n need, store os.FileInfo) error {
 					return l.explain(p, err)
 				}
 				continue
+			}
+			if errors.Is(err, nolink.ErrLink) || errors.Is(err, errInTheWay) {
+				return err
 			}
 			if err != nil {
 				return nil

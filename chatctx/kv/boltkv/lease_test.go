@@ -218,7 +218,7 @@ func TestLockFileDeleted(t *testing.T) {
 	}
 }
 
-// TestStaleLockFile: a lock file of any content is no obstacle.
+// TestStaleLockFile: a lock file that a dead program left, or a folder in its place, is no obstacle.
 func TestStaleLockFile(t *testing.T) {
 	path := created(t)
 	for _, text := range []string{"", "{\"pid\":1,\"purpose\":\"backup\"}\n", string(make([]byte, 100_000))} {

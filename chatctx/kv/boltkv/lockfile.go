@@ -3,6 +3,8 @@ package boltkv
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/nolink"
 )
 
 // The lock file lies beside the store, with ".lock" added to its name. Its text is for people: a line for each program that has the store open, in a slot
@@ -21,6 +24,8 @@ import (
 //     see that somebody waits. Its slot says so, for those behind it.
 //   - The room is held, shared or exclusively, while the store is open.
 //   - A slot is held while a program has the lock file open: text in a slot that nobody holds is from a dead program.
+//
+// A link in the place of the lock file, or a file of another kind, is refused and nothing is written: the folder may be a stranger's.
 //
 // A lock file is never needed to read the store. Deleting it loses nothing: bbolt's own lock is still there, and all programs move to the new lock file
 // within the time of a hold.
@@ -54,7 +59,11 @@ type lockFile struct {
 	closing bool
 }
 
-// openLockFile opens the lock file. If it makes the file, it gives it the store's permissions and owner, unless store is nil because there is none yet.
+// errInTheWay: what stands in the place of the lock file is no lock file, and would be written into.
+var errInTheWay = errors.New("it is no lock file, and locks would be written into it")
+
+// openLockFile opens the lock file. If it makes the file, it gives it the store's permissions and owner, unless store is nil because there is none yet. It
+// returns a nolink.ErrLink or errInTheWay for what must not be written into.
 func openLockFile(path string, store os.FileInfo) (*lockFile, error) {
 	if !canLock {
 		return nil, errors.ErrUnsupported
@@ -62,17 +71,22 @@ func openLockFile(path string, store os.FileInfo) (*lockFile, error) {
 	l := &lockFile{path: path, slot: -1}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	l.made = err == nil
-	if errors.Is(err, os.ErrExist) {
-		f, err = os.OpenFile(path, os.O_RDWR, 0)
-	} else if err == nil && store != nil {
+	switch {
+	case errors.Is(err, os.ErrExist):
+		if f, l.info, err = nolink.Open(path, os.O_RDWR); err != nil {
+			return nil, err
+		}
+		err = isLockFile(f)
+	case err != nil:
+		return nil, err
+	case store != nil:
 		_ = f.Chmod(store.Mode().Perm())
 		sameOwner(path, store)
+		fallthrough
+	default:
+		l.info, err = f.Stat()
 	}
-	if err != nil {
-		return nil, err
-	}
-	l.f = f
-	if l.info, err = f.Stat(); err == nil {
+	if l.f = f; err == nil {
 		err = l.claimSlot()
 	}
 	if err != nil {
@@ -80,6 +94,22 @@ func openLockFile(path string, store os.FileInfo) (*lockFile, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// isLockFile returns errInTheWay unless each slot of the file is empty or begins as lineOf writes it.
+func isLockFile(f *os.File) error {
+	text := make([]byte, slots*slotSize)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	for at := 0; at < n; at += slotSize {
+		line := bytes.TrimLeft(text[at:min(at+slotSize, n)], " \x00\n")
+		if len(line) > 0 && line[0] != '{' {
+			return fmt.Errorf("%s: %w: move it away", f.Name(), errInTheWay)
+		}
+	}
+	return nil
 }
 
 func (l *lockFile) claimSlot() error {
