@@ -75,7 +75,14 @@ func (s *Store) ID(ctx context.Context) (id ID, err error) {
 }
 
 // DB returns the engine. Writing to it directly may break the store.
-func (s *Store) DB() kv.DB { return s.at.DB }
+func (s *Store) DB() kv.DB { return s.at.Engine }
+
+// Format returns the version of the store's format. That of an older store becomes FormatVersion with the first change.
+func (s *Store) Format() int { return s.at.Format.Number() }
+
+// Warnings returns sentences about the store itself that its user should read, the oldest first: that it was brought to a newer format, or that its newest
+// change may be lost. They become more while the store is open.
+func (s *Store) Warnings() []string { return s.at.Warnings.All() }
 
 // Settings returns the defaults that all contexts of the store share.
 func (s *Store) Settings(ctx context.Context) (map[string]json.RawMessage, error) {

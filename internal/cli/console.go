@@ -31,7 +31,7 @@ type console struct {
 	width    int                 // columns
 	barShown bool                // a progress bar is on the present line of standard error
 	restore  func()              // restores the terminals
-	told     *sync.Map           // settings that were reported as not in force
+	told     *sync.Map           // what was reported once: settings that are not in force, warnings
 	live     *ui.Prompt          // a line is edited below the output, as in a chat; nil: none
 	hint     func(string) string // rewrites what is to be typed as it is typed here; nil: unchanged
 	happens  func(turn.Event)    // gets the events of an answer; nil: nobody

@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -140,10 +141,25 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	if err != nil {
 		return nil, storeHint(err, path)
 	}
+	r.sayWarnings()
 	if due {
 		r.note("a purge or redaction was cut short: its bytes are still in the file, until a command that writes has room to write it anew")
 	}
 	return st, nil
+}
+
+// sayWarnings prints what the user should know of the store itself, each sentence once.
+func (r *run) sayWarnings() {
+	for _, text := range r.st.Warnings() {
+		if _, before := r.con.told.LoadOrStore(text, true); before {
+			continue
+		}
+		if r.json() {
+			fmt.Fprintf(r.con.err, "{\"warning\":%s}\n", jsontree.AppendString(nil, text))
+			continue
+		}
+		r.note("warning: %s", text)
+	}
 }
 
 // sayWaiting says whom the command waits for. Others may print meanwhile: it is one write, and touches nothing of theirs.
@@ -157,6 +173,7 @@ func (r *run) sayWaiting(h kv.Holder) {
 func (r *run) close() {
 	r.executors.close()
 	if r.st != nil {
+		r.sayWarnings()
 		r.st.Close()
 		r.st = nil
 	}

@@ -273,7 +273,7 @@ func doVacuum(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": chatctx.FormatVersion}, func() {
+	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": st.Format()}, func() {
 		r.printf("written anew: %s, it was %s\n", size(after.File), size(before.File))
 	})
 }

@@ -18,7 +18,7 @@ import (
 // Backup writes a copy of one state of the store while other programs go on. The copy is a store. It returns ErrInvalid if the engine keeps no file, and
 // ErrConflict while a purge is unfinished, since the copy would have the purged bytes.
 func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
-	k, ok := s.DB.(kv.Keeper)
+	k, ok := s.Engine.(kv.Keeper)
 	if !ok {
 		return notKept(s, kv.CareBackup, "a store in memory has no file to copy")
 	}
@@ -34,7 +34,7 @@ func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 
 // notKept returns the error for an engine that keeps no file. It says what to do instead.
 func notKept(s *record.Store, of kv.Care, otherwise string) error {
-	if h, is := s.DB.(kv.Hosted); is {
+	if h, is := s.Engine.(kv.Hosted); is {
 		otherwise = h.Instead(of)
 	}
 	return record.Invalid("%s", otherwise)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
@@ -41,7 +40,7 @@ func (c *checker) problem(invariant int, where, format string, args ...any) {
 // search index and every artifact's bytes. It returns an error only if it cannot read on; a damaged store gives problems and no error.
 func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem)) error {
 	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
-	if k, ok := s.DB.(kv.Keeper); ok {
+	if k, ok := s.Engine.(kv.Keeper); ok {
 		if err := k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }); err != nil {
 			return c.damage(err)
 		}
@@ -88,7 +87,7 @@ func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, er
 	var ids []pool.ID
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		c.tx, ids = tx, nil
-		if err := view.CheckFormat(tx); err != nil {
+		if err := record.CheckFormat(tx); err != nil {
 			c.problem(9, "meta", "%v", err)
 		}
 		return tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
@@ -521,7 +520,7 @@ type Stats struct {
 // Measure counts what the store holds. On an engine without sizes, such as memory, Space is zero.
 func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 	out := &Stats{}
-	if k, ok := s.DB.(kv.Sized); ok {
+	if k, ok := s.Engine.(kv.Sized); ok {
 		space, err := k.Space(ctx)
 		if err != nil {
 			return nil, err

@@ -11,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/pool"
@@ -70,8 +70,8 @@ func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOp
 // During a copy, a mark replaces the format number of the copy and, if the store moves, of the original, so that nothing else opens them. Behind the mark
 // stands the store's id or its new place.
 const (
-	copyMark = view.CopyMark
-	moveMark = view.MoveMark
+	copyMark = record.CopyMark
+	moveMark = record.MoveMark
 )
 
 // copying is a CopyStore under way.
@@ -92,7 +92,8 @@ func (c *copying) open(path string, o record.Options, mark string) (kv.DB, error
 		if err != nil || bytes.HasPrefix(raw, []byte(mark)) {
 			return err
 		}
-		return view.CheckVersion(raw)
+		_, err = record.Version(raw)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -139,6 +140,10 @@ func (c *copying) begin() error {
 
 func (c *copying) markMoved() error {
 	return c.source.Update(c.ctx, func(tx kv.RwTx) error {
+		// whoever takes the store back finds it in today's form
+		if err := record.BringUp(tx); err != nil {
+			return err
+		}
 		return tx.Put(record.MetaBucket, record.MetaFormat, []byte(moveMark+kv.Shown(c.to)))
 	})
 }
@@ -219,6 +224,7 @@ const (
 
 // pass makes the target's records equal to the source's.
 func (c *copying) pass(tx kv.Tx) error {
+	tx = branch.WithLongKeys(tx)
 	sum := &summer{}
 	c.records = 0
 	for _, bucket := range AllBuckets {
@@ -320,7 +326,8 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 	if sum != c.sum {
 		return nil, record.Damaged("the copy in %s has another digest than %s: copy again", kv.Shown(c.to), kv.Shown(c.from))
 	}
-	s := newStore(c.target, o)
+	w := &record.Warnings{}
+	s := newStore(c.target, o, record.NewFormat(w), w)
 	var problem *Problem
 	err = Check(c.ctx, s, true, func(p Problem) {
 		if problem == nil && p.Invariant != 9 { // the copy has no format yet
@@ -356,6 +363,7 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 
 // digest returns the number and digest of all records that a copy has.
 func digest(tx kv.Tx) (n int, sum pool.Hash, err error) {
+	tx = branch.WithLongKeys(tx)
 	s := &summer{}
 	for _, bucket := range AllBuckets {
 		err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {

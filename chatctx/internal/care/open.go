@@ -16,7 +16,6 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
@@ -35,13 +34,14 @@ func Open(path string, o record.Options) (*record.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	found := &opening{}
+	found := &opening{warnings: &record.Warnings{}}
+	found.format = record.NewFormat(found.warnings)
 	db, err := openDB(path, o, found.check)
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(db, o)
-	if found.settle(s, path, o) && !o.ReadOnly {
+	s := newStore(db, o, found.format, found.warnings)
+	if found.settle(s, path, o) && !o.ReadOnly && !found.format.Older() {
 		// If that fails now, for want of space, all else still works; PurgeDue reports it.
 		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
 	}
@@ -50,6 +50,9 @@ func Open(path string, o record.Options) (*record.Store, error) {
 
 // opening is what Open reads of a store, in one round trip.
 type opening struct {
+	format   *record.Format
+	warnings *record.Warnings
+
 	mu  sync.Mutex // an engine checks again after the file was replaced
 	id  pool.ID
 	due bool // a purge was cut short
@@ -63,7 +66,7 @@ func (f *opening) check(tx kv.Tx) error {
 	return tx.GetMany(record.MetaBucket, openingKeys, func(i int, value []byte) error {
 		switch {
 		case i == 0:
-			return view.CheckVersion(value)
+			return f.format.Found(value)
 		case i == 1 && len(value) == len(f.id):
 			f.id = pool.ID(value)
 		case i == 2:
@@ -115,18 +118,27 @@ func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	err := db.View(context.Background(), view.CheckFormat)
+	w := &record.Warnings{}
+	format := record.NewFormat(w)
+	err := db.View(context.Background(), func(tx kv.Tx) error {
+		raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
+		if err != nil {
+			return err
+		}
+		return format.Found(raw)
+	})
 	if errors.Is(err, record.ErrNotOurs) {
 		err = db.Update(context.Background(), initEmpty)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newStore(db, o), nil
+	return newStore(db, o, format, w), nil
 }
 
-func newStore(db kv.DB, o record.Options) *record.Store {
-	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge, Indexing: &record.Beside{}, Hints: &record.Hints{}}
+func newStore(db kv.DB, o record.Options, format *record.Format, w *record.Warnings) *record.Store {
+	s := &record.Store{DB: format.Guard(db), Engine: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge,
+		Indexing: &record.Beside{}, Hints: &record.Hints{}, Format: format, Warnings: w}
 	if s.Program == "" {
 		s.Program = strings.ToValidUTF8(filepath.Base(os.Args[0]), "\uFFFD")
 	}

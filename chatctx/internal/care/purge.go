@@ -504,8 +504,8 @@ func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
 		return err
 	}
 	done := func(tx kv.RwTx) error { return tx.Delete(record.MetaBucket, metaPurging) }
-	if k, ok := s.DB.(kv.Keeper); ok {
-		return k.Rewrite(ctx, done)
+	if k, ok := s.Engine.(kv.Keeper); ok {
+		return k.Rewrite(ctx, s.Format.Edit(done))
 	}
 	return s.DB.Update(ctx, done)
 }

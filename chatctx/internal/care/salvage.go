@@ -12,7 +12,6 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/pool"
@@ -77,7 +76,7 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 func sameVersion(ctx context.Context, path string) error {
 	s, err := Open(path, record.Options{ReadOnly: true})
 	if err == nil {
-		err = errors.Join(s.DB.View(ctx, view.CheckFormat), s.Close())
+		err = errors.Join(s.DB.View(ctx, record.CheckFormat), s.Close())
 	}
 	if errors.Is(err, record.ErrTooNew) || errors.Is(err, record.ErrTooOld) {
 		return err
@@ -104,6 +103,9 @@ func (v *salvager) take(key, value []byte) error {
 	bucket := bucketOf(key, value)
 	if bucket == "" {
 		return nil
+	}
+	if bucket == branch.EntryBucket {
+		key = branch.Shortened(key)
 	}
 	v.held = append(v.held, foundRecord{bucket, bytes.Clone(key), bytes.Clone(value)})
 	if v.bytes += len(key) + len(value); v.bytes < 4<<20 {
@@ -145,7 +147,9 @@ func bucketOf(key, value []byte) string {
 			return record.ContextBucket
 		}
 	case 32:
-		return bucketOf32(key, value)
+		if bucket := bucketOf32(key, value); bucket != "" {
+			return bucket
+		}
 	case 36:
 		if len(value) > 0 && binary.BigEndian.Uint32(key[32:]) < 1<<24 {
 			return pool.ArtifactBucket
@@ -164,7 +168,7 @@ func bucketOf(key, value []byte) string {
 
 // isEntry recognises a history entry, which has no checksum.
 func isEntry(key, value []byte) bool {
-	segment, position, ok := branch.EntryAt(key)
+	segment, position, ok := branch.EntryAt(branch.Shortened(key))
 	if !ok || len(value) < 17 || segment >= 1<<40 || position >= 1<<40 {
 		return false
 	}

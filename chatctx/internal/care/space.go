@@ -98,7 +98,7 @@ const unlimited = 365 * 24 * time.Hour
 // fitting returns the largest age at which GC leaves at most o.MaxSize in use, by halving o.OlderThan, or else the shortest age, a minute. If no more is in
 // use already, that is o.OlderThan, zero too.
 func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, error) {
-	k, ok := s.DB.(kv.Sized)
+	k, ok := s.Engine.(kv.Sized)
 	if !ok || o.MaxSize <= 0 {
 		return o.OlderThan, nil
 	}

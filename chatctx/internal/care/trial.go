@@ -29,6 +29,7 @@ func Trial(s *record.Store, do func(*record.Store) error) (err error) {
 	}
 	trial := *s
 	trial.DB, trial.Indexing, trial.Hints = kv.Layered(s.DB, top), record.Idle(), &record.Hints{}
+	trial.Engine = trial.DB
 	defer func() { err = errors.Join(err, trial.Close()) }()
 	return do(&trial)
 }

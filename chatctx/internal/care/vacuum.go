@@ -10,7 +10,7 @@ import (
 // Vacuum rewrites the file without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. It returns
 // ErrInvalid if the engine keeps no file.
 func Vacuum(ctx context.Context, s *record.Store) error {
-	k, ok := s.DB.(kv.Keeper)
+	k, ok := s.Engine.(kv.Keeper)
 	if !ok {
 		return notKept(s, kv.CareVacuum, "a store in memory has no file to write anew")
 	}

@@ -407,7 +407,7 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 // has to be started again from the beginning.
 func Reindex(ctx context.Context, s *record.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
-	if k, ok := s.DB.(kv.Keeper); ok {
+	if k, ok := s.Engine.(kv.Keeper); ok {
 		if err := k.CheckPages(ctx, func(string) {}); err != nil {
 			return err
 		}

@@ -9,7 +9,8 @@ import (
 
 // Store is an open store as the rooms below the front door see it: the engine and its user.
 type Store struct {
-	DB      kv.DB
+	DB      kv.DB  // the engine, with the guard of the format in front of it
+	Engine  kv.DB  // the engine itself
 	Program string // recorded on the journal as the one that acted
 	Person  string // the person who decides
 	User    string // of a store on a server: the server's user, a slash, and the user who started this program
@@ -23,6 +24,9 @@ type Store struct {
 
 	Indexing *Beside
 	Hints    *Hints
+
+	Format   *Format
+	Warnings *Warnings
 }
 
 // As returns the store in the hands of a user who calls themselves name. The name is not checked; it is recorded as claimed.

@@ -29,12 +29,6 @@ const (
 	ClaimBucket      = "claim"      // context, branch or call: who works on it
 )
 
-// FormatVersion is the version of the file format that this program writes, OldestVersion the oldest that it reads.
-const (
-	FormatVersion = 2
-	OldestVersion = 2
-)
-
 var DecMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
 
 func must[T any](v T, err error) T {

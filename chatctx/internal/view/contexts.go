@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
@@ -298,40 +296,6 @@ func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 		return nil
 	})
 	return keys, err
-}
-
-// CopyMark and MoveMark replace the format number of an unfinished copy and of a store that has moved. Behind them stands which store is copied, or where
-// the store went.
-const (
-	CopyMark = "copy of "
-	MoveMark = "moved to "
-)
-
-// CheckFormat returns an error if a database is no store, or one of a version that this program does not read.
-func CheckFormat(tx kv.Tx) error {
-	raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
-	if err != nil {
-		return err
-	}
-	return CheckVersion(raw)
-}
-
-// CheckVersion is CheckFormat for the value of the format, nil if there is none.
-func CheckVersion(raw []byte) error {
-	version, err := strconv.Atoi(string(raw))
-	switch {
-	case bytes.HasPrefix(raw, []byte(CopyMark)):
-		return record.Conflict("a copy into this store was begun and is not whole: go on with the same chatctx copy, or remove what is there")
-	case bytes.HasPrefix(raw, []byte(MoveMark)):
-		return record.Conflict("this store has moved to %s (where that copy was cut short: go on with the same chatctx copy)", raw[len(MoveMark):])
-	case err != nil:
-		return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
-	case version > record.FormatVersion:
-		return fmt.Errorf("%w: its format is %d, this program reads up to %d: update chatctx", kv.ErrTooNew, version, record.FormatVersion)
-	case version < record.OldestVersion:
-		return fmt.Errorf("%w: its format is %d, this program reads %d and later: export it with the chatctx that wrote it", kv.ErrTooOld, version, record.OldestVersion)
-	}
-	return nil
 }
 
 // StoreSettings returns the settings of the store.

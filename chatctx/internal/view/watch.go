@@ -80,7 +80,7 @@ func Watch(ctx context.Context, s *record.Store) (<-chan Change, error) {
 // signals tells when contexts change. Its function returns which contexts changed, if the engine knows; nil if any may have changed, or if missed asks for
 // all.
 func signals(ctx context.Context, s *record.Store) (signal <-chan struct{}, which func(missed bool) ([]pool.ID, bool), err error) {
-	n, is := s.DB.(kv.Namer)
+	n, is := s.Engine.(kv.Namer)
 	if !is {
 		signal, err = s.DB.Watch(ctx, record.RecentBucket, nil)
 		return signal, func(missed bool) ([]pool.ID, bool) { return nil, missed }, err
