@@ -129,14 +129,13 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if b.group == nil {
 		b.command = journal.CommandOf(ctx)
 	}
-	err = b.command.Store(func() (*Committed, error) {
-		err := b.store.settled(ctx, func() error {
-			return b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+	err = b.command.Store(func() error {
+		return b.store.settled(ctx, func() error {
+			return b.store.at.Update(ctx, func(tx kv.RwTx) (err error) {
 				t, done, err = b.run(tx)
 				return err
 			})
 		})
-		return done, err
 	})
 	if err == nil || errors.Is(err, kv.ErrUnknownOutcome) {
 		b.state = committed
@@ -144,11 +143,6 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if err != nil {
 		return nil, err
 	}
-	find.IndexAfter(ctx, b.store.at, t.Written)
-	if b.store.at.User != "" && t.Target != nil {
-		b.store.at.Hints.Note(t.ID, b.branch, t.Target)
-	}
-	b.group.Remember(done)
 	return done, t.Arrive()
 }
 

@@ -115,7 +115,7 @@ func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 		return s.usePlace(ctx, ref)
 	}
 	var info *ContextInfo
-	err := s.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := s.at.Update(ctx, func(tx kv.RwTx) error {
 		t, err := journal.Begin(s.at, tx, ref, "")
 		if err != nil {
 			return err

@@ -67,7 +67,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 	}
 	var out *Begun
 	claim := c.store.at.NewClaim()
-	err = c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
+	err = c.store.at.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
@@ -80,7 +80,6 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 	}
 	if out.Reply != nil {
 		out.Reply.store = c.store
-		out.Reply.command.Made(&out.Committed)
 	}
 	return out, nil
 }
@@ -376,7 +375,7 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 // settle ends the reply on a branch if ends accepts its claim. away: a branch that was made for the reply and has nothing is removed.
 func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, ends func(*Claim) bool) (*Message, error) {
 	var m *Message
-	err := c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
+	err := c.store.at.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		m = nil
 		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
@@ -460,7 +459,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 			return err
 		}
 	}
-	return r.store.at.DB.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) error {
+	return r.store.at.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) error {
 		if err := r.held(tx); err != nil {
 			return err
 		}
@@ -562,15 +561,11 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 		return nil, err
 	}
 	var out *Ended
-	err = r.command.Store(func() (*Committed, error) {
-		err := r.store.at.DB.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) (err error) {
+	err = r.command.Store(func() error {
+		return r.store.at.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) (err error) {
 			out, err = r.finish(tx, &e)
 			return err
 		})
-		if err != nil {
-			return nil, err
-		}
-		return &out.Committed, nil
 	})
 	if err != nil {
 		return nil, err

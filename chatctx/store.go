@@ -180,7 +180,7 @@ func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) 
 		}
 		data = []byte(text)
 	}
-	err = s.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+	err = s.at.Update(ctx, func(tx kv.RwTx) (err error) {
 		if h, err = pool.PutArtifact(tx, data, mediaType); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 	}
 	secret = NewSecret()
 	t := Token{Name: name, Scopes: scopes, Created: s.at.Now(), By: s.at.Maker()}
-	err = s.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	err = s.at.Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 
 // RemoveToken removes a token: its secret is no longer accepted. It returns ErrNotFound if there is none with that name.
 func (s *Store) RemoveToken(ctx context.Context, name string) error {
-	return s.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	return s.at.Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func (s *Store) SetModelWindow(ctx context.Context, server, model string, w Mode
 	if !w.Sure {
 		value += "?"
 	}
-	return s.at.DB.Update(record.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, windowKey(server, model), []byte(value)) })
+	return s.at.Update(record.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, windowKey(server, model), []byte(value)) })
 }
 
 // windowKey hashes the names, since they may be private.

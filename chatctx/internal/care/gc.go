@@ -46,7 +46,7 @@ type Collected struct {
 // update runs a change in a transaction. With dry it only shows the change to fn and writes nothing.
 func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) error) error {
 	if !dry {
-		return s.DB.Update(ctx, fn)
+		return s.Update(ctx, fn)
 	}
 	return s.DB.View(ctx, func(tx kv.Tx) error { return fn(kv.Overlay(tx)) })
 }
@@ -88,7 +88,7 @@ func collect(ctx context.Context, s *record.Store, o GCOptions) (*Collected, err
 		out.add(&one)
 	}
 	if len(lost) > 0 && !o.DryRun {
-		if err := s.DB.Update(ctx, func(tx kv.RwTx) error { return find.DropFromIndex(tx, lost, nil, s.Now()) }); err != nil {
+		if err := s.Update(ctx, func(tx kv.RwTx) error { return find.DropFromIndex(tx, lost, nil, s.Now()) }); err != nil {
 			return out, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
@@ -138,7 +139,7 @@ func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 
 func newStore(db kv.DB, o record.Options, format *record.Format, w *record.Warnings) *record.Store {
 	s := &record.Store{DB: format.Guard(db), Engine: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge,
-		Indexing: &record.Beside{}, Hints: &record.Hints{}, Format: format, Warnings: w}
+		Indexing: &record.Beside{Step: find.IndexStep}, Hints: &record.Hints{}, Format: format, Warnings: w}
 	if s.Program == "" {
 		s.Program = strings.ToValidUTF8(filepath.Base(os.Args[0]), "\uFFFD")
 	}

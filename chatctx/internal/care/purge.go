@@ -507,7 +507,7 @@ func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
 	if k, ok := s.Engine.(kv.Keeper); ok {
 		return k.Rewrite(ctx, s.Format.Edit(done))
 	}
-	return s.DB.Update(ctx, done)
+	return s.Update(ctx, done)
 }
 
 // PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. The next program that opens the

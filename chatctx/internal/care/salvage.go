@@ -123,7 +123,7 @@ func (v *salvager) flush() (err error) {
 			return err
 		}
 	}
-	err = v.store.DB.Update(v.ctx, func(tx kv.RwTx) error {
+	err = v.store.Update(v.ctx, func(tx kv.RwTx) error {
 		for _, r := range v.held {
 			old, err := tx.Get(r.bucket, r.key)
 			if err == nil && newer(&r, old) {

@@ -51,6 +51,9 @@ const (
 func Wait(tx kv.RwTx, at pool.Time, d index.Doc) error {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], rand.Uint64())
+	if stamp[0] == 0 { // one in 256, so that many programs that store one message each count as one program that stores many
+		record.IndexLot(tx)
+	}
 	return index.Wait(tx, uint64(max(at, 0)), d, stamp)
 }
 
@@ -266,27 +269,9 @@ func (x *indexer) text(text string) {
 	})
 }
 
-// IndexAfter is called after messages were stored. For a few of all messages it starts to index the waiting documents in the background, if there are
-// enough. It returns at once, unless far more was stored than the index could take in; then it waits until the step under way ends, or ctx does.
-func IndexAfter(ctx context.Context, s *record.Store, stored []pool.ID) {
-	lots := 0
-	for _, id := range stored {
-		if id[15] == 0 { // one in 256
-			lots++
-		}
-	}
-	if lots == 0 {
-		return
-	}
-	step := func() (bool, error) {
-		return IndexSome(context.Background(), s, EnoughWaiting, smallPortion, portionTime)
-	}
-	if ended := s.Indexing.Ask(lots, step); ended != nil {
-		select {
-		case <-ended:
-		case <-ctx.Done():
-		}
-	}
+// IndexStep puts a small portion of the waiting documents into the index, if there are enough. It is the step of record.Beside.
+func IndexStep(ctx context.Context, s *record.Store) (more bool, err error) {
+	return IndexSome(ctx, s, EnoughWaiting, smallPortion, portionTime)
 }
 
 // changedOften is how many failures in a row Index blames on changes by other programs.
@@ -322,7 +307,7 @@ func indexSome(ctx context.Context, s *record.Store, least, most int, within tim
 			return false, err
 		}
 	}
-	return more, s.DB.Update(ctx, x.store)
+	return more, s.Update(ctx, x.store)
 }
 
 // Waiting lists up to n waiting documents, the oldest first. It lists none if there is no complete index.
@@ -416,7 +401,7 @@ func Reindex(ctx context.Context, s *record.Store, progress func(done int)) erro
 		return index.Save(tx, index.New(words.Version, on))
 	}
 	for done := false; !done; {
-		err := s.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+		err := s.Update(ctx, func(tx kv.RwTx) (err error) {
 			if done, err = index.Clear(tx, largePortion); err != nil {
 				return err
 			}
@@ -435,7 +420,7 @@ func Reindex(ctx context.Context, s *record.Store, progress func(done int)) erro
 			return err
 		}
 	}
-	if err := s.DB.Update(ctx, func(tx kv.RwTx) error { return building(tx, false) }); err != nil {
+	if err := s.Update(ctx, func(tx kv.RwTx) error { return building(tx, false) }); err != nil {
 		return err
 	}
 	return Index(ctx, s, progress)
@@ -445,7 +430,7 @@ func Reindex(ctx context.Context, s *record.Store, progress func(done int)) erro
 func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
 	for after, more := (pool.ID{}), true; more; {
 		var last pool.ID
-		err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		err := s.Update(ctx, func(tx kv.RwTx) error {
 			last = after
 			if after == (pool.ID{}) {
 				if err := waitNamed(tx, id); err != nil {

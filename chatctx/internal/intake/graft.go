@@ -441,7 +441,7 @@ func (in *Incoming) links() []SourceLink {
 // update makes one operation of the run.
 func (r *ImportRun) update(ctx context.Context, fn func(*journal.StoreTxn) error) error {
 	var group uint64
-	err := r.store.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := r.store.Update(ctx, func(tx kv.RwTx) error {
 		st, err := journal.BeginStore(r.store, tx)
 		if err != nil {
 			return err

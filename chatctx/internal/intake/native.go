@@ -249,7 +249,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(*journal.Txn, *branch.Branch) error) error {
 	var changed branch.Branch
 	var rec record.ContextRecord
-	err := i.run.store.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := i.run.store.Update(ctx, func(tx kv.RwTx) error {
 		changed, rec = *b, i.rec
 		changed.Pieces = slices.Clone(b.Pieces)
 		t := &journal.Txn{Tx: tx, Store: i.run.store, Now: i.run.store.Now(), ID: i.context.ID, Rec: &rec}
@@ -505,7 +505,7 @@ func (i *NativeImport) Drop(ctx context.Context) error {
 	if i.more != nil || i.rec.Trashed == 0 {
 		return nil
 	}
-	return i.run.store.DB.Update(ctx, func(tx kv.RwTx) error {
+	return i.run.store.Update(ctx, func(tx kv.RwTx) error {
 		rec, _, err := record.GetContext(tx, i.context.ID)
 		if err != nil || rec == nil || rec.Trashed != i.rec.Trashed || rec.StoreLast != 0 { // another program has it now
 			return err

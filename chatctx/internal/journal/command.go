@@ -38,19 +38,14 @@ func (c *Command) Within(g *Group) {
 }
 
 // Store calls store, which stores an operation of the command: it calls Join in its transaction.
-func (c *Command) Store(store func() (*Committed, error)) error {
+func (c *Command) Store(store func() error) error {
 	if c == nil {
-		_, err := store()
-		return err
+		return store()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next = nil
-	done, err := store()
-	if err == nil {
-		c.Made(done)
-	}
-	return err
+	return store()
 }
 
 // Join makes an operation on the branch a part of the command.
@@ -65,7 +60,7 @@ func (c *Command) Join(t *Txn) {
 		c.next = NewGroup()
 	}
 	c.next.Join(t)
-	t.ours = t.Target.Last
+	t.command, t.ours = c, t.Target.Last
 }
 
 // follows reports whether the last operation on the branch is a part of the same command.
@@ -78,12 +73,10 @@ func (c *Command) follows(t *Txn) bool {
 	return err == nil && op != nil && op.Group == first
 }
 
-// Made records an operation that was stored otherwise than by Store, before anybody else uses the command.
-func (c *Command) Made(done *Committed) {
-	if c != nil && c.next != nil && done.Operation != "" {
-		c.group = c.next
-		c.group.Remember(done)
-		c.last = OperationNumber(done.Operation)
+// stored records an operation that joined the command, while the command is locked or nobody else has it yet.
+func (c *Command) stored(done *Committed) {
+	if c != nil && c.next != nil {
+		c.group, c.last = c.next, OperationNumber(done.Operation)
 	}
 }
 

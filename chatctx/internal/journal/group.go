@@ -224,20 +224,21 @@ type begun struct{ first, last uint64 }
 // NewGroup returns a group without operations.
 func NewGroup() *Group { return &Group{begun: map[pool.ID]begun{}} }
 
-// Join makes an operation a part of the group, which may be nil. It counts once Remember is told that it was stored.
+// Join makes an operation a part of the group, which may be nil. It counts once it is stored.
 func (g *Group) Join(t *Txn) {
 	if g == nil {
 		return
 	}
 	at := g.Begun(t.ID)
+	t.joined = g
 	if t.group, t.ours = at.first, at.last; t.group == 0 {
 		t.group = t.number()
 	}
 }
 
-// Remember records an operation that joined the group and was stored.
-func (g *Group) Remember(done *Committed) {
-	if g == nil || done.Operation == "" {
+// stored records an operation that joined the group.
+func (g *Group) stored(done *Committed) {
+	if g == nil {
 		return
 	}
 	g.mu.Lock()

@@ -57,7 +57,7 @@ func (t *Txn) KeepNew(m *pool.Message) error {
 
 // keepMessage writes a message, new or with a new home, and lists it for the search index.
 func (t *Txn) keepMessage(m *pool.Message) error {
-	t.Written = append(t.Written, m.ID)
+	t.wrote = true
 	delete(t.Fresh, m.ID)
 	return find.PutMessage(t.Tx, t.ID, m, t.Now)
 }

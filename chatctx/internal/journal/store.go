@@ -36,7 +36,7 @@ func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
 func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
 	var done *Committed
 	var t *StoreTxn
-	err := s.DB.Update(view.Lane(ctx, s, pool.ID{}), func(tx kv.RwTx) (err error) {
+	err := s.Update(view.Lane(ctx, s, pool.ID{}), func(tx kv.RwTx) (err error) {
 		if t, err = BeginStore(s, tx); err != nil {
 			return err
 		}

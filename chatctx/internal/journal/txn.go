@@ -97,11 +97,14 @@ type Txn struct {
 	// OnContext: the operation is one on the context itself, not only on branches.
 	OnContext bool
 	What      string
-	Written   []pool.ID         // messages
+	wrote     bool              // a message was stored
 	Fresh     map[pool.ID]bool  // ids made for this operation under which nothing is stored yet
 	returned  []returned        // calls whose results come back with their messages
 	left      []view.Unanswered // open calls whose messages left their branches
 	group     uint64
+	joined    *Group // the group and the command that learn of the operation once it is stored, or nil
+	command   *Command
+	asked     *string      // the branch as the caller named it; nil: by its id
 	ours      uint64       // an operation that is a part of the group for certain
 	quiet     branch.Piece // what was written last, if no message of it has a call
 	went      pool.ID      // the new active branch of this person, if Store.Place keeps that
@@ -188,6 +191,7 @@ func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (
 	if t.Rec.Trashed != 0 {
 		return nil, record.Conflict("the conversation %q is in the trash: chatctx restore %s", t.Rec.Title, record.Short(id))
 	}
+	t.asked = &branchName
 	t.Target, err = t.Branch(branchName)
 	var lost *record.PlaceLost
 	if errors.As(err, &lost) {
@@ -613,7 +617,24 @@ func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
 	for _, s := range steps {
 		s.finish(t)
 	}
+	record.After(t.Tx, func() { t.stored(done) })
 	return done, nil
+}
+
+// stored tells what has to know of the operation once it is stored: the command that it belongs to, and the next change of the branch.
+func (t *Txn) stored(done *Committed) {
+	if done.Operation != "" {
+		t.joined.stored(done)
+		t.command.stored(done)
+	}
+	if t.Store.User == "" || t.Target == nil {
+		return
+	}
+	if t.asked == nil {
+		id := t.Target.ID.String()
+		t.asked = &id
+	}
+	t.Store.Hints.Note(t.ID, *t.asked, t.Target)
 }
 
 func (t *Txn) write() (*Committed, error) {
@@ -632,7 +653,7 @@ func (t *Txn) write() (*Committed, error) {
 		return nil, err
 	}
 	if len(chains) == 0 && !t.OnContext && len(t.changes) == 0 {
-		if len(t.Written) == 0 {
+		if !t.wrote {
 			return done, nil
 		}
 		return done, t.PutRecord() // a loose message is counted but is on no journal

@@ -197,7 +197,7 @@ type Around func(tx kv.Tx, change func() error) error
 func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.RwTx) (*Undone, *Txn, error)) (*Undone, error) {
 	var done *Undone
 	var t *Txn
-	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := s.Update(ctx, func(tx kv.RwTx) error {
 		return around(tx, func() (err error) {
 			done, t, err = undo(tx)
 			return err

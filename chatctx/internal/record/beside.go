@@ -1,36 +1,50 @@
 package record
 
 import (
+	"context"
 	"sync"
 )
 
-// maxBehind is how many requests the goroutine may be behind, each for about 256 messages, before those who store wait for it.
+// maxBehind is how many lots of documents the goroutine may be behind before those who store wait for it.
 const maxBehind = 64
 
 // Beside is a goroutine that works in steps beside those who store, without holding them up: it puts waiting documents into the search index. A Store has
 // at most one.
 type Beside struct {
+	// Step does some of the work and reports whether more is to be done; nil: there is nothing to do.
+	Step func(context.Context, *Store) (more bool, err error)
+
 	mu     sync.Mutex
 	runs   chan struct{} // closed when the goroutine ends; nil while there is none
-	behind int           // requests since it began
+	behind int           // lots since it began
 	closed bool
 }
 
 // Idle is a Beside that never does anything.
 func Idle() *Beside { return &Beside{closed: true} }
 
-// Ask starts the goroutine unless it runs. It runs step until no more is to be done. If the goroutine is too far behind, Ask returns a channel that is
-// closed when it ends, else nil.
-func (i *Beside) Ask(lots int, step func() (more bool, err error)) <-chan struct{} {
+// Feed starts the goroutine unless it runs, for lots of new documents of s. It runs Step until no more is to be done. Feed returns at once, unless the
+// goroutine is too far behind; then it waits until the goroutine ends, or ctx does.
+func (i *Beside) Feed(ctx context.Context, s *Store, lots int) {
+	if ended := i.ask(s, lots); ended != nil {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ask starts the goroutine unless it runs. It returns what is closed at its end if it is too far behind, else nil.
+func (i *Beside) ask(s *Store, lots int) <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.closed {
+	if i.closed || i.Step == nil {
 		return nil
 	}
 	i.behind += lots
 	if i.runs == nil {
 		i.runs = make(chan struct{})
-		go i.run(step)
+		go i.run(s)
 	}
 	if i.behind <= maxBehind {
 		return nil
@@ -40,10 +54,10 @@ func (i *Beside) Ask(lots int, step func() (more bool, err error)) <-chan struct
 
 // run ends when nothing more is to be done, a step fails or the store is closed. A failed step is no error for anybody, since searches also look through
 // waiting documents.
-func (i *Beside) run(step func() (more bool, err error)) {
+func (i *Beside) run(s *Store) {
 	for more := true; more && !i.ending(); {
 		var err error
-		if more, err = step(); err != nil {
+		if more, err = i.Step(context.Background(), s); err != nil {
 			break
 		}
 	}

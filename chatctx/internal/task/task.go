@@ -188,7 +188,7 @@ func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) 
 	var out *Ended
 	var child *journal.Committed
 	command := journal.CommandOf(ctx)
-	err = command.Store(func() (_ *journal.Committed, err error) {
+	err = command.Store(func() (err error) {
 		child, err = journal.StoreOperation(ctx, c.Store, what, func(st *journal.StoreTxn) error {
 			out = &Ended{}
 			message, result := *m, m.Result
@@ -198,10 +198,7 @@ func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) 
 			}
 			return finish(st, c.ID, &e, &message, command, out)
 		})
-		if err != nil {
-			return nil, err
-		}
-		return &out.Parent, nil
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	hold := holdOf(o.Hold)
 	claim.Hold(claim.Since, hold)
 	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
-	err = s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
+	err = s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
 		t, err := journal.BeginAt(s, tx, found.Context)
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (a *callAt) approved() error {
 // message any more. In both cases the caller must end the tool.
 func (k *CallClaim) Renew(ctx context.Context) error {
 	key := record.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
-	return k.store.DB.Update(view.Lane(ctx, k.store, k.Call.Context), func(tx kv.RwTx) error {
+	return k.store.Update(view.Lane(ctx, k.store, k.Call.Context), func(tx kv.RwTx) error {
 		claim, err := k.Owned(tx)
 		if err != nil {
 			return err
@@ -210,8 +210,8 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 	}
 	var done *journal.Committed
 	command := journal.CommandOf(ctx)
-	err = command.Store(func() (*journal.Committed, error) {
-		err := s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
+	err = command.Store(func() error {
+		return s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
 			t, err := journal.BeginAt(s, tx, found.Context)
 			if err != nil {
 				return err
@@ -226,7 +226,6 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 			done, err = t.Finish(step)
 			return err
 		})
-		return done, err
 	})
 	if err != nil {
 		return nil, err
