@@ -34,6 +34,10 @@ func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(Pr
 // Fields: kv.Space (embedded); Contexts, Branches, Messages, Artifacts, Operations int. For more of each: go doc chatctx/internal/care.Stats
 type Stats = care.Stats
 
+// AwaitIndex waits while this program puts what it has stored into the search index. So the next search has little to read besides the index. It returns
+// early if ctx ends; what is missing then goes into the index later.
+func (m *Maintenance) AwaitIndex(ctx context.Context) { m.store.at.Indexing.Await(ctx) }
+
 // Stats counts what the store holds. On an engine without sizes, such as memory, the sizes are zero.
 func (m *Maintenance) Stats(ctx context.Context) (*Stats, error) {
 	return care.Measure(ctx, m.store.at)

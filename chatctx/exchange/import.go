@@ -45,6 +45,7 @@ func importTo(ctx context.Context, s *chatctx.Store, paths []string, o Options, 
 	}
 	close(st.work)
 	<-st.done
+	s.Maintenance().AwaitIndex(ctx)
 	st.addTo(rep)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause

@@ -26,30 +26,37 @@ func Idle() *Beside { return &Beside{closed: true} }
 // Feed starts the goroutine unless it runs, for lots of new documents of s. It runs Step until no more is to be done. Feed returns at once, unless the
 // goroutine is too far behind; then it waits until the goroutine ends, or ctx does.
 func (i *Beside) Feed(ctx context.Context, s *Store, lots int) {
-	if ended := i.ask(s, lots); ended != nil {
+	if i.ask(s, lots) {
+		i.Await(ctx)
+	}
+}
+
+// Await waits until the goroutine ends, if it runs, or ctx does.
+func (i *Beside) Await(ctx context.Context) {
+	i.mu.Lock()
+	runs := i.runs
+	i.mu.Unlock()
+	if runs != nil {
 		select {
-		case <-ended:
+		case <-runs:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// ask starts the goroutine unless it runs. It returns what is closed at its end if it is too far behind, else nil.
-func (i *Beside) ask(s *Store, lots int) <-chan struct{} {
+// ask starts the goroutine unless it runs, and reports whether it is too far behind.
+func (i *Beside) ask(s *Store, lots int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed || i.Step == nil {
-		return nil
+		return false
 	}
 	i.behind += lots
 	if i.runs == nil {
 		i.runs = make(chan struct{})
 		go i.run(s)
 	}
-	if i.behind <= maxBehind {
-		return nil
-	}
-	return i.runs
+	return i.behind > maxBehind
 }
 
 // run ends when nothing more is to be done, a step fails or the store is closed. A failed step is no error for anybody, since searches also look through
