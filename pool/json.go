@@ -17,8 +17,8 @@ import (
 )
 
 // The JSON of a message is lossless. Two keys at its end keep what the rest cannot, each an object from a JSON Pointer into the message to a text. "exact"
-// has the text of a JSON value that was stored with white space or that would be read as something else. "extra" has, in base64, the CBOR map of what else
-// is stored at that place: unknown keys, and the fields of a part of an unknown type.
+// has the text of a JSON value that was stored with white space, with a name twice in an object, or that would be read as something else. "extra" has, in
+// base64, the CBOR map of what else is stored at that place: unknown keys, and the fields of a part of an unknown type.
 //
 // AppendJSON appends m's JSON to b: one line, keys always in the same order, no needless escapes, raw JSON without its white space. It returns ErrInvalid
 // for text, JSON or times that Validate refuses.
@@ -267,7 +267,8 @@ func (w *writer) part(p *Part) {
 func isPlainForeign(p *Part) bool {
 	typ, err := "", error(nil)
 	if json.Valid(p.Raw) {
-		typ, err = (&reader{}).typeOf(bytes.TrimSpace(p.Raw))
+		unique, _ := jsontree.Unique(bytes.TrimSpace(p.Raw))
+		typ, err = (&reader{}).typeOf(unique)
 	}
 	rest := *p
 	rest.Type, rest.Raw, rest.Extra = "", nil, nil
@@ -293,12 +294,18 @@ func (w *writer) addExtra(rec record) {
 	w.extra = append(w.extra, aside{string(w.path), base64.StdEncoding.EncodeToString(b)})
 }
 
-// raw writes JSON without white space. It puts the exact text aside if that differs, or if keep is set.
+// raw writes JSON without white space and without members that a later one of the same name replaces, which strict readers refuse. It puts the exact text aside
+// if that differs, or if keep is set.
 func (w *writer) raw(raw json.RawMessage, keep bool) {
 	start := w.buf.Len()
-	if err := json.Compact(w.buf, raw); err != nil {
+	err := json.Compact(w.buf, raw)
+	if err != nil {
 		w.fail("it is not valid JSON: %v", err)
 		return
+	}
+	if unique, same := jsontree.Unique(w.buf.Bytes()[start:]); !same {
+		w.buf.Truncate(start)
+		w.buf.Write(unique)
 	}
 	if keep || !bytes.Equal(w.buf.Bytes()[start:], raw) {
 		w.exact = append(w.exact, aside{string(w.path), string(raw)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -168,6 +169,33 @@ func TestAppendJSONAppends(t *testing.T) {
 	b, err := pool.NewText(pool.User, "a").AppendJSON([]byte(`{"x":`))
 	if err != nil || !strings.HasPrefix(string(b), `{"x":{"id":null,"role":"user"`) || !json.Valid(append(b, '}')) {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestNamesTwiceInStoredJSON: strict readers can read a message whatever JSON it holds, and reading it again restores that byte for byte.
+func TestNamesTwiceInStoredJSON(t *testing.T) {
+	twice := json.RawMessage(`{"a":1,"b":{"c":1, "c":2},"a":3}`)
+	for name, m := range map[string]*pool.Message{
+		"arguments":     {Role: pool.Assistant, Calls: []pool.Call{{Tool: "t", Arguments: twice, Raw: twice}}},
+		"result":        {Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", JSON: twice}},
+		"app data":      {Role: pool.User, AppData: map[string]json.RawMessage{"x": twice}},
+		"usage":         {Role: pool.Assistant, Meta: pool.Metadata{Usage: twice}},
+		"foreign part":  {Role: pool.User, Content: []pool.Part{{Type: "x", Raw: json.RawMessage(`{"type":"x","y":1,"y":2}`)}}},
+		"two types":     {Role: pool.User, Content: []pool.Part{{Type: "y", Raw: json.RawMessage(`{"type":"x","type":"y"}`)}}},
+		"becomes known": {Role: pool.User, Content: []pool.Part{{Type: "x", Raw: json.RawMessage(`{"type":"x","type":"text","text":"a"}`)}}},
+	} {
+		b, err := m.AppendJSON(nil)
+		if err == nil {
+			err = testkit.UniqueNames(b)
+		}
+		if err != nil {
+			t.Errorf("%s: %v: %s", name, err, b)
+			continue
+		}
+		var got pool.Message
+		if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(&got, m) {
+			t.Errorf("%s: %s is read as\n%+v: %v", name, b, got, err)
+		}
 	}
 }
 

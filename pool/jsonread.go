@@ -353,13 +353,14 @@ func (r *reader) raw(data []byte, raw *json.RawMessage) error {
 	return nil
 }
 
-// bare returns JSON without white space, and with the escapes that json.Marshal may make.
+// bare returns JSON without white space, with each name of an object once, and with the escapes that json.Marshal may make.
 func bare(b []byte) []byte {
 	var compact, escaped bytes.Buffer
 	if json.Compact(&compact, b) != nil {
 		return nil
 	}
-	json.HTMLEscape(&escaped, compact.Bytes())
+	unique, _ := jsontree.Unique(compact.Bytes())
+	json.HTMLEscape(&escaped, unique)
 	return escaped.Bytes()
 }
 

@@ -2,11 +2,11 @@ package serve
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // appendJSON appends the JSON of an answer: that of json.Marshal, except that messages, which may be large, are written in place and not copied between
@@ -23,15 +23,21 @@ func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	if raw, ok := v.Interface().(json.RawMessage); ok && len(raw) > 0 {
 		buf := bytes.NewBuffer(b)
 		err := json.Compact(buf, raw) // a line must have no line ends
-		return buf.Bytes(), err
+		if err != nil {
+			return b, err
+		}
+		unique, same := jsontree.Unique(buf.Bytes()[len(b):])
+		if !same {
+			return append(b, unique...), nil
+		}
+		return buf.Bytes(), nil
 	}
 	switch kind := v.Kind(); {
 	case v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler): // it has its own JSON
 	case kind == reflect.Pointer || kind == reflect.Interface:
 		return appendJSON(b, v.Elem())
 	case kind == reflect.Struct && !(v.CanAddr() && (v.Addr().Type().Implements(jsonMarshaler) || v.Addr().Type().Implements(textMarshaler))):
-		b, _, err := appendFields(append(b, '{'), v, true)
-		return append(b, '}'), err
+		return appendMembers(b, v)
 	case kind == reflect.Slice && !v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8:
 		b = append(b, '[')
 		for i := range v.Len() {
@@ -46,37 +52,32 @@ func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 		return append(b, ']'), nil
 	}
 	raw, err := json.Marshal(v.Interface())
-	return append(b, raw...), err
+	if err != nil {
+		return b, err
+	}
+	unique, _ := jsontree.Unique(raw)
+	return append(b, unique...), nil
 }
 
-// appendFields appends the members of a struct, those of embedded structs in their place. first means that no member comes before.
-func appendFields(b []byte, v reflect.Value, first bool) ([]byte, bool, error) {
-	t := v.Type()
-	for i := range t.NumField() {
-		f, value := t.Field(i), v.Field(i)
-		var err error
-		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == "" {
-			if b, first, err = appendFields(b, value, first); err != nil {
-				return b, first, err
-			}
+// appendMembers appends the JSON of a struct.
+func appendMembers(b []byte, v reflect.Value) ([]byte, error) {
+	first := true
+	b = append(b, '{')
+	for _, f := range fieldsOf(v.Type()) {
+		value, err := v.FieldByIndexErr(f.index)
+		if err != nil || leftOut(value, f.options) { // the error means that a pointer on the way is nil
 			continue
 		}
-		tag := f.Tag.Get("json")
-		name, options, _ := strings.Cut(tag, ",")
-		if !f.IsExported() || tag == "-" || leftOut(value, strings.Split(options, ",")) {
-			continue
-		}
-		name = cmp.Or(name, f.Name)
 		if !first {
 			b = append(b, ',')
 		}
 		first = false
-		b = append(append(append(b, '"'), name...), `":`...) // the names of our own types need no escapes
+		b = append(append(append(b, '"'), f.name...), `":`...) // the names of our own types need no escapes
 		if b, err = appendJSON(b, value); err != nil {
-			return b, first, err
+			return b, err
 		}
 	}
-	return b, first, nil
+	return append(b, '}'), nil
 }
 
 // leftOut reports whether a member is left out because of its value.

@@ -60,14 +60,6 @@ type method struct {
 	run    func(r *request, in any) (any, error) // with the result of read
 }
 
-// field is a parameter of a method.
-type field struct {
-	name     string
-	typ      reflect.Type
-	required bool
-	does     string
-}
-
 // define makes an entry of the table. The fields of In are the parameters: those without omitempty are required and must not be empty, and the tag doc
 // describes them.
 func define[In, Out any](name, route string, scope Scope, does string, do func(*request, *In) (Out, error)) *method {
@@ -114,24 +106,6 @@ func (m *method) has(name string) bool {
 	return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name })
 }
 
-// fieldsOf returns the parameters in a struct, those of embedded structs in their place.
-func fieldsOf(t reflect.Type) []field {
-	var all []field
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			all = append(all, fieldsOf(f.Type)...)
-			continue
-		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() {
-			continue
-		}
-		all = append(all, field{name, f.Type, !strings.Contains(options, "omit"), f.Tag.Get("doc")})
-	}
-	return all
-}
-
 // decode reads parameters. It refuses unknown ones, and required ones that are missing or empty.
 func (m *method) decode(params json.RawMessage, in any) error {
 	if len(params) == 0 || string(params) == "null" {
@@ -151,8 +125,7 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	}
 	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {
-		value := fieldNamed(v, f.name)
-		if f.required && f.typ.Kind() != reflect.Bool && value.IsZero() {
+		if f.required && f.typ.Kind() != reflect.Bool && v.FieldByIndex(f.index).IsZero() {
 			return chatctx.Invalid("%s needs %s", m.name, f.name)
 		}
 	}
@@ -184,23 +157,6 @@ func (m *method) paramFault(err error) string {
 		return fmt.Sprintf("%s is no %s", at.Value, timeForm)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
-}
-
-// fieldNamed returns the field of a struct by its JSON name.
-func fieldNamed(v reflect.Value, name string) reflect.Value {
-	t := v.Type()
-	for i := range t.NumField() {
-		if t.Field(i).Anonymous {
-			if f := fieldNamed(v.Field(i), name); f.IsValid() {
-				return f
-			}
-			continue
-		}
-		if n, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); n == name {
-			return v.Field(i)
-		}
-	}
-	return reflect.Value{}
 }
 
 // fromText adds parameters from a path, a query or a header, which are text, to a JSON object. It may overwrite the object.

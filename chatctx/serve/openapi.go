@@ -209,12 +209,10 @@ func (d *describer) structure(t reflect.Type) schema {
 func (d *describer) fields(t reflect.Type) schema {
 	properties, required := schema{}, []string{}
 	for _, f := range fieldsOf(t) {
-		if f.name != "" && f.name != "-" {
-			if properties[f.name] = d.of(f.typ); f.required {
-				required = append(required, f.name)
-			}
+		if properties[f.name] = d.of(f.typ); f.required {
+			required = append(required, f.name)
 		}
 	}
 	slices.Sort(required)
-	return objectOf(properties, slices.Compact(required))
+	return objectOf(properties, required)
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // provider speaks Chat Completions: it answers which model it is, a word at a time. The model bad fails, and the model slow waits for go after its first word.
@@ -75,8 +77,8 @@ func eventsIn(t *testing.T, text string) (all []event) {
 		case "event":
 			all = append(all, event{name: value})
 		case "data":
-			if err := json.Unmarshal([]byte(value), &all[len(all)-1].data); err != nil {
-				t.Fatal(err)
+			if err := errors.Join(testkit.UniqueNames([]byte(value)), json.Unmarshal([]byte(value), &all[len(all)-1].data)); err != nil {
+				t.Fatalf("%v: %s", err, value)
 			}
 		}
 	}

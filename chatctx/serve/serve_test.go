@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/internal/storetest"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -103,6 +104,11 @@ func (a *api) send(verb, path string, body any, header map[string]string) (*http
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		a.t.Fatal(err)
+	}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		if err := testkit.UniqueNames(raw); err != nil {
+			a.t.Errorf("%s %s: %v: %s", verb, path, err, raw)
+		}
 	}
 	a.recorded = append(a.recorded, spoken{verb, path, body, res, raw})
 	return res, raw

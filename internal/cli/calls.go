@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
+const callFields = "call, id, message, context, branch, tool_name, arguments, exact_arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,

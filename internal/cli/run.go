@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -313,10 +314,20 @@ func (r *run) emit(v any, text func()) error {
 	return nil
 }
 
+// printJSON prints a line of JSON, in which no object has a name twice.
 func (r *run) printJSON(v any) error {
-	e := json.NewEncoder(r.out(screen.JSONWriter))
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	raw, same := jsontree.Unique(line.Bytes())
+	if !same {
+		raw = append(raw, '\n')
+	}
+	_, err := r.out(screen.JSONWriter).Write(raw)
+	return err
 }
 
 // out is standard output for foreign bytes: on a terminal they pass through safe.

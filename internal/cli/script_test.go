@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,15 +22,46 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // TestMain lets the test binary be the program, for scripts and for tests of several processes.
 func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){
-		"chatctx": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"chatctx": func() {
+			out := &strictLines{out: os.Stdout}
+			code := Main(os.Args[1:], os.Stdin, out, os.Stderr)
+			if out.fault != nil {
+				fmt.Fprintln(os.Stderr, "a line that strict readers refuse:", out.fault)
+				code = 99
+			}
+			os.Exit(code)
+		},
 		"decider": func() { os.Exit(decides(os.Args[1:])) },
 	})
+}
+
+// strictLines is standard output that looks for an object with a name twice in each line of JSON.
+type strictLines struct {
+	out   io.Writer
+	line  []byte // what came of the line that has not ended
+	fault error
+}
+
+func (s *strictLines) Write(b []byte) (int, error) {
+	for part := range bytes.Lines(b) {
+		if s.line = append(s.line, part...); !bytes.HasSuffix(part, []byte("\n")) {
+			break
+		}
+		if json.Valid(s.line) && s.fault == nil {
+			if err := testkit.UniqueNames(s.line); err != nil {
+				s.fault = fmt.Errorf("%w: %s", err, s.line)
+			}
+		}
+		s.line = s.line[:0]
+	}
+	return s.out.Write(b)
 }
 
 // decides is a process of that test: it tries to decide each call, and says which it decided.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -22,6 +23,7 @@ type Call struct {
 	Branch    string          `json:"branch"`
 	Tool      string          `json:"tool_name"`
 	Arguments json.RawMessage `json:"arguments"`
+	Exact     string          `json:"exact_arguments,omitempty"` // their text, if an object in them has a name twice
 	Effective json.RawMessage `json:"effective_arguments,omitempty"`
 	Status    pool.Status     `json:"approval_status"`
 	Execution pool.Execution  `json:"execution"`
@@ -75,6 +77,9 @@ func OriginOf(t *chatctx.TaskInfo) *Origin {
 func CallOf(c *chatctx.Call) Call {
 	v := Call{Call: string(c.Ref()), ID: c.ID, Message: c.Message, Context: c.Context, Branch: c.Branch, Tool: c.Tool, Arguments: Raw(c.Arguments),
 		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: Time(c.Since), Expires: Time(c.Expires)}
+	if unique, same := jsontree.Unique(v.Arguments); !same {
+		v.Arguments, v.Exact = unique, string(c.Arguments)
+	}
 	if n := len(c.Decisions); n > 0 {
 		d := &c.Decisions[n-1]
 		by := byOf(d)

@@ -81,8 +81,9 @@ func Text(raw []byte) (text string, ok bool) {
 
 // parser parses JSON that is known to be valid.
 type parser struct {
-	raw []byte
-	at  int
+	raw  []byte
+	at   int
+	last bool // of members with one name the last counts, and values may be as deep as valid JSON
 }
 
 // next skips white space, commas and colons, and returns the byte after them without taking it.
@@ -98,7 +99,7 @@ func (p *parser) next() byte {
 }
 
 func (p *parser) value(depth int) (*Value, error) {
-	if depth > maxDepth {
+	if depth > maxDepth && !p.last {
 		return nil, ErrDepth
 	}
 	switch p.next() {
@@ -129,17 +130,22 @@ func isEnd(c byte) bool {
 
 func (p *parser) object(depth int) (*Value, error) {
 	v := &Value{Kind: Object}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for p.at++; p.next() != '}'; {
 		name := p.text()
-		if seen[name] {
+		place, twice := seen[name]
+		if twice && !p.last {
 			return nil, &DuplicateError{name}
 		}
-		seen[name] = true
 		member, err := p.value(depth + 1)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case twice:
+			v.Members[place].Value = member
+			continue
 		}
+		seen[name] = len(v.Members)
 		v.Members = append(v.Members, Member{name, member})
 	}
 	p.at++
