@@ -60,8 +60,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckNewName returns an error if a branch or a tag cannot be given this name, because it would look like another reference. Imported branches keep such
-// names.
+// CheckNewName returns an error if a branch or a tag cannot be given this name, because it would look like another reference or have no address. Imported
+// branches keep such names, unless they would have no address.
 func CheckNewName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -70,6 +70,8 @@ func CheckNewName(name string) error {
 	switch {
 	case name[0] == '-':
 		why = "begins with a dash, as flags do"
+	case IsStep(name):
+		why = "means a folder in a path, so that no address reaches it"
 	case strings.Contains(name, "@"):
 		why = "holds an @, as references do"
 	case strings.Contains(name, ".."):
@@ -88,6 +90,9 @@ func CheckNewName(name string) error {
 	return badName("the name %q %s: take another one", name, why)
 }
 
+// IsStep reports whether a name is . or .., which programs take out of a path before they send it.
+func IsStep(name string) bool { return name == "." || name == ".." }
+
 // IsLabel reports whether a word is the label of a turn: u3, a3.
 func IsLabel(s string) bool {
 	return len(s) > 1 && (s[0] == 'u' || s[0] == 'a') && strings.Trim(s[1:], "0123456789") == ""
@@ -104,6 +109,14 @@ func PlainName(s string) string {
 		s = "branch-" + s
 	}
 	return s
+}
+
+// Reachable returns a name under which an imported branch or tag has an address: the name itself, unless it is a step of a path.
+func Reachable(name string) string {
+	if IsStep(name) {
+		return PlainName(name)
+	}
+	return name
 }
 
 // Key returns the key of a branch's record.

@@ -679,6 +679,9 @@ func (b *Batch) SetTitle(title string) {
 // Label gives the context a label. If it has the label already, nothing changes.
 func (b *Batch) Label(label string) {
 	b.step("label", func(t *journal.Txn, _ *Step) (err error) {
+		if branch.IsStep(label) {
+			return Invalid("the label %q means a folder in a path, so that no address reaches it: take another one", label)
+		}
 		n := len(t.Rec.Labels)
 		t.Rec.Labels, err = record.WithLabels(t.Rec.Labels, label)
 		t.OnContext = t.OnContext || n < len(t.Rec.Labels)

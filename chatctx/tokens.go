@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -33,6 +34,9 @@ func NewSecret() string {
 func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (secret string, err error) {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
 		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
+	}
+	if branch.IsStep(name) {
+		return "", Invalid("a token cannot be named %q: no address reaches it", name)
 	}
 	if err := record.CheckKey("a token's name", name); err != nil {
 		return "", err

@@ -97,21 +97,15 @@ type Report struct {
 }
 
 // Spent adds up what the replies of a store cost, each once: copies, in any conversation, and repeated imports do not count again. Replies in the trash, on
-// removed branches or rewound away count; those that gc or purge removed are gone. It reads the whole store in short transactions.
+// removed branches or rewound away count; those that gc or purge removed are gone. It reads in short transactions: the whole store, or the query's conversation
+// alone, unless that has copies whose originals are elsewhere. Of one conversation a reply counts even if another one imported it too.
 func Spent(ctx context.Context, store *chatctx.Store, q Query) (*Report, error) {
 	s := &spending{query: q, out: &Report{}, seen: map[string]bool{}, kinds: map[string]*Group{}, unpriced: map[string]*Group{}, groups: map[string]*Group{}}
 	if s.query.Location == nil {
 		s.query.Location = time.Local
 	}
-	for _, trash := range []bool{false, true} {
-		for info, err := range store.Contexts(ctx, chatctx.ListOptions{Trash: trash}) {
-			if err != nil {
-				return nil, err
-			}
-			if err := s.conversation(ctx, store, info); err != nil {
-				return nil, err
-			}
-		}
+	if err := s.read(ctx, store); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(s.copies, func(a, b found) int { return slices.Compare(a.fact.ID[:], b.fact.ID[:]) })
 	for _, f := range s.copies {
@@ -133,6 +127,42 @@ type spending struct {
 type found struct {
 	info *chatctx.ContextInfo
 	fact *chatctx.Fact
+}
+
+// read reads the replies that count. Those of the query's conversation come first.
+func (s *spending) read(ctx context.Context, store *chatctx.Store) error {
+	own := s.query.Context
+	if own != (chatctx.ID{}) {
+		c, err := store.Context(ctx, own.String())
+		if err != nil {
+			return err
+		}
+		info, err := c.Info(ctx)
+		if err == nil {
+			err = s.conversation(ctx, store, info)
+		}
+		if err != nil || !s.needsOriginals() {
+			return err
+		}
+	}
+	for _, trash := range []bool{false, true} {
+		for info, err := range store.Contexts(ctx, chatctx.ListOptions{Trash: trash}) {
+			if err == nil && info.ID != own {
+				err = s.conversation(ctx, store, info)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// needsOriginals reports whether a copy that was read may be one of a reply that was not read.
+func (s *spending) needsOriginals() bool {
+	return slices.ContainsFunc(s.copies, func(f found) bool {
+		return !slices.ContainsFunc(names(&f.fact.Facts), func(name string) bool { return s.seen[name] })
+	})
 }
 
 func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info *chatctx.ContextInfo) error {

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -94,5 +95,46 @@ func TestSpentByDayAndSince(t *testing.T) {
 	report = must[*Report](t)(Spent(ctx, s, Query{Until: since}))
 	if report.Replies != 1 || report.Input != 1000 {
 		t.Errorf("until: %+v", report.Sums)
+	}
+}
+
+// TestOneConversation: of one conversation that conversation alone is read, unless it has copies whose originals are elsewhere; the sums are those that all of
+// the store gives it.
+func TestOneConversation(t *testing.T) {
+	s := opened(t)
+	committed := must[*chatctx.Committed](t)
+	conversation := func(title string, replies int) *chatctx.ChatContext {
+		c := must[*chatctx.ChatContext](t)(s.New(ctx, chatctx.NewContext{Title: title}))
+		for range replies {
+			committed(c.Append(ctx, "", pool.NewText(pool.User, "?"), answer("gpt-4o", 1000, 100)))
+		}
+		return c
+	}
+	boats, planes := conversation("boats", 2), conversation("planes", 5)
+	fork := boats.Begin("")
+	fork.Fork("other", chatctx.ForkOptions{})
+	committed(fork.Commit(ctx))
+	copied := must[*chatctx.ChatContext](t)(s.Copy(ctx, "boats", "copy"))
+	committed(copied.Append(ctx, "", pool.NewText(pool.User, "?"), answer("gpt-4o", 1000, 100)))
+	whole := map[chatctx.ID]int{}
+	for _, g := range must[*Report](t)(Spent(ctx, s, Query{By: ByContext})).Groups {
+		whole[g.Context] = g.Replies
+	}
+	for _, test := range []struct {
+		c             *chatctx.ChatContext
+		replies, read int
+	}{{boats, 2, 2}, {planes, 5, 5}, {copied, 1, 8}} {
+		q := Query{Context: test.c.ID, By: ByBranch}
+		report := must[*Report](t)(Spent(ctx, s, q))
+		if report.Replies != test.replies || whole[test.c.ID] != test.replies {
+			t.Errorf("%d replies, and %d of the whole store, not %d", report.Replies, whole[test.c.ID], test.replies)
+		}
+		sums := &spending{query: q, out: &Report{}, seen: map[string]bool{}, kinds: map[string]*Group{}, unpriced: map[string]*Group{}, groups: map[string]*Group{}}
+		if err := sums.read(ctx, s); err != nil || len(sums.seen) != test.read {
+			t.Errorf("%d replies were read, not %d: %v", len(sums.seen), test.read, err)
+		}
+	}
+	if _, err := Spent(ctx, s, Query{Context: pool.NewID()}); !errors.Is(err, chatctx.ErrNotFound) {
+		t.Errorf("of a conversation that is not there: %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 			}
 		}
 		body["expect"] = 99
-		if res, raw := a.send("POST", base+path, body, nil); !strings.Contains(string(raw), `"conflict"`) || res.StatusCode != 409 && m.shape != events {
+		if res, raw := a.send("POST", base+path, body, nil); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
 			t.Errorf("%s at another revision gives %d: %s", m.name, res.StatusCode, raw)
 		}
 	}

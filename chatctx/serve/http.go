@@ -12,11 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
 )
@@ -41,6 +43,7 @@ func (s *Server) route() {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(OpenAPI())
 	})
+	s.mux.HandleFunc(base, s.noRoute)
 	s.mux.HandleFunc(base+"/", s.noRoute)
 	s.mux.HandleFunc("GET /open", s.open)
 	if s.options.Page != nil {
@@ -54,7 +57,7 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	for _, verb := range []string{http.MethodGet, http.MethodPost} {
 		other := *r
 		other.Method = verb
-		if _, pattern := s.mux.Handler(&other); pattern != base+"/" {
+		if _, pattern := s.mux.Handler(&other); pattern != base && pattern != base+"/" {
 			verbs = append(verbs, verb)
 		}
 	}
@@ -82,12 +85,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	if hasSteps(r.URL) {
+		fail(w, chatctx.NotFound("route", r.URL.Path))
+		return
+	}
 	defer s.running.Add(-1)
 	if s.running.Add(1) > int64(s.limits.requests) {
 		fail(w, &refusal{http.StatusServiceUnavailable, "too_many", "too many requests are running"})
 		return
 	}
 	s.mux.ServeHTTP(moving{w}, r)
+}
+
+// hasSteps reports whether a path has . or .. or nothing between two slashes, as it is or encoded. Programs take these out of a path, each in its own way, so
+// that they would lead to something else than what was named.
+func hasSteps(u *url.URL) bool {
+	path := strings.TrimPrefix(u.EscapedPath(), "/")
+	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), func(segment string) bool {
+		name, err := url.PathUnescape(segment)
+		return err != nil || name == "" && path != "" || branch.IsStep(name)
+	})
 }
 
 // serve calls a method for an HTTP request.

@@ -175,10 +175,6 @@ func (s *Server) run(r *request, m *method, in any) outcome {
 	if errors.Is(context.Cause(r.ctx), ErrNoAccess) {
 		err = ErrNoAccess
 	}
-	var other *chatctx.RevisionError
-	if r.match != nil && errors.As(err, &other) {
-		err = &refusal{http.StatusPreconditionFailed, "conflict", other.Error()}
-	}
 	if err != nil {
 		return outcome{err: err}
 	}

@@ -71,6 +71,6 @@ func (c *rpc) part(params json.RawMessage) {
 	case len(line) == 0 || m.Method == partMethod:
 		c.refuse(nil, codeInvalid, "the parts are no message")
 	default:
-		c.line(line)
+		c.line(line, nil)
 	}
 }

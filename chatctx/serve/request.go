@@ -125,32 +125,29 @@ func (r *request) expect(in any) error {
 		return nil
 	}
 	context, branch, revision := c.expected()
-	if r.match != nil {
-		if *revision != nil {
-			return chatctx.Invalid("give expect or If-Match, not both")
-		}
-		at, err := r.revisionOf(context, branch)
-		if err != nil {
-			return err
-		}
-		if !r.match.has(at) {
-			if len(r.match.revisions) == 0 {
-				return &refusal{http.StatusPreconditionFailed, "conflict", fmt.Sprintf("If-Match names no revision, and it is at revision %d: a weak tag, or one without a revision, matches nothing", at)}
-			}
-			return &chatctx.RevisionError{Branch: branch, Is: at, Not: r.match.revisions[0]}
-		}
-		if !r.match.any {
-			*revision = &at
-		}
-	}
-	if *revision == nil {
+	want := r.match
+	switch {
+	case *revision != nil && want != nil:
+		return chatctx.Invalid("give expect or If-Match, not both")
+	case *revision != nil:
+		want = &match{revisions: []uint64{**revision}}
+	case want == nil:
 		return nil
 	}
 	if context == "" {
 		return chatctx.Invalid("expect needs context")
 	}
-	r.store = r.store.Expecting(context, branch, **revision)
-	return nil
+	at, err := r.revisionOf(context, branch)
+	switch {
+	case err != nil || want.any:
+		return err
+	case want.has(at):
+		r.store = r.store.Expecting(context, branch, at)
+		return nil
+	case len(want.revisions) == 0:
+		return &refusal{http.StatusPreconditionFailed, "conflict", fmt.Sprintf("If-Match names no revision, and it is at revision %d: a weak tag, or one without a revision, matches nothing", at)}
+	}
+	return &chatctx.RevisionError{Branch: branch, Is: at, Not: want.revisions[0]}
 }
 
 // revisionOf returns the current revision of a branch, or, if branch is "", of a conversation.
@@ -278,6 +275,10 @@ func kindOf(err error) (code int, kind string, status int) {
 		return contract.Failed, "unauthenticated", 401
 	}
 	code, kind = contract.Classify(err)
+	var other *chatctx.RevisionError
+	if errors.As(err, &other) {
+		return code, kind, http.StatusPreconditionFailed
+	}
 	if s, ok := statuses[kind]; ok {
 		return code, kind, s
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -91,6 +90,8 @@ type rpc struct {
 	lost   context.CancelCauseFunc // ends ctx when going on makes no sense
 	begun  bool                    // initialize has come
 	parts  parts                   // of incoming messages
+	// without says why there is no store: then each request gets it as its answer.
+	without error
 
 	out  sync.Mutex // one line at a time
 	w    io.Writer
@@ -109,10 +110,21 @@ type rpc struct {
 // other side reads or not. The other side has all scopes. Only answers and notifications are written to out; if they are not read, some 64 MB of them wait, and
 // fewer deltas are sent. It returns an error if the other side sends more requests than can be answered.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.serveStdio(ctx, in, out, nil)
+}
+
+// RefuseStdio answers as Server.ServeStdio does, each request with the error for which there is no store to serve.
+func RefuseStdio(ctx context.Context, in io.Reader, out io.Writer, cause error) error {
+	s := New(nil, Options{})
+	defer s.Close()
+	return s.serveStdio(ctx, in, out, cause)
+}
+
+func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer, without error) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	defer context.AfterFunc(s.ctx, func() { lost(nil) })()
-	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}}
+	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, without: without}
 	sweep()
 	ended := make(chan error, 1)
 	go func() { ended <- readLines(in, s.limits.line, c.line) }()
@@ -137,36 +149,48 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-// readLines calls take with each line of in, and with nil for a line of more than most bytes. take may keep the line.
-func readLines(in io.Reader, most int, take func(line []byte)) error {
+// readLines calls take with each line of in. Of a line of more than most bytes, it passes nil and the request's id, nil if the line shows none. take may keep
+// both.
+func readLines(in io.Reader, most int, take func(line []byte, id json.RawMessage)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		var line []byte
-		long, ended := false, false
-		for {
-			part, err := r.ReadSlice('\n')
-			if long = long || len(line)+len(part) > most; !long {
-				line = append(line, part...)
-			}
-			if err == nil {
-				break
-			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if ended = err == io.EOF; ended {
-				break
-			}
+		line, id, err := readLine(r, most)
+		if err != nil && err != io.EOF {
 			return err
 		}
-		if long {
-			take(nil)
-		} else if line = bytes.TrimSpace(line); len(line) > 0 {
-			take(line)
+		if line = bytes.TrimSpace(line); line == nil || len(line) > 0 {
+			take(line, id)
 		}
-		if ended {
+		if err == io.EOF {
 			return nil
 		}
+	}
+}
+
+// readLine reads a line; at the end of the input, which may end a line too, err is io.EOF. A line of more than most bytes is nil, and id the request's.
+func readLine(r *bufio.Reader, most int) (line []byte, id json.RawMessage, err error) {
+	line = []byte{}
+	var long *idScanner
+	for {
+		part, err := r.ReadSlice('\n')
+		switch {
+		case long != nil:
+			long.scan(part)
+		case len(line)+len(part) > most:
+			long = &idScanner{}
+			long.scan(line)
+			long.scan(part)
+			line = nil
+		default:
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long != nil {
+			return nil, long.id, err
+		}
+		return line, nil, err
 	}
 }
 
@@ -261,10 +285,15 @@ func (c *rpc) aside(v any) {
 	})
 }
 
-// line handles a line from the other side.
-func (c *rpc) line(line []byte) {
+// line handles a line from the other side. For one that was too long, line is nil and id the request's.
+func (c *rpc) line(line []byte, id json.RawMessage) {
 	m, code, fault := parseRequest(line)
+	if line == nil {
+		m.ID = id
+	}
 	switch {
+	case c.without != nil && (fault == "" || line == nil):
+		c.fail(m.ID)
 	case fault != "":
 		c.refuse(m.ID, code, fault)
 	case m.ID != nil && (m.Method == partMethod || m.Method == "$/cancel"):
@@ -315,7 +344,7 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 		return nil
 	})
 	switch {
-	case len(m.ID) > 0 && strings.IndexByte(`"-0123456789`, m.ID[0]) < 0:
+	case len(m.ID) > 0 && !isID(m.ID):
 		return &rpcRequest{}, codeInvalid, `an id is a number or a text`
 	case err != nil:
 		return m, codeInvalid, err.Error()
@@ -459,13 +488,25 @@ func (w *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// fail answers a request with the reason why there is no store.
+func (c *rpc) fail(id json.RawMessage) {
+	if id != nil {
+		c.aside(failureOf(id, c.without))
+	}
+}
+
+// failureOf returns an error of a method as an answer.
+func failureOf(id json.RawMessage, err error) rpcFailure {
+	e := errorOf(err)["error"]
+	return rpcFailure{"2.0", id, rpcError{Code: e.Code, Message: e.Message, Data: &e}}
+}
+
 // answer answers a request; a notification gets no answer.
 func (c *rpc) answer(id json.RawMessage, done outcome) {
 	switch {
 	case id == nil:
 	case done.err != nil:
-		e := errorOf(done.err)["error"]
-		_ = c.send(rpcFailure{"2.0", id, rpcError{Code: e.Code, Message: e.Message, Data: &e}}) // a side that has gone gets no answer
+		_ = c.send(failureOf(id, done.err)) // a side that has gone gets no answer
 	default:
 		_ = c.sendLine(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), done.raw, []byte("}\n"))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -76,6 +77,9 @@ func (c *child) next() rpcMessage {
 		var m rpcMessage
 		if err := json.Unmarshal(raw, &m); err != nil || m.Version != "2.0" {
 			c.a.t.Fatalf("not JSON-RPC: %v %.200s", err, raw)
+		}
+		if err := testkit.UniqueNames(raw); err != nil {
+			c.a.t.Errorf("%v: %.2000s", err, raw)
 		}
 		if m.Method != partMethod {
 			return m
@@ -215,6 +219,7 @@ func TestLinesThatCannotBe(t *testing.T) {
 	a := start(t, Options{})
 	c := a.stdio()
 	c.call("initialize", nil)
+	long := strings.Repeat("x", a.server.limits.line)
 	for _, l := range []struct {
 		line string
 		code int
@@ -234,6 +239,11 @@ func TestLinesThatCannotBe(t *testing.T) {
 		{`{"jsonrpc":"2.0","method":"$/part","params":{"data":"e30="}}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","method":"$/part","params":{"of":1,"data":"%","last":true}}`, codeInvalid, "null"},
 		{`{"jsonrpc":"2.0","method":"$/part","params":{"of":1,"last":true}}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","method":"$/part","params":{"of":1,"data":"e30=","last":true}}`, codeInvalid, "null"},
 		{"{" + strings.Repeat(" ", a.server.limits.line), codeInvalid, "null"},
+		{`{"jsonrpc":"2.0","id":"first\"","method":"x","params":{"id":1,"x":"` + long + `"}}`, codeInvalid, `"first\""`},
+		{`{"params":{"id":1,"x":["\"}",{"id":2}],"y":"` + long + `"},"i\u0064" : -21 ,"method":"x"}`, codeInvalid, "-21"},
+		{`{"params":{"x":"` + long + `\\"},"id":22}`, codeInvalid, "22"},
+		{`{"id":{"x":23},"x":"` + long + `"}`, codeInvalid, "null"}, {`{"id":true,"x":"` + long + `"}`, codeInvalid, "null"}, {`{"id":2x4,"x":"` + long + `"}`, codeInvalid, "null"},
+		{`{"id":"` + long + `"}`, codeInvalid, "null"}, {`[{"id":25,"x":"` + long + `"}]`, codeInvalid, "null"}, {`{"id":26,"id":27,"x":"` + long + `"}`, codeInvalid, "26"},
 	} {
 		c.line(l.line)
 		if m := c.next(); m.Error == nil || m.Error.Code != l.code || string(m.ID) != l.id {
@@ -385,7 +395,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	defer out.Close()
 	c := a.session(w)
 	for i := range mostRunning {
-		c.line(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"messages.list","params":{"context":%q,"branch":"main"}}`, i, id))
+		c.line(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"messages.list","params":{"context":%q,"branch":"main"}}`, i, id), nil)
 	}
 	used := func() int { a.server.room.mu.Lock(); defer a.server.room.mu.Unlock(); return a.server.room.used }
 	done := func() int { c.mu.Lock(); defer c.mu.Unlock(); return mostRunning - c.running }
@@ -403,7 +413,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	p.mu.Unlock()
 	p.close()
 	for range 2 * mostRefused {
-		c.line([]byte("nonsense"))
+		c.line([]byte("nonsense"), nil)
 	}
 	if cause := context.Cause(c.ctx); cause != errUnread {
 		t.Errorf("refusals without end give %v", cause)

@@ -210,6 +210,13 @@ func doServe(r *run) error {
 		return usagef("serve takes --stdio or an address, not both")
 	}
 	st, err := r.writer()
+	if err != nil && r.is("stdio") {
+		printError(r.con.err, err, r.json())
+		if err := serve.RefuseStdio(r.ctx, os.Stdin, os.Stdout, err); err != nil {
+			return err
+		}
+		return &toldError{err}
+	}
 	if err != nil {
 		return err
 	}

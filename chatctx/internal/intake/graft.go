@@ -763,6 +763,7 @@ func (g *graft) prompt(own, all string) (string, error) {
 }
 
 func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {
+	name = branch.Reachable(name)
 	if first && name == record.MainBranch {
 		return g.t.Target, nil
 	}

@@ -195,6 +195,7 @@ func (c *NativeCall) texts(s *record.Store) error {
 
 // Branch begins a branch.
 func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
+	n.Name = branch.Reachable(n.Name)
 	if err := branch.CheckName(n.Name); err != nil {
 		return err
 	}
@@ -276,7 +277,9 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 	return err
 }
 
+// named returns the branch that the file names so, nil if it has not come.
 func (i *NativeImport) named(name string) *branch.Branch {
+	name = branch.Reachable(name)
 	for _, b := range i.branches {
 		if b.Name == name {
 			return b
@@ -465,6 +468,7 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 
 // Tag names a message. If the message does not come before Finish, the name has no effect.
 func (i *NativeImport) Tag(name string, message pool.ID) error {
+	name = branch.Reachable(name)
 	if err := branch.CheckName(name); err != nil {
 		return err
 	}

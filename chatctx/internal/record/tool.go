@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -152,6 +153,8 @@ func (t *Tool) Check() error {
 	switch {
 	case t.Name == "" || len(t.Name) > 128 || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
 		return Invalidf("the tool's name %q must have 1 to 128 bytes, without spaces", t.Name)
+	case branch.IsStep(t.Name):
+		return Invalidf("a tool cannot be named %q: no address reaches it", t.Name)
 	case t.Schema != nil && (!json.Valid(t.Schema) || t.Schema[0] != '{'):
 		return Invalidf("the schema of tool %q is not a JSON object", t.Name)
 	case t.Timeout < 0:
