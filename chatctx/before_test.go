@@ -85,7 +85,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"copy": func(t *testing.T, s *Store, c *ChatContext) error {
-		_, err := s.Copy(t.Context(), c.ID.String(), secret)
+		_, err := s.Copy(t.Context(), c.ID.String(), secret, false)
 		return err
 	},
 	"new": func(t *testing.T, s *Store, _ *ChatContext) error {

@@ -909,7 +909,7 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 			return strings.Join(out, ", ")
 		}
 		want(t, scopes(c.ID), "all context, here branch, here branch, one call")
-		copied, err := s.Copy(t.Context(), c.ID.String(), "copy")
+		copied, err := s.Copy(t.Context(), c.ID.String(), "copy", false)
 		if err != nil {
 			t.Fatal(err)
 		}

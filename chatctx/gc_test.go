@@ -177,7 +177,7 @@ func TestPurgeOfMessagesTakesTheirCopies(t *testing.T) {
 	b.Edit("@3", "d", EditOptions{Stay: true})
 	b.Pick("main", "@2") // a copy
 	commit(t, b)
-	other, err := s.Copy(t.Context(), c.ID.String(), "copy")
+	other, err := s.Copy(t.Context(), c.ID.String(), "copy", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestLabels(t *testing.T) {
 		want(t, strings.Join(info.Labels, " "), Pinned)
 		undoOp(t, a, "", "")
 		want(t, labelCounts(t, s), "archived=1 pinned=1 wor=1 work=2")
-		if _, err := s.Copy(t.Context(), a.ID.String(), "copy"); err != nil {
+		if _, err := s.Copy(t.Context(), a.ID.String(), "copy", false); err != nil {
 			t.Fatal(err)
 		}
 		want(t, labelCounts(t, s), "archived=1 pinned=2 wor=1 work=3")

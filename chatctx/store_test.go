@@ -624,7 +624,7 @@ func TestCopyIsDeep(t *testing.T) {
 		system := "be brief"
 		b.SetSystem(system)
 		commit(t, b)
-		other, err := s.Copy(t.Context(), c.ID.String(), "copy")
+		other, err := s.Copy(t.Context(), c.ID.String(), "copy", false)
 		if err != nil {
 			t.Fatal(err)
 		}

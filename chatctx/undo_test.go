@@ -543,7 +543,7 @@ func TestLineageFollowsTheBranch(t *testing.T) {
 	b.RenameBranch("main", "x")
 	commit(t, b)
 	want(t, from(), "x")
-	copied, err := s.Copy(t.Context(), c.ID.String(), "copy")
+	copied, err := s.Copy(t.Context(), c.ID.String(), "copy", false)
 	if err != nil {
 		t.Fatal(err)
 	}

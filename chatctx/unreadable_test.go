@@ -237,7 +237,7 @@ var unreadableDoors = map[string]textWay{
 		return err
 	}),
 	"Store.Copy": storeDoor("title", func(t *testing.T, s *Store, c *ChatContext, v string) error {
-		_, err := s.Copy(t.Context(), c.ID.String(), v)
+		_, err := s.Copy(t.Context(), c.ID.String(), v, false)
 		return err
 	}),
 	"Store.As": storeDoor("name", func(t *testing.T, s *Store, c *ChatContext, v string) error {

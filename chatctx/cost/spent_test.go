@@ -48,7 +48,7 @@ func TestEachReplyOnce(t *testing.T) {
 	away := c.Begin("other")
 	away.Rewind("@1")
 	committed(away.Commit(ctx))
-	must[*chatctx.ChatContext](t)(s.Copy(ctx, "boats", "copy"))
+	must[*chatctx.ChatContext](t)(s.Copy(ctx, "boats", "copy", false))
 	committed(s.Trash(ctx, "boats"))
 
 	report := must[*Report](t)(Spent(ctx, s, Query{By: ByBranch}))
@@ -67,7 +67,7 @@ func TestEachReplyOnce(t *testing.T) {
 	if _, err := s.Maintenance().PurgeContext(ctx, "boats", chatctx.PurgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	must[*chatctx.ChatContext](t)(s.Copy(ctx, "copy", "copy of the copy"))
+	must[*chatctx.ChatContext](t)(s.Copy(ctx, "copy", "copy of the copy", false))
 	left := must[*Report](t)(Spent(ctx, s, Query{By: ByContext}))
 	if left.Replies != 2 || left.Input != 1500 || len(left.Groups) != 1 {
 		t.Errorf("%+v", left.Sums)

@@ -181,7 +181,7 @@ type copyParams struct {
 }
 
 func copyContext(r *request, in *copyParams) (contract.Named, error) {
-	c, err := r.store.Copy(r.ctx, in.Context, in.Title)
+	c, err := r.store.Copy(r.ctx, in.Context, in.Title, false)
 	if err == nil && in.Activate {
 		_, err = r.store.Use(r.ctx, c.ID.String())
 	}

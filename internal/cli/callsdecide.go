@@ -204,11 +204,6 @@ func (d *decider) report() error {
 	return nil
 }
 
-// undoOf returns the command that undoes a change whatever context is current then.
-func (r *run) undoOf(c *chatctx.Committed) string {
-	return r.onStore("undo " + c.Operation + " --context " + short(c.Context))
-}
-
 func doCallsExpire(r *run) error {
 	in := r.span("in")
 	if in < 0 || !r.given("in") {

@@ -118,11 +118,8 @@ func copyContext(r *run) error {
 	if err != nil {
 		return err
 	}
-	c, err := st.Copy(r.ctx, r.flag("from"), r.arg(0))
+	c, err := st.Copy(r.ctx, r.flag("from"), r.arg(0), true)
 	if err != nil {
-		return err
-	}
-	if _, err := st.Use(r.ctx, c.ID.String()); err != nil {
 		return err
 	}
 	return r.newContext(c)
@@ -136,7 +133,8 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 	}
 	return r.emit(namedContext{Where: where{Context: c.ID, Branch: info.Active}, Title: info.Title}, func() {
 		r.printf("made conversation %s with branch %s; it is the current one\n", named(info.Title, info.ID), clean(info.Active))
-		r.note("add to it: %s   take it back: %s", r.again("add user TEXT"), r.again("undo"))
+		about := subject{context: c.ID}
+		r.note("add to it: %s   take it back: %s", r.lineAbout("add user TEXT", about), r.lineAbout("undo", about))
 		r.noteOther(c.ID)
 	})
 }
@@ -275,12 +273,16 @@ func doUse(r *run) error {
 	if err != nil {
 		return err
 	}
+	was, noneWas := st.Context(r.ctx, "")
 	info, err := st.Use(r.ctx, ref)
 	if err != nil {
 		return err
 	}
 	return r.emit(namedContext{Where: where{Context: info.ID, Branch: info.Active}, Title: info.Title}, func() {
 		r.printf("now in %s, on branch %s\n", named(info.Title, info.ID), clean(info.Active))
+		if noneWas == nil && was.ID != info.ID {
+			r.note("go back: %s", r.onStore("use "+short(was.ID)))
+		}
 		r.noteOther(info.ID)
 	})
 }
@@ -304,7 +306,7 @@ func doRename(r *run) error {
 	}
 	return r.emit(namedContext{Where: whereOf(c), Title: r.arg(1)}, func() {
 		r.printf("conversation %s is now %s\n", short(c.Context), titled(r.arg(1), c.Context))
-		r.note("take it back: %s --context %s", r.again("undo "+c.Operation), short(c.Context))
+		r.note("take it back: %s", r.undoOf(c))
 	})
 }
 

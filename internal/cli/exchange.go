@@ -402,15 +402,18 @@ func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 	if dry || rep.Contexts == 0 {
 		return
 	}
-	look := "use CTX"
+	look := r.onStore("use CTX")
 	if len(rep.Imported) == 1 {
-		look = "tree"
+		look = r.onStore("tree")
+		if c, err := r.st.Context(r.ctx, rep.Imported[0].Context); err == nil {
+			look = r.lineAbout("tree", subject{context: c.ID})
+		}
 	}
 	if undo == "" {
-		r.note("look at it: %s   what was done to a conversation: %s", r.again(look), r.again("op log --context CTX"))
+		r.note("look at it: %s   what was done to a conversation: %s", look, r.onStore("op log --context CTX"))
 		return
 	}
-	r.note("look at it: %s   take it back: %s", r.again(look), r.again(undo))
+	r.note("look at it: %s   take it back: %s", look, r.onStore(undo))
 }
 
 func warningText(w exchange.Warning) string {

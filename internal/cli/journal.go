@@ -130,6 +130,6 @@ func (r *run) undone(u *chatctx.Undone, back bool) error {
 	}
 	return r.emit(contract.UndoneOf(u), func() {
 		r.printf("%s%s\n", what, in)
-		r.note("the other way: %s", r.again("undo "+u.Operation))
+		r.note("the other way: %s", r.lineAbout("undo "+u.Operation, subject{context: u.Context}))
 	})
 }

@@ -43,7 +43,7 @@ func (r *run) relabel(what, did string, changes func(*chatctx.ContextInfo) bool,
 		}
 		err = r.emit(namedContext{Where: whereOf(c), Title: c.Title}, func() {
 			r.printf("%s %s\n", did, named(c.Title, c.Context))
-			r.note("take it back: %s --context %s", r.onStore("undo "+c.Operation), short(c.Context))
+			r.note("take it back: %s", r.undoOf(c))
 		})
 		if err != nil {
 			return err

@@ -243,7 +243,7 @@ func (r *run) appended(a *appender) error {
 	}
 	r.printf("added %s to %s%s\n", count(a.stored, "message"), placed(a.last), known)
 	if a.newest != "" {
-		r.note("take it back: %s", r.again("undo "+a.newest))
+		r.note("take it back: %s", r.lineAbout("undo "+a.newest, subject{context: a.last.Context}))
 	}
 	return nil
 }

@@ -249,52 +249,8 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 			r.note("nothing was changed")
 			return
 		}
-		r.note("take it back: %s", r.again("undo "+c.Operation))
+		r.note("take it back: %s", r.undoOf(c))
 	})
-}
-
-// onStore returns another command line on this command's store.
-func (r *run) onStore(rest string) string {
-	line := "chatctx"
-	if p := r.flagOnly("store", "CHATCTX_STORE"); p != "" {
-		line += " --store " + quote(shownStore(p))
-	}
-	return line + " " + rest
-}
-
-// again returns another command line on this command's store and conversation.
-func (r *run) again(rest string) string {
-	line := r.onStore(rest)
-	if c := r.flagOnly("context", "CHATCTX_CONTEXT"); c != "" {
-		line += " --context " + quote(c)
-	}
-	return line
-}
-
-// toAsk returns a command line that asks a model to answer what a branch ends with. It names the conversation and the branch if another one would be asked
-// without, and the model if this command line does. In a chat the flags that are implied there are removed.
-func (r *run) toAsk(rest string, c *chatctx.ChatContext, branchName string) string {
-	ctx := context.WithoutCancel(r.ctx)
-	line := r.onStore(rest)
-	if given := r.flagOnly("context", "CHATCTX_CONTEXT"); given != "" && r.con.hint == nil {
-		line += " --context " + quote(given)
-	} else if bare, err := r.st.Context(ctx, os.Getenv("CHATCTX_CONTEXT")); err != nil || bare.ID != c.ID {
-		line += " --context " + c.ID.String()
-	}
-	if info, err := c.Info(ctx); r.con.hint != nil || err != nil || info.Active != branchName {
-		line += " --branch " + quote(branchName)
-	}
-	if r.con.hint != nil {
-		return r.con.hint(line)
-	}
-	asked := r.asked()
-	for _, key := range []string{"provider", "model"} {
-		var value string
-		if json.Unmarshal(asked[key], &value) == nil && !strings.Contains(rest, " --"+key) {
-			line += " --" + key + " " + quote(value)
-		}
-	}
-	return line
 }
 
 // flagOnly returns a flag's value unless it comes from the environment.

@@ -457,18 +457,19 @@ func acceptSettings(r *run, names []string) error {
 				v.Settings[name], taken[name] = value, true
 			}
 		}
+		back := ""
 		if !r.is("dry-run") {
 			done, err := p.set(set)
 			if err != nil {
 				return err
 			}
-			v.Operation = done.Operation
+			v.Operation, back = done.Operation, r.undoOf(done)
 		}
 		err := r.emit(v, func() {
 			r.printf("of %s:\n", p.name)
 			r.printSettings(v.Settings)
 			if v.Operation != "" {
-				r.note("take it back: %s", r.again("undo "+v.Operation))
+				r.note("take it back: %s", back)
 			}
 		})
 		if err != nil {

@@ -388,7 +388,7 @@ func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 }
 
 func (r *run) tellCompacted(t *turn.Turn, done *enhancer.Compacted) {
-	r.note("%s%s\ntake it back: %s", done.Notice(), r.nextRequest(t), r.again("undo "+done.Operation))
+	r.note("%s%s\ntake it back: %s", done.Notice(), r.nextRequest(t), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
 }
 
 // nextRequest says on a line of its own what the branch's next request takes, if that can be told.
@@ -521,7 +521,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if told {
 		parts = append(parts, "the next request: "+req.Forecast.String())
 	}
-	r.note("%s", r.onLines(append(parts, "take it back: "+r.again("undo "+out.Operation))))
+	r.note("%s", r.onLines(append(parts, "take it back: "+r.lineAbout("undo "+out.Operation, subject{context: t.Context.ID}))))
 	if !told || req.Options.Budget != 0 || req.Draft.Settings["budget"] != nil {
 		return
 	}

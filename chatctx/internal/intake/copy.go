@@ -14,8 +14,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Copy makes a new context with everything of another except its journal, and returns its id. An empty title means the other's.
-func Copy(ctx context.Context, s *record.Store, ref, title string) (pool.ID, error) {
+// Copy makes a new context with everything of another except its journal, and returns its id. An empty title means the other's. With use, the copy becomes the current one.
+func Copy(ctx context.Context, s *record.Store, ref, title string, use bool) (pool.ID, error) {
 	if err := s.Texts("title", &title); err != nil {
 		return pool.ID{}, err
 	}
@@ -28,7 +28,7 @@ func Copy(ctx context.Context, s *record.Store, ref, title string) (pool.ID, err
 		if err != nil {
 			return err
 		}
-		return copyContext(st, from, id, title)
+		return copyContext(st, from, id, title, use)
 	})
 	return id, err
 }
@@ -42,7 +42,7 @@ type copier struct {
 	home     map[pool.Home]pool.Home
 }
 
-func copyContext(st *journal.StoreTxn, from, id pool.ID, title string) error {
+func copyContext(st *journal.StoreTxn, from, id pool.ID, title string, use bool) error {
 	rec, _, err := record.GetContext(st.Tx, from)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func copyContext(st *journal.StoreTxn, from, id pool.ID, title string) error {
 	if err := t.PutBranches(); err != nil {
 		return err
 	}
-	return st.Made(t, false)
+	return st.Made(t, use)
 }
 
 // lineage links the copies of branches to each other once all exist, and removes the branch main that every context has, unless the original has a branch
