@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/ui"
 	"github.com/chatctx/chatctx/pool"
@@ -358,6 +360,7 @@ func (s *chat) command(line string) {
 	was := s.place()
 	quiet := s.news.quiet()
 	con := s.console(s.r.ctx)
+	con.begins = s.model(p)
 	ctx, ended := s.stoppable()
 	err = execute(ctx, con, slices.Concat(s.shared(p), args[:len(p.path)], s.whom(p), args[len(p.path):]))
 	if closeErr := con.out.close(); err == nil {
@@ -465,6 +468,27 @@ func (s *chat) whom(p *parsed) (flags []string) {
 		}
 	}
 	return flags
+}
+
+// model returns the settings that say which model this branch asks and where, for a new conversation to go on with it: those that the store does not give to every
+// conversation. A command line that names a model takes none of them.
+func (s *chat) model(p *parsed) map[string]json.RawMessage {
+	if p.name() != "new" || slices.ContainsFunc(p.own, func(f string) bool { return strings.HasPrefix(f, "--model") }) {
+		return nil
+	}
+	here, err := s.conversation().Effective(s.r.ctx, s.onBranch())
+	if err != nil {
+		return nil
+	}
+	defaults, err := s.r.st.Settings(s.r.ctx)
+	if err != nil {
+		return nil
+	}
+	maps.DeleteFunc(here, func(name string, value json.RawMessage) bool {
+		row, known := settings.Lookup(name)
+		return !known || row.Group != settings.Asked || bytes.Equal(value, defaults[name])
+	})
+	return here
 }
 
 func (s *chat) conversation() *chatctx.ChatContext {

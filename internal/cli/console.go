@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -27,15 +28,16 @@ type console struct {
 	tty      bool // standard output is a terminal
 	errs     bool // standard error is a terminal
 	color    bool
-	plain    bool                // draw with ASCII only
-	width    int                 // columns
-	barShown bool                // a progress bar is on the present line of standard error
-	restore  func()              // restores the terminals
-	told     *sync.Map           // what was reported once: settings that are not in force, warnings
-	live     *ui.Prompt          // a line is edited below the output, as in a chat; nil: none
-	hint     func(string) string // rewrites what is to be typed as it is typed here; nil: unchanged
-	happens  func(turn.Event)    // gets the events of an answer; nil: nobody
-	helper   []string            // how this program is started to hold the processes of a tool; nil: not at all
+	plain    bool                       // draw with ASCII only
+	width    int                        // columns
+	barShown bool                       // a progress bar is on the present line of standard error
+	restore  func()                     // restores the terminals
+	told     *sync.Map                  // what was reported once: settings that are not in force, warnings
+	live     *ui.Prompt                 // a line is edited below the output, as in a chat; nil: none
+	hint     func(string) string        // rewrites what is to be typed as it is typed here; nil: unchanged
+	happens  func(turn.Event)           // gets the events of an answer; nil: nobody
+	begins   map[string]json.RawMessage // settings that a new conversation begins with
+	helper   []string                   // how this program is started to hold the processes of a tool; nil: not at all
 }
 
 // newConsole inspects the three streams and the environment.

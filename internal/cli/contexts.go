@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -82,6 +83,7 @@ func doNew(r *run) error {
 		return copyContext(r)
 	}
 	n := chatctx.NewContext{Title: r.arg(0), Prompt: r.flag("prompt"), Settings: map[string]json.RawMessage{}}
+	maps.Copy(n.Settings, r.con.begins)
 	for _, s := range []string{n.Title, n.Prompt, r.flag("model"), r.flag("mode")} {
 		if err := validText(s); err != nil {
 			return err

@@ -159,3 +159,17 @@ func TestHintsOfAChat(t *testing.T) {
 		t.Errorf("a question in Z that got no answer is asked again with %q", printed(notes))
 	}
 }
+
+// TestNewInAChatTakesTheModelAlong: a conversation that a chat begins asks the model of the branch where it was begun, at the same address, unless the line names another.
+func TestNewInAChatTakesTheModelAlong(t *testing.T) {
+	s := newPrompt(t)
+	s.must("", "config", "--default", "model=everywhere")
+	s.must("", "config", "--context", "Q", "model=mine", "provider=ollama", "base_url=http://127.0.0.1:1", "temperature=0.5")
+	s.types("/new P\n/new O --model other\n", "chat", "--context", "Q")
+	for title, want := range map[string]string{"P": `{"base_url":"http://127.0.0.1:1","model":"mine","provider":"ollama"}`, "O": `{"model":"other"}`} {
+		out, _ := s.must("", "config", "--all", "--context", title, "--json")
+		if !strings.Contains(out, `"settings":`+want) {
+			t.Errorf("%s begins with %s instead of %s", title, out, want)
+		}
+	}
+}
