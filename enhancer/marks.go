@@ -76,7 +76,7 @@ func (s *steps) dropStale() {
 }
 
 // Recall returns an Enhancer that applies what the session keeps of earlier requests, so that the same bytes are sent again: pruned results, shortened outputs,
-// digests, the trim. Without a budget it applies only digests that a person asked for.
+// digests, the trim. Without a budget it applies the mark of pruning, and the digests that a person asked for.
 func Recall(w *Window, o Options) Enhancer {
 	return Func("recall", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil {
@@ -101,8 +101,9 @@ func Recall(w *Window, o Options) Enhancer {
 	})
 }
 
-// askedFor puts in the digests that a person asked for, which hold without a budget too.
+// askedFor applies what holds without a budget too: the mark of pruning, and the digests that a person asked for.
 func (s *steps) askedFor() {
+	s.pruneTo(s.d.Session.PrunedTo, toolNames(s.d.Messages))
 	all := s.d.Session.Digests
 	s.d.Session.Digests = slices.DeleteFunc(slices.Clone(all), func(g branch.Digest) bool { return !g.Kept })
 	if len(s.d.Session.Digests) > 0 {

@@ -56,7 +56,25 @@ func (c *Compacted) Notice() string {
 			text += "\n  " + p.String()
 		}
 	}
-	return text + fmt.Sprintf("\n  system %s, summary %s, kept %s (calls %s), tools %s", Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools))
+	return text + "\n  " + c.sizes()
+}
+
+// sizes names the parts of the request that there are, with their tokens.
+func (c *Compacted) sizes() string {
+	var parts []string
+	add := func(name string, size int) {
+		if size > 0 {
+			parts = append(parts, name+" "+Short(size))
+		}
+	}
+	add("system", c.System)
+	add("summary", c.SummarySize)
+	add("kept", c.Kept)
+	if c.Calls > 0 && c.Kept > 0 {
+		parts[len(parts)-1] += " (calls " + Short(c.Calls) + ")"
+	}
+	add("tools", c.Tools)
+	return strings.Join(parts, ", ")
 }
 
 // Notices returns what a pipeline's steps did to make a draft fit, one line for each. It is empty if the steps only repeated what earlier requests did.

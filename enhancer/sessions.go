@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -344,6 +345,11 @@ func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string,
 	if err != nil {
 		return nil, nil, err
 	}
+	out := &Pruning{Branch: d.Branch}
+	if out.RequestBefore, err = requestSize(ctx, c, d.Branch, o, d.Session); err != nil {
+		return nil, nil, err
+	}
+	asked := o
 	o.PruneThreshold = 0
 	if o.PrunePolicy == KeepAll {
 		o.PrunePolicy = PruneAuto
@@ -357,11 +363,14 @@ func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string,
 		return nil, nil, err
 	}
 	before := d.Session.PrunedTo
-	out := &Pruning{Branch: d.Branch, RequestBefore: w.Size(d), Before: results(w, d)}
+	out.Before = results(w, d)
 	if err := Prune(w, o).Enhance(ctx, d); err != nil {
 		return nil, nil, err
 	}
-	out.After, out.RequestAfter, out.Position = results(w, d), w.Size(d), d.Session.PrunedTo
+	out.After, out.Position = results(w, d), d.Session.PrunedTo
+	if out.RequestAfter, err = requestSize(ctx, c, d.Branch, asked, d.Session); err != nil {
+		return nil, nil, err
+	}
 	for _, n := range d.Notes {
 		if n.Step == "prune" {
 			out.Results++
@@ -371,6 +380,30 @@ func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string,
 		return out, nil, nil
 	}
 	return out, &d.Session, nil
+}
+
+// requestSize returns the tokens of a branch's next request if its session were this one: after the steps, or a bound if a compaction is due.
+func requestSize(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, session branch.Session) (int, error) {
+	d, err := c.Draft(ctx, branchName)
+	if err != nil {
+		return 0, err
+	}
+	d.Session = session
+	p := Standard(o, c, nil)
+	f, err := p.Foresee(ctx, o, d)
+	if err != nil {
+		return 0, err
+	}
+	done, err := p.Run(ctx, d)
+	var budget *BudgetError
+	switch {
+	case errors.As(err, &budget):
+		return budget.Size, nil
+	case err != nil:
+		return 0, err
+	}
+	f.Settled(done)
+	return f.Tokens, nil
 }
 
 // noBudget is a budget that no request reaches.
@@ -383,7 +416,7 @@ type Pruning struct {
 	Position                    int // of the mark
 	Results                     int // the number that are one line now
 	Before, After               int // tokens of tool results
-	RequestBefore, RequestAfter int // tokens of the request
+	RequestBefore, RequestAfter int // tokens of the branch's next request, as the steps leave it
 }
 
 // results returns the tokens of all tool results.

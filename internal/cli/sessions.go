@@ -89,9 +89,10 @@ func doCompact(r *run) error {
 	if err != nil {
 		return compactHint(err, request.Completer != nil)
 	}
+	text := r.compacted(r.turn(c, name), done)
 	v := compactedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
 		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget), done.Parts, done.Note}
-	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s%s", done.Notice(), r.nextRequest(r.turn(c, name)))
+	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s", text)
 }
 
 // stretch parses A..B, or --from and --to, as positions.

@@ -388,7 +388,7 @@ func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 }
 
 func (r *run) tellCompacted(t *turn.Turn, done *enhancer.Compacted) {
-	r.note("%s%s\ntake it back: %s", done.Notice(), r.nextRequest(t), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
+	r.note("%s\ntake it back: %s", r.compacted(t, done), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
 }
 
 // nextRequest says on a line of its own what the branch's next request takes, if that can be told.
@@ -398,6 +398,16 @@ func (r *run) nextRequest(t *turn.Turn) string {
 		return ""
 	}
 	return "\n  the next request: " + req.Forecast.String()
+}
+
+// compacted says what a compaction did. The size after it is that of the branch's next request, if that can be told, so that no two figures stand for one request.
+func (r *run) compacted(t *turn.Turn, done *enhancer.Compacted) string {
+	req, _, err := r.foresee(t)
+	if err != nil {
+		return done.Notice()
+	}
+	done.After = req.Forecast.Tokens
+	return done.Notice() + "\n  the next request: " + req.Forecast.String()
 }
 
 // compactFirst compacts a branch that is due for it before something is asked there: much was added, or an earlier compaction failed. It reports whether
