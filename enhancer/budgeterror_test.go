@@ -30,3 +30,24 @@ func TestTheErrorNamesWhatStays(t *testing.T) {
 		}
 	}
 }
+
+// TestTheErrorNamesWhatIsOff: a request that a step would have made fit names the steps that are switched off, and no others.
+func TestTheErrorNamesWhatIsOff(t *testing.T) {
+	w := newWriter(1)
+	for range 20 {
+		w.user(w.words(40))
+		w.assistant(w.words(40))
+	}
+	w.user("and now?")
+	o := options(500)
+	o.StepsOff = []string{"trim", "history", "compact"}
+	_, err := Standard(o, nil, nil).Run(t.Context(), w.d)
+	var over *BudgetError
+	if !errors.As(err, &over) || !strings.HasSuffix(err.Error(), "set steps.history=true, steps.trim=true") {
+		t.Errorf("%v", err)
+	}
+	o.StepsOff = nil
+	if _, err := Standard(o, nil, nil).Run(t.Context(), w.d); err != nil {
+		t.Errorf("with all steps: %v", err)
+	}
+}

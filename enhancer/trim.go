@@ -182,5 +182,10 @@ func (s *steps) budgetError() error {
 			e.Latest += m.Tokens
 		}
 	}
+	for _, step := range []string{"prune", "tools", "history", "squeeze", "trim"} {
+		if s.o.Off(step) {
+			e.Off = append(e.Off, "steps."+step)
+		}
+	}
 	return e
 }

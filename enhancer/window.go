@@ -131,14 +131,19 @@ func (w *Window) of(d *chatctx.Draft, m *chatctx.DraftMessage) int { return w.co
 // BudgetError means that the draft cannot be made to fit. It says what is left.
 type BudgetError struct {
 	Size, Limit, Budget           int
-	System, Tools, Pinned, Latest int   // tokens of the parts that stay: prompts and summaries, tool definitions, pinned messages, the last turn
-	Systems, Pins                 []int // the positions of system messages and of pinned ones
+	System, Tools, Pinned, Latest int      // tokens of the parts that stay: prompts and summaries, tool definitions, pinned messages, the last turn
+	Systems, Pins                 []int    // the positions of system messages and of pinned ones
+	Off                           []string // the settings of steps that could make room and are switched off
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("the request is %d tokens and may be %d (budget %d less headroom); what cannot be left out: prompts and summaries %d%s, tools %d, pinned %d%s, the last turn %d. "+
+	text := fmt.Sprintf("the request is %d tokens and may be %d (budget %d less headroom); what cannot be left out: prompts and summaries %d%s, tools %d, pinned %d%s, the last turn %d. "+
 		"Unpin messages, exclude system messages, shorten the system prompt, or set a larger budget", e.Size, e.Limit, e.Budget, e.System, places(" with the system messages ", e.Systems), e.Tools, e.Pinned,
 		places(": ", e.Pins), e.Latest)
+	if len(e.Off) == 0 {
+		return text
+	}
+	return text + ". Steps that could make room are switched off: set " + strings.Join(e.Off, "=true, ") + "=true"
 }
 
 // mostPlaces is how many messages an error names.
