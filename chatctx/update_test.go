@@ -65,7 +65,7 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 				stored(t)(c.Append(t.Context(), "", says("one", "two", "three")...))
 			}
 			for range 70 {
-				stored(t)(s.Copy(t.Context(), c.ID.String(), ""))
+				stored(t)(s.Copy(t.Context(), c.ID.String(), "", false))
 			}
 		},
 		"titles": func(t *testing.T, s *Store, c *ChatContext) {

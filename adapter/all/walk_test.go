@@ -340,7 +340,7 @@ func (w *walk) copy(place) error {
 	if len(w.contexts) == maxContexts {
 		return nil
 	}
-	c, err := w.store.Copy(w.t.Context(), w.c.ID.String(), "")
+	c, err := w.store.Copy(w.t.Context(), w.c.ID.String(), "", false)
 	if err == nil {
 		w.contexts = append(w.contexts, c)
 	}
