@@ -114,7 +114,7 @@ func TestOneConversation(t *testing.T) {
 	fork := boats.Begin("")
 	fork.Fork("other", chatctx.ForkOptions{})
 	committed(fork.Commit(ctx))
-	copied := must[*chatctx.ChatContext](t)(s.Copy(ctx, "boats", "copy"))
+	copied := must[*chatctx.ChatContext](t)(s.Copy(ctx, "boats", "copy", false))
 	committed(copied.Append(ctx, "", pool.NewText(pool.User, "?"), answer("gpt-4o", 1000, 100)))
 	whole := map[chatctx.ID]int{}
 	for _, g := range must[*Report](t)(Spent(ctx, s, Query{By: ByContext})).Groups {
