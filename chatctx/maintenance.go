@@ -70,17 +70,29 @@ type Collected = care.Collected
 // operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
 // what says only what a title or a digest took stays too. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back.
 //
-// First GC puts what dead programs left of answers on their branches, or removes branches made for answers of which nothing had come. A dry run does not.
-func (m *Maintenance) GC(ctx context.Context, o GCOptions) (*Collected, error) {
-	for info, err := range m.store.Contexts(ctx, ListOptions{}) {
-		if err == nil && !o.DryRun {
-			err = (&ChatContext{ID: info.ID, store: m.store}).SettleDead(ctx)
+// First GC puts what dead programs left of answers on their branches, or removes branches made for answers of which nothing had come.
+func (m *Maintenance) GC(ctx context.Context, o GCOptions) (out *Collected, err error) {
+	err = m.run(o.DryRun, func(s *Store) error {
+		for info, err := range s.Contexts(ctx, ListOptions{}) {
+			if err == nil {
+				err = (&ChatContext{ID: info.ID, store: s}).SettleDead(ctx)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
+		out, err = care.GC(ctx, s.at, o)
+		return err
+	})
+	return out, err
+}
+
+// run calls do with the store, or with a trial of it if dry is set. So what a dry run returns is what the run would return.
+func (m *Maintenance) run(dry bool, do func(*Store) error) error {
+	if dry {
+		return m.store.Trial(do)
 	}
-	return care.GC(ctx, m.store.at, o)
+	return do(m.store)
 }
 
 // Purged is what a purge removed or would remove.
@@ -99,20 +111,26 @@ type PurgeOptions struct{ DryRun bool }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. The context must be named: "" is an ErrInvalid. One line on the store's journal stays and says that there was a purge.
-func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (*Purged, error) {
-	return care.PurgeContext(ctx, m.store.at, ref, o.DryRun)
+func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (out *Purged, err error) {
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeContext(ctx, s.at, ref); return err })
+	return out, err
 }
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
-func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (*Purged, error) {
-	return care.PurgeBranch(ctx, m.store.at, contextRef, name, o.DryRun)
+func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (out *Purged, err error) {
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeBranch(ctx, s.at, contextRef, name); return err })
+	return out, err
 }
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
-func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []Ref, o PurgeOptions) (*Purged, error) {
-	return care.PurgeMessages(ctx, m.store.at, contextRef, branchName, refs, o.DryRun)
+func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []Ref, o PurgeOptions) (out *Purged, err error) {
+	err = m.run(o.DryRun, func(s *Store) error {
+		out, err = care.PurgeMessages(ctx, s.at, contextRef, branchName, refs)
+		return err
+	})
+	return out, err
 }
 
 // Secret is a part of a text to redact. From and To are byte offsets; What is the name of the rule or the expression that found it.
@@ -141,8 +159,9 @@ const RedactedMark = record.RedactedMark
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, and those in names by which other
 // records are found. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
-func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (*Redacted, error) {
-	return care.Redact(ctx, m.store.at, o)
+func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (out *Redacted, err error) {
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.Redact(ctx, s.at, o); return err })
+	return out, err
 }
 
 // RepairOptions are options of Repair.

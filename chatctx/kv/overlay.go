@@ -33,6 +33,14 @@ func (l layered) Update(ctx context.Context, fn func(RwTx) error) error {
 	})
 }
 
+// Space returns the size of base, nothing if that has none: what was changed here takes no room in it.
+func (l layered) Space(ctx context.Context) (Space, error) {
+	if base, is := l.base.(Sized); is {
+		return base.Space(ctx)
+	}
+	return Space{}, nil
+}
+
 // records are what an overlay needs of a transaction.
 type records interface {
 	Get(bucket string, key []byte) ([]byte, error)

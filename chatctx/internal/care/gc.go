@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"time"
 
@@ -43,17 +42,10 @@ type Collected struct {
 	Kept map[string]int
 }
 
-// update runs a change in a transaction. With dry it only shows the change to fn and writes nothing.
-func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) error) error {
-	if !dry {
-		return s.Update(ctx, fn)
-	}
-	return s.DB.View(ctx, func(tx kv.Tx) error { return fn(kv.Overlay(tx)) })
-}
-
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
 // operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
-// receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back.
+// receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back. It runs also with o.DryRun, for which its
+// caller gives it a trial.
 func GC(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
 	ctx = kv.WithPurpose(ctx, "gc")
 	var err error
@@ -69,30 +61,28 @@ func collect(ctx context.Context, s *record.Store, o GCOptions) (*Collected, err
 	if err != nil {
 		return nil, err
 	}
-	gone, lost := map[pool.ID]bool{}, map[pool.ID]bool{}
+	lost := map[pool.ID]bool{}
 	for _, id := range ids {
 		var one Collected
-		var c *collector
-		err := update(ctx, s, o.DryRun, func(tx kv.RwTx) error {
-			c = &collector{tx: tx, id: id, o: o, now: s.Now(), out: &one, gone: map[pool.ID]bool{}}
+		err := s.Update(ctx, func(tx kv.RwTx) error {
 			one = Collected{Kept: map[string]int{}}
+			c := &collector{tx: tx, id: id, o: o, now: s.Now(), out: &one}
 			return c.context()
 		})
 		if err != nil {
 			return out, err
 		}
-		maps.Copy(gone, c.gone)
-		if len(c.gone) > 0 {
+		if one.Contexts+one.Messages > 0 {
 			lost[id] = true
 		}
 		out.add(&one)
 	}
-	if len(lost) > 0 && !o.DryRun {
+	if len(lost) > 0 {
 		if err := s.Update(ctx, func(tx kv.RwTx) error { return find.DropFromIndex(tx, lost, nil, s.Now()) }); err != nil {
 			return out, err
 		}
 	}
-	return out, sweepArtifacts(ctx, s, o.DryRun, gone, out)
+	return out, sweepArtifacts(ctx, s, out)
 }
 
 func (c *Collected) add(o *Collected) {
@@ -112,8 +102,6 @@ type collector struct {
 	o   GCOptions
 	now pool.Time
 	out *Collected
-	// gone has the ids of removed messages, or of the context if all of it was removed. Nil: not wanted.
-	gone map[pool.ID]bool
 }
 
 func (c *collector) context() error {
@@ -123,7 +111,6 @@ func (c *collector) context() error {
 	}
 	age := pool.Time(c.o.OlderThan / time.Microsecond)
 	if rec.Trashed != 0 && c.o.OlderThan > 0 && rec.Trashed+age < c.now {
-		c.gone[c.id] = true
 		return c.removeContext(rec)
 	}
 	if err := c.operations(rec, age); err != nil {
@@ -496,9 +483,6 @@ func (c *collector) messages(l *live) error {
 // removeMessage removes a message with its records: calls, counts. The key of its import stays and means nothing without it.
 func (c *collector) removeMessage(mid pool.ID) error {
 	c.out.Messages++
-	if c.gone != nil {
-		c.gone[mid] = true
-	}
 	calls, err := view.KeysWith(c.tx, record.CallBucket, record.Under(c.id, mid[:]...))
 	if err != nil {
 		return err

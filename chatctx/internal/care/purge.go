@@ -5,7 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -18,9 +19,9 @@ import (
 )
 
 // sweepArtifacts removes the artifacts that no message and no kept operation refers to. It reads each context in a short transaction; the transaction that
-// deletes reads those again that changed meanwhile. gone has the contexts and messages that count as removed.
-func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[pool.ID]bool, out *Collected) error {
-	u := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}, gone: gone}
+// deletes reads those again that changed meanwhile.
+func sweepArtifacts(ctx context.Context, s *record.Store, out *Collected) error {
+	u := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}}
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[poo
 		}
 	}
 	var took Collected
-	err = update(ctx, s, dry, func(tx kv.RwTx) error {
+	err = s.Update(ctx, func(tx kv.RwTx) error {
 		took = Collected{}
 		if err := u.changed(tx); err != nil {
 			return err
@@ -50,17 +51,16 @@ func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[poo
 type usedArtifacts struct {
 	hashes map[pool.Hash]bool
 	seen   map[pool.ID]pool.Time // the last change of each context when it was read
-	gone   map[pool.ID]bool
 }
 
 func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
 	rec, _, err := record.GetContext(tx, id)
-	if rec == nil || err != nil || u.gone[id] {
+	if rec == nil || err != nil {
 		return err
 	}
 	u.seen[id] = rec.Updated
-	err = pool.Scan(tx, id, func(mid pool.ID, m *pool.Message, err error) error {
-		if err == nil && !u.gone[mid] {
+	err = pool.Scan(tx, id, func(_ pool.ID, m *pool.Message, err error) error {
+		if err == nil {
 			u.message(m)
 		}
 		return err
@@ -166,12 +166,12 @@ func (p *Purged) begin(what string, id pool.ID, title string) {
 }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
-// file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge. With dry it only returns what it would remove.
-func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*Purged, error) {
+// file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge.
+func PurgeContext(ctx context.Context, s *record.Store, ref string) (*Purged, error) {
 	if err := record.Named("conversation", ref); err != nil {
 		return nil, err
 	}
-	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, func(tx kv.RwTx, out *Purged) error {
 		id, err := view.ResolveContext(s, tx, ref)
 		if err != nil {
 			return err
@@ -190,12 +190,12 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*
 }
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
-// refuses the active branch (ErrConflict). dry is as in PurgeContext.
-func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, dry bool) (*Purged, error) {
+// refuses the active branch (ErrConflict).
+func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string) (*Purged, error) {
 	if err := record.Named("branch", name); err != nil {
 		return nil, err
 	}
-	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, func(tx kv.RwTx, out *Purged) error {
 		t, err := journal.Begin(s, tx, contextRef, name)
 		if err != nil {
 			return err
@@ -216,14 +216,14 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 }
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
-// of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one. dry is as in PurgeContext.
-func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref, dry bool) (*Purged, error) {
+// of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
+func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref) (*Purged, error) {
 	for _, ref := range refs {
 		if err := record.Named("message", string(ref)); err != nil {
 			return nil, err
 		}
 	}
-	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, func(tx kv.RwTx, out *Purged) error {
 		t, err := journal.Begin(s, tx, contextRef, branchName)
 		if err != nil {
 			return err
@@ -471,11 +471,11 @@ func without(op *record.Operation, id pool.ID) {
 var errNothing = errors.New("nothing to remove")
 
 // purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
-func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
+func purge(ctx context.Context, s *record.Store, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
 	ctx = kv.WithPurpose(ctx, "purge")
 	out := &Purged{}
-	err := update(ctx, s, dry, func(tx kv.RwTx) error {
-		if err := fn(tx, out); err != nil || dry {
+	err := s.Update(ctx, func(tx kv.RwTx) error {
+		if err := fn(tx, out); err != nil {
 			return err
 		}
 		if err := find.DropFromIndex(tx, out.touched, out.rewritten, s.Now()); err != nil {
@@ -483,16 +483,47 @@ func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Pur
 		}
 		return notePurge(s, tx, out)
 	})
-	switch {
-	case err != nil && !errors.Is(err, errNothing):
-		return nil, err
-	case err != nil, dry:
+	if errors.Is(err, errNothing) {
 		return out, nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	if err := finishPurge(ctx, s, &out.Collected); err != nil {
-		return out, fmt.Errorf("the removed records can no longer be read, but their bytes are still in the file until a program that opens the store to write can rewrite it: %w", err)
+		return out, &unfinishedError{err}
 	}
 	return out, nil
+}
+
+// unfinishedError says what a purge or redaction that could not write the file anew has done. Of the engine's error it shows the cause alone: the rest says
+// that nothing was changed, which is true of the file only.
+type unfinishedError struct{ err error }
+
+func (e *unfinishedError) Error() string {
+	return "what was to go can no longer be read, but its bytes are still in the file, until a program that opens the store to write has room to write it anew (chatctx vacuum): " +
+		cause(e.err).Error()
+}
+
+func (e *unfinishedError) Unwrap() error { return e.err }
+
+// cause returns the innermost error.
+func cause(err error) error {
+	for {
+		switch inner := err.(type) {
+		case *fs.PathError, *os.LinkError, *os.SyscallError: // they name the file
+			return err
+		case interface{ Unwrap() error }:
+			if inner.Unwrap() == nil {
+				return err
+			}
+			err = inner.Unwrap()
+		case interface{ Unwrap() []error }:
+			all := inner.Unwrap()
+			err = all[len(all)-1]
+		default:
+			return err
+		}
+	}
 }
 
 // metaPurging exists from the removal of a purge's records until the file is rewritten without them.
@@ -500,7 +531,7 @@ var metaPurging = []byte("purging")
 
 // finishPurge does the rest of a purge after its records are gone: it sweeps artifacts and rewrites the file.
 func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
-	if err := sweepArtifacts(ctx, s, false, nil, out); err != nil {
+	if err := sweepArtifacts(ctx, s, out); err != nil {
 		return err
 	}
 	done := func(tx kv.RwTx) error { return tx.Delete(record.MetaBucket, metaPurging) }

@@ -34,7 +34,7 @@ type RedactOptions struct {
 	Context string
 	// Find returns the secrets of a text, in order and without overlaps. It may be called more than once for a text.
 	Find func(text string) ([]Secret, error)
-	// DryRun changes nothing: Redact only returns what it would redact.
+	// DryRun changes nothing: Redact only returns what it would redact. Its caller gives it a trial.
 	DryRun bool
 }
 
@@ -64,7 +64,7 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 		return nil, record.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
 	}
 	out := &Redacted{}
-	p, err := purge(ctx, s, o.DryRun, func(tx kv.RwTx, p *Purged) error {
+	p, err := purge(ctx, s, func(tx kv.RwTx, p *Purged) error {
 		p.begin("redact", pool.ID{}, "")
 		p.touched, out.Found = map[pool.ID]bool{}, nil
 		ids, err := toRedact(s, tx, o.Context)

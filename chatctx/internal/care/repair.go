@@ -235,3 +235,11 @@ func mendRest(ctx context.Context, s *record.Store, dry bool, found []Problem, o
 	}
 	return find.Reindex(ctx, s, nil)
 }
+
+// update runs a change in a transaction. With dry it only shows the change to fn and writes nothing.
+func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) error) error {
+	if !dry {
+		return s.Update(ctx, fn)
+	}
+	return s.DB.View(ctx, func(tx kv.Tx) error { return fn(kv.Overlay(tx)) })
+}

@@ -107,9 +107,10 @@ func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, 
 		return o.OlderThan, err
 	}
 	o.OlderThan = cmp.Or(o.OlderThan, unlimited)
-	o.DryRun, o.OlderThan = true, max(o.OlderThan, time.Minute)
+	o.OlderThan = max(o.OlderThan, time.Minute)
 	for {
-		took, err := collect(ctx, s, o)
+		var took *Collected
+		err := Trial(s, func(trial *record.Store) (err error) { took, err = collect(ctx, trial, o); return err })
 		if err != nil || space.Used-took.Bytes <= o.MaxSize || o.OlderThan == time.Minute {
 			return o.OlderThan, err
 		}
