@@ -269,12 +269,12 @@ func TestAnInterruptOfTheTurnEndsTheTool(t *testing.T) {
 // TestFlagsOfTime: shells read what follows the keyword time in different ways, so that a flag there leaves what runs untold.
 func TestFlagsOfTime(t *testing.T) {
 	for _, text := range []string{"time -- rm x", "time -p -- rm x", "! time -- rm x", "time time -- rm x", "time -v rm x", "time -f x rm y", "time -o f rm y", `sh -c "time -- rm x"`, `bash -c 'time -v rm x'`} {
-		if s := readScript(text); s.untold == "" {
+		if s := readScript(text, setting{shells: bash, env: []string{}}); s.untold == "" {
 			t.Errorf("%s: %d commands, and nothing untold", text, len(s.commands))
 		}
 	}
 	for _, text := range []string{"time rm x", "time -p rm x", "! time rm x"} {
-		if s := readScript(text); s.untold != "" {
+		if s := readScript(text, setting{shells: bash, env: []string{}}); s.untold != "" {
 			t.Errorf("%s: %s", text, s.untold)
 		}
 	}

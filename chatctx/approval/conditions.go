@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -26,11 +27,13 @@ const (
 	Range  = "range"  // LO..HI, both included; one may be missing
 	Under  = "under"  // a path to or below the folder, with symlinks resolved
 	Each   = "each"   // each command of a shell text
+	Writes = "writes" // each file that a shell text opens by a redirection
+	Sets   = "sets"   // each variable that a shell text sets
 	Tool   = "tool"   // a pattern of the tool's name, without an argument
 )
 
 // Ops lists the operators on arguments in the order of the help text.
-var Ops = []string{Equals, Prefix, Glob, Regexp, Range, Under, Each}
+var Ops = []string{Equals, Prefix, Glob, Regexp, Range, Under, Each, Writes, Sets}
 
 // answer is what a condition may say of arguments. unsure means that it cannot tell.
 type answer int
@@ -54,6 +57,8 @@ type subject struct {
 	args *jsontree.Value
 	err  error  // why the arguments cannot be read
 	dir  string // the base of relative paths; "": unknown
+	// command is the tool's command, env the names of the variables that it adds; nil: unknown.
+	command, env []string
 	// twins: some keys differ only in case, so nothing about the arguments is sure.
 	twins bool
 }
@@ -65,8 +70,13 @@ type condition struct {
 	path   []step
 	names  *pattern // of Tool
 	surely func(v *jsontree.Value, s *subject) bool
+	// lacks returns why surely does not hold; nil: it cannot say more than possibly.
+	lacks func(v *jsontree.Value, s *subject) string
 	// possibly is asked about each value in what the path names.
 	possibly func(v *jsontree.Value, s *subject) (answer, string)
+	// commands is of each; files of writes, variables of sets.
+	commands         *commands
+	files, variables []*pattern
 }
 
 // parseCondition parses a condition and refuses one that can never be meant.
@@ -94,7 +104,7 @@ func parseCondition(source *chatctx.Condition) (*condition, error) {
 }
 
 var operators = map[string]func(c *condition, value string) error{
-	Equals: equals, Prefix: prefix, Glob: glob, Regexp: expression, Range: within, Under: inFolder, Each: each,
+	Equals: equals, Prefix: prefix, Glob: glob, Regexp: expression, Range: within, Under: inFolder, Each: each, Writes: writes, Sets: sets,
 }
 
 // holds reports whether a condition surely holds for a call.
@@ -110,6 +120,20 @@ func (c *condition) holds(s *subject) bool {
 		ok = ok && c.surely(v, s)
 	}
 	return ok
+}
+
+// missing returns why a condition does not surely hold.
+func (c *condition) missing(s *subject) string {
+	if c.lacks != nil && s.err == nil {
+		values, _ := sure(s.args, c.path)
+		for _, v := range values {
+			if why := c.lacks(v, s); why != "" {
+				return why
+			}
+		}
+	}
+	_, why := c.mayHold(s)
+	return why
 }
 
 // mayHold returns whether a condition possibly holds for a call, and why.
@@ -189,8 +213,16 @@ func (c *condition) onText(surely, possibly func(text string) bool) {
 var homes = []string{"~", "$HOME", "${HOME}"}
 
 // readings returns the texts for which a text stands if it is a path: itself, the path without detours and without a file scheme, the path from the folder
-// in which it is used and relative to that, and with each name of the home folder.
+// in which it is used and relative to that, and with each name of the home folder; all of them also with % decoded.
 func readings(text, dir string) []string {
+	all := plainReadings(text, dir)
+	if decoded, err := url.PathUnescape(text); err == nil && decoded != text {
+		all = append(all, plainReadings(decoded, dir)...)
+	}
+	return all
+}
+
+func plainReadings(text, dir string) []string {
 	slashed := strings.ReplaceAll(text, `\`, "/")
 	if dir == "" && !strings.ContainsAny(slashed, "/~") {
 		return []string{text}
@@ -226,10 +258,13 @@ func readings(text, dir string) []string {
 	return all
 }
 
-// leadsAnywhere reports whether nobody can tell where a path leads: it goes up through folders, which may be links, or begins with another user's home, a
-// variable or a scheme.
+// leadsAnywhere reports whether nobody can tell where a path leads: it goes up through folders, which may be links, names them with %, or begins with another
+// user's home, a variable or a scheme.
 func leadsAnywhere(text string) bool {
 	if strings.ContainsAny(text, `/\`) && slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
+		return true
+	}
+	if encoded().MatchString(text) || runtime.GOOS == "windows" && otherOnWindows(text) != "" {
 		return true
 	}
 	first, _, _ := strings.Cut(text, "/")
@@ -238,7 +273,9 @@ func leadsAnywhere(text string) bool {
 
 func prefix(c *condition, value string) error {
 	value = norm.NFC.String(value)
-	c.onText(func(text string) bool { return strings.HasPrefix(text, value) && !strings.Contains(text, "..") },
+	c.onText(func(text string) bool {
+		return strings.HasPrefix(text, value) && !strings.Contains(text, "..") && !encodedDot().MatchString(text)
+	},
 		func(text string) bool { return strings.HasPrefix(fold(text), fold(value)) })
 	return nil
 }

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -33,24 +32,40 @@ func everydayCommands(t *testing.T) []string {
 
 // TestEverydayCommands: of the commands of every day, so many are allowed without asking if all their programs are.
 func TestEverydayCommands(t *testing.T) {
-	const atLeast = 0.84
-	rule := &chatctx.Rule{Effect: chatctx.Allow, Tool: "shell", When: []chatctx.Condition{{Argument: "command", Op: Each, Value: "*"}}}
-	commands := everydayCommands(t)
-	passed := 0
-	for _, command := range commands {
-		raw, err := json.Marshal(map[string]string{"command": command})
-		if err != nil {
-			t.Fatal(err)
+	for _, c := range []struct {
+		shell      string
+		conditions []string
+		atLeast    int // of 200
+	}{
+		{"bash", []string{"each *"}, 184}, {"bash", []string{"each *", "writes *"}, 190}, {"sh", []string{"each *"}, 180}, {"zsh", []string{"each *"}, 176},
+	} {
+		allow := onCommand(t, chatctx.Allow, c.conditions...)
+		passed := 0
+		for _, command := range everydayCommands(t) {
+			if ruling := ruledCommand(t, []string{c.shell, "-c", "{command}"}, command, allow); ruling.Effect == chatctx.Allow {
+				passed++
+			} else {
+				t.Logf("held in %s: %s\n\t%s", c.shell, command, ruling.Notes[0].Why)
+			}
 		}
-		q := &chatctx.Question{Tool: "shell", Arguments: raw}
-		if ruling := (Rules{}).Judge([]*chatctx.Rule{rule}, q); ruling.Effect == chatctx.Allow {
-			passed++
-		} else {
-			t.Logf("held: %s\n\t%s", command, ruling.Notes[0].Why)
+		t.Logf("%d of 200 everyday commands pass in %s with %q", passed, c.shell, c.conditions)
+		if passed < c.atLeast {
+			t.Errorf("only %d of 200 everyday commands pass in %s with %q, not %d", passed, c.shell, c.conditions, c.atLeast)
 		}
 	}
-	t.Logf("%d of %d everyday commands pass", passed, len(commands))
-	if float64(passed) < atLeast*float64(len(commands)) {
-		t.Errorf("only %d of %d everyday commands pass", passed, len(commands))
+}
+
+// TestADenyOfOneProgramHoldsNoEverydayCommand: a deny of a program asks about few commands that do not run it.
+func TestADenyOfOneProgramHoldsNoEverydayCommand(t *testing.T) {
+	deny := onCommand(t, chatctx.Deny, "each shred")
+	all := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
+	passed := 0
+	for _, command := range everydayCommands(t) {
+		if ruledCommand(t, []string{"bash", "-c", "{command}"}, command, deny, all).Effect == chatctx.Allow {
+			passed++
+		}
+	}
+	if t.Logf("%d of 200", passed); passed < 190 {
+		t.Errorf("a deny of another program lets only %d of 200 everyday commands pass", passed)
 	}
 }

@@ -39,9 +39,9 @@ func (p *pattern) possibly(s string) bool {
 	return p.foldedText.MatchString(s) || p.foldedPath.MatchString(s)
 }
 
-// surely reports whether both readings match and the text does not go up in folders.
+// surely reports whether both readings match, and the text does not go up in folders, not even for a program that decodes it.
 func (p *pattern) surely(s string) bool {
-	return p.text.MatchString(s) && p.path.MatchString(s) && !strings.Contains(s, "..")
+	return p.text.MatchString(s) && p.path.MatchString(s) && !strings.Contains(s, "..") && (p.everything() || !encoded().MatchString(s))
 }
 
 // globber turns a glob into a regular expression.

@@ -26,7 +26,7 @@ func Offers(q chatctx.Question) []*chatctx.Rule {
 	args, err := jsontree.Arguments(q.Arguments)
 	if err == nil {
 		out = offer(out, &q, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: []chatctx.Condition{{Argument: All, Op: Equals, Value: string(args.Append(nil))}}})
-		if when := like(args, q.Dir); when != nil {
+		if when := like(args, &q); when != nil {
 			out = offer(out, &q, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: when})
 		}
 	}
@@ -45,35 +45,62 @@ func offer(out []*chatctx.Rule, q *chatctx.Question, r *chatctx.Rule) []*chatctx
 	return out
 }
 
-// like returns conditions for arguments of the same kind: paths in the same folders, commands that begin with the same words. It returns nil if there are
-// no such arguments, or if one of them would be left open because it cannot be told or lies deeper, where no condition looks.
-func like(args *jsontree.Value, dir string) []chatctx.Condition {
+// like returns conditions for arguments of the same kind: paths in the same folders, commands that begin with the same words and open the same files. It
+// returns nil if there are no such arguments, or if one of them would be left open because it cannot be told or lies deeper, where no condition looks.
+func like(args *jsontree.Value, q *chatctx.Question) []chatctx.Condition {
 	var when []chatctx.Condition
 	for _, m := range args.Members {
-		name, folded := m.Name, strings.ToLower(m.Name)
-		condition := chatctx.Condition{Argument: name}
+		folded := strings.ToLower(m.Name)
+		folder := slices.Contains(folderNames, folded)
+		var more []chatctx.Condition
 		switch {
 		case slices.Contains(commandNames, folded):
-			condition.Op = Each
 			if m.Value.Kind == jsontree.String {
-				condition.Value = beginnings(readScript(m.Value.Text))
+				more = likeScript(m.Name, readScript(m.Value.Text, settingOf(q.Command, m.Name, q.Env)))
 			}
-		case slices.Contains(pathNames, folded), slices.Contains(folderNames, folded):
-			condition.Op = Under
-			if m.Value.Kind == jsontree.String {
-				condition.Value = folderFor(m.Value.Text, dir, slices.Contains(folderNames, folded))
+		case folder, slices.Contains(pathNames, folded):
+			if at := folderFor(m.Value.Text, q.Dir, folder); m.Value.Kind == jsontree.String && at != "" {
+				more = []chatctx.Condition{{Argument: m.Name, Op: Under, Value: at}}
 			}
 		case takesMore(m.Value):
 			return nil
 		default:
 			continue
 		}
-		if condition.Value == "" {
+		if more == nil {
 			return nil
 		}
-		when = append(when, condition)
+		when = append(when, more...)
 	}
 	return when
+}
+
+// likeScript returns conditions for the commands of a script, the files that it opens and the variables that it sets; nil if they cannot be told.
+func likeScript(argument string, s *script) []chatctx.Condition {
+	value := beginnings(s)
+	if value == "" {
+		return nil
+	}
+	when := []chatctx.Condition{{Argument: argument, Op: Each, Value: value}}
+	var files, names []string
+	for _, f := range s.files {
+		files = append(files, quotedField(QuoteGlob(f.name.text)))
+	}
+	for _, name := range s.names {
+		names = append(names, quotedField(name))
+	}
+	if len(files) > 0 {
+		when = append(when, chatctx.Condition{Argument: argument, Op: Writes, Value: strings.Join(files, " ")})
+	}
+	if len(names) > 0 {
+		when = append(when, chatctx.Condition{Argument: argument, Op: Sets, Value: strings.Join(names, " ")})
+	}
+	return when
+}
+
+// quotedField quotes a pattern among several.
+func quotedField(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 // takesMore reports whether a path or a command stands deeper in a value.
@@ -125,7 +152,7 @@ func beginnings(s *script) string {
 		if len(cmd.words) > 1 && cmd.words[1].literal && plainWord(cmd.words[1].text) {
 			words = append(words, cmd.words[1].text)
 		}
-		pattern := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(strings.Join(words, " ")) + `"`
+		pattern := quotedField(strings.Join(words, " "))
 		if strings.ContainsAny(words[0], " \t\n") || seen[pattern] {
 			continue
 		}

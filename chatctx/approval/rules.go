@@ -79,6 +79,11 @@ func parseRule(r *chatctx.Rule) (*rule, error) {
 	if p.when, err = parseConditions(r.When); err != nil {
 		return nil, err
 	}
+	if r.Effect == chatctx.Allow {
+		if p.when, err = besides(p.when); err != nil {
+			return nil, err
+		}
+	}
 	if p.unless, err = parseConditions(r.Unless); err != nil {
 		return nil, err
 	}
@@ -159,8 +164,7 @@ func (r *rule) allows(s *subject, q *chatctx.Question) (answer, string) {
 	var whys []string
 	for _, c := range r.when {
 		if !c.holds(s) {
-			_, why := c.mayHold(s)
-			return no, "not surely: " + why
+			return no, "not surely: " + c.missing(s)
 		}
 		whys = append(whys, c.source.String())
 	}
@@ -176,7 +180,7 @@ func reasons(whys []string) string {
 
 // subjectOf returns a call as conditions see it.
 func subjectOf(q *chatctx.Question) *subject {
-	s := &subject{tool: q.Tool, dir: q.Dir}
+	s := &subject{tool: q.Tool, dir: q.Dir, command: q.Command, env: q.Env}
 	if s.args, s.err = jsontree.Arguments(jsontree.Unwrapped(q.Arguments)); s.err == nil {
 		s.twins = differByCase(s.args)
 	}

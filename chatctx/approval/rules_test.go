@@ -167,7 +167,7 @@ func TestUnderFollowsLinks(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]answer{
-		mk("in"): yes, mk("in", "x"): yes, "x": yes, "sub/../x": yes, "./sub//x": yes, mk("in") + "/new/deep/file": yes, "%2e%2e/x": yes, "~x/../y~": unsure, "a~": yes,
+		mk("in"): yes, mk("in", "x"): yes, "x": yes, "sub/../x": yes, "./sub//x": yes, mk("in") + "/new/deep/file": yes, "%2e%2e/x": unsure, "a%20b": yes, "100%": yes, "~x/../y~": unsure, "a~": yes,
 		mk("out"): no, "../out/x": no, "..": no, mk("inside"): no, mk("in") + "/../out": no,
 		"away": no, "away/x": no, "rel/x": no, "nowhere": no, "nowhere/x": no, "new/../../out": no, "new/../away/x": no,
 		mk("out", "back", "x"): yes,
@@ -377,10 +377,10 @@ func TestEachCommand(t *testing.T) {
 		{"ls cat", "ls -l | cat x", true, yes}, {"ls", "ls; rm x", false, yes}, {"ls", "ls $(rm x)", false, yes}, {"rm", "ls \"$(rm x)\"", false, yes}, {"rm", "echo a", false, no}, {"ls", "", false, no},
 		{`"git status" ls`, "(git status -s) && ls", true, yes}, {`"git status"`, "git push", false, no}, {`"git *"`, "git", true, yes}, {"git*", "git push", true, yes}, {"GIT", "git push", false, yes}, {"*", "x y", true, yes},
 		{"rm", "/bin/rm x", false, yes}, {"ls", "/tmp/ls", false, yes}, {"rm", "r''m x", true, yes}, {"rm", "\\rm x", true, yes}, {"rm", "$X x", false, unsure}, {"ls", "l*", false, unsure}, {"ls", "{ls,-l}", false, unsure},
-		{"ls", "timeout 5 env nice -n 3 ls", true, yes}, {"ls", "bash -c 'ls; ls'", true, yes}, {"rm", "bash -c 'ls; rm x'", false, yes}, {"ls", "sudo ls", false, yes}, {`ls "sudo ls"`, "sudo ls", true, yes}, {"ls", "sh -x -c ls", false, unsure},
-		{"ls", "X=1 ls", false, yes}, {"ls", "ls > x", false, yes}, {"ls", "ls 2>&1 >/dev/null", true, yes}, {"ls", "eval ls", false, unsure}, {"ls", "ls | xargs rm", false, yes}, {"rm", "find . -exec rm {} +", false, unsure}, {"find", "find . -name x", true, yes},
+		{"ls", "timeout 5 env nice -n 3 ls", true, yes}, {"ls", "bash -c 'ls; ls'", true, yes}, {"rm", "bash -c 'ls; rm x'", false, yes}, {"ls", "sudo ls", false, yes}, {`ls "sudo ls"`, "sudo ls", true, yes}, {"ls", "sh -x -c ls", true, yes},
+		{"ls", "X=1 ls", false, yes}, {"ls", "ls > x", false, yes}, {"ls", "ls 2>&1 >/dev/null", true, yes}, {"ls", "eval ls", false, unsure}, {"ls", "ls | xargs rm", false, yes}, {"rm", "find . -exec rm {} +", false, yes}, {"find", "find . -name x", true, yes},
 		{"ls", "f() { ls; }", true, yes}, {"ls", "cat <<E\n$(rm x)\nE", false, no}, {"ls", "ls # \\\nrm -rf x", false, yes}, {"ls", "ls \\\n -l", true, yes}, {"ls", "ls\rrm", false, yes}, {"ls", "ls '", false, unsure}, {"rm", "echo 'rm x'", false, no},
-		{"ls", "for x in a; do ls; done", false, yes}, {"ls", "[[ 'a[$(rm x)]' -eq 0 ]] || ls", false, yes}, {"ls", "ls $((1))", false, yes}, {"ls", "echo rm | sh", false, unsure}, {"ls", "ls & ls", true, yes}, {`"rm -rf"`, "sudo -n timeout 5 rm -rf /", false, yes},
+		{"ls", "for x in a; do ls; done", true, yes}, {"ls", "[[ 'a[$(rm x)]' -eq 0 ]] || ls", false, yes}, {"ls", "ls $((1))", true, yes}, {"ls", "echo rm | sh", false, unsure}, {"ls", "ls & ls", true, yes}, {`"rm -rf"`, "sudo -n timeout 5 rm -rf /", false, yes},
 		// options that hide the words of a pattern
 		{`"rm -rf"`, "rm -fr /", false, unsure}, {`"rm -rf"`, "rm -r -f /", false, unsure}, {`"rm -rf"`, "rm / -vRf", false, unsure}, {`"rm -rf"`, "/bin/rm -i -rf /", false, unsure}, {`"rm -rf"`, "rm -r x", false, no},
 		{`"rm -rf"`, "rm x-rf", false, no}, {`"rm -rf"`, "ls -rf", false, no}, {`"rm -r"`, "rm --recursive=rr x", false, no}, {`"git push"`, "git -C /x push", false, unsure}, {`"git push"`, "git -c a=b --no-pager push", false, unsure},
@@ -443,6 +443,8 @@ func TestOffers(t *testing.T) {
 		{"run", `{"command":"git push","cwd":"/srv/a/gone"}`, `command each "git push" when cwd under /srv/a/gone`, `{"command":"git push","cwd":"/srv/a"}`},
 		{"run", `{"command":"$(x)","cwd":"/srv/a"}`, "", `{"command":"rm","cwd":"/srv/a"}`},
 		{"sh*", `{"command":"git push -f | cat"}`, `command each "git push" "cat"`, `{"command":"git rm"}`},
+		{"sh", `{"command":"FOO=1 ls -l > 'a b.txt'"}`, `command each "ls" when command writes "a b.txt" when command sets "FOO"`, `{"command":"ls > b"}`},
+		{"sh", `{"command":"ls > \"$x\""}`, "", `{"command":"ls > b"}`},
 		{"x", `{"n":1}`, "", `{"n":2}`},
 		{"x", `{"command":"$(x)"}`, "", `{"command":"y"}`},
 	} {

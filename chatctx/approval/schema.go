@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -163,74 +162,4 @@ func faults(e *jsonschema.ValidationError) string {
 	}
 	walk(e)
 	return strings.Join(all, "; ")
-}
-
-// undeclared returns an argument that a schema does not declare, "" if there is none. A schema that allows other arguments declares all; so does a nil
-// schema.
-func undeclared(schema json.RawMessage, args *jsontree.Value) string {
-	if schema == nil {
-		return ""
-	}
-	tree, err := jsontree.Parse(schema)
-	if err != nil {
-		tree = &jsontree.Value{Kind: jsontree.Object}
-	}
-	for _, m := range args.Members {
-		if !declares(tree, tree, m.Name, 0) {
-			return m.Name
-		}
-	}
-	return ""
-}
-
-// deepestRef is how many references are followed from a schema's top.
-const deepestRef = 16
-
-// declares reports whether a schema's top, or one that it includes, declares an argument.
-func declares(root, s *jsontree.Value, name string, depth int) bool {
-	if s == nil || s.Kind != jsontree.Object || depth > deepestRef {
-		return false
-	}
-	if more := s.Get("additionalProperties"); more != nil && (more.Kind == jsontree.Object || more.Text == "true" && more.Kind == jsontree.Bool) {
-		return true
-	}
-	if p := s.Get("properties"); p != nil && p.Get(name) != nil {
-		return true
-	}
-	if p := s.Get("patternProperties"); p != nil {
-		for _, m := range p.Members {
-			if re, err := regexp.Compile(m.Name); err == nil && re.MatchString(name) {
-				return true
-			}
-		}
-	}
-	if ref := s.Get("$ref"); ref != nil && declares(root, local(root, ref.Text), name, depth+1) {
-		return true
-	}
-	for _, join := range []string{"allOf", "anyOf", "oneOf"} {
-		if list := s.Get(join); list != nil {
-			for _, one := range list.List {
-				if declares(root, one, name, depth+1) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// local finds the target of a reference within a schema, nil if there is none.
-func local(root *jsontree.Value, ref string) *jsontree.Value {
-	rest, ok := strings.CutPrefix(ref, "#")
-	v := root
-	for _, name := range strings.Split(rest, "/")[1:] {
-		if v == nil {
-			return nil
-		}
-		v = v.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
-	}
-	if !ok {
-		return nil
-	}
-	return v
 }

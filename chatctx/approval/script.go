@@ -2,9 +2,10 @@ package approval
 
 import (
 	"cmp"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -12,7 +13,11 @@ import (
 // script is what a shell text does, as far as that can be told without running it.
 type script struct {
 	commands []*simple
-	untold   string // why it cannot be told which commands run; "": it can
+	files    []opened // the files that its redirections open, but for /dev/null and the standard streams
+	// variables are all that it sets, and names those that may change what its programs do.
+	variables, names []string
+	moves            bool   // it goes to another folder, so that nobody knows where relative files are
+	untold           string // why it cannot be told which commands run; "": it can
 }
 
 // simple is one simple command.
@@ -22,10 +27,10 @@ type simple struct {
 	through bool
 }
 
-// word is one word of a command. If it is not literal, the shell fills it in when the command runs, and text is its source.
-type word struct {
-	text    string
-	literal bool
+// opened is a file that a redirection opens.
+type opened struct {
+	name    word
+	written bool
 }
 
 // line returns the command on a line. Words with special characters are quoted.
@@ -46,28 +51,54 @@ const (
 	deepestScript = 8 // scripts nested in scripts
 )
 
-// readScript parses a shell text as bash would.
-func readScript(text string) *script {
-	s := &script{}
-	s.read(text, 0)
-	return s
+// reader reads a shell text as all shells of its setting do.
+type reader struct {
+	*script
+	setting
+	text  string
+	depth int
+	in    []syntax.Node // from the whole text down to the node that is read
 }
 
-func (s *script) cannot(why string) {
+// readScript reads a shell text. What the shells of the setting, or the parser and they, read differently makes it untold.
+func readScript(text string, at setting) *script {
+	r := &reader{script: &script{}, setting: at, text: text}
+	r.read()
+	return r.script
+}
+
+// nested reads a text that a shell in the text is given. Nobody knows what that one finds set.
+func (s *reader) nested(text string, shells dialect) {
+	inner := &reader{script: s.script, setting: setting{shells: shells}, text: text, depth: s.depth + 1}
+	inner.read()
+}
+
+func (s *reader) cannot(why string) {
 	s.untold = cmp.Or(s.untold, why)
 }
 
-func (s *script) read(text string, depth int) {
+// only says that nobody can tell, unless all shells of the setting are among some.
+func (s *reader) only(some dialect, what string) {
+	if s.shells&^some != 0 {
+		s.cannot("shells read " + what + " differently")
+	}
+}
+
+func (s *reader) read() {
 	switch {
-	case len(text) > longestScript || depth > deepestScript:
+	case len(s.text) > longestScript || s.depth > deepestScript:
 		s.cannot("it is too long")
 		return
-	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
+	case s.shells == 0:
+		s.cannot("nobody reads the language of the tool's shell here")
+	case strings.ContainsFunc(s.text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
 		s.cannot("it holds control characters")
-	case strings.Contains(text, "\\\n") && strings.Contains(text, "#"):
+	case strings.Contains(s.text, "\\\n") && strings.Contains(s.text, "#"):
 		s.cannot("a comment may go on in the next line, or not") // the parser takes the next line as part of the comment, bash does not
+	case joined().MatchString(s.text):
+		s.cannot("a word or a sign goes on in the next line")
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(s.text), "")
 	if err != nil {
 		s.cannot("it is not shell text: " + err.Error())
 	}
@@ -75,35 +106,77 @@ func (s *script) read(text string, depth int) {
 		return
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		s.node(n, depth)
+		if n == nil {
+			s.in = s.in[:len(s.in)-1]
+			return true
+		}
+		s.node(n)
+		s.in = append(s.in, n)
 		return true
 	})
 }
 
-// node records what a node of the tree does by itself, apart from its children.
-func (s *script) node(n syntax.Node, depth int) {
-	switch n := n.(type) {
-	case *syntax.CallExpr:
-		if len(n.Assigns) > 0 {
-			s.cannot("it sets a variable")
+// joined matches a backslash at the end of a line that does not stand by itself between two words, and one at the end of all.
+var joined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^ \t]\\\n|^\\\n|\\\z`) })
+
+// substituted reports whether what is read stands in a substitution.
+func (s *reader) substituted() bool {
+	return slices.ContainsFunc(s.in, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return true
 		}
-		if len(n.Args) > 0 {
-			s.call(n.Args, depth)
+		return false
+	})
+}
+
+// node records what a node of the tree does by itself, apart from its children.
+func (s *reader) node(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.File, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.Lit, *syntax.ParenTest:
+	case *syntax.Stmt:
+		s.statement(n)
+	case *syntax.CallExpr:
+		s.call(n)
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.PipeAll {
+			s.only(bash, "|&")
 		}
 	case *syntax.Redirect:
 		s.redirect(n)
-	case *syntax.Assign, *syntax.DeclClause, *syntax.LetClause, *syntax.CStyleLoop:
-		s.cannot("it sets a variable")
-	case *syntax.ForClause:
-		s.cannot("it sets a variable")
-	case *syntax.ArithmCmd, *syntax.ArithmExp:
-		s.cannot("it computes, which may run commands")
-	case *syntax.CoprocClause:
-		s.cannot("it starts a coprocess")
-	case *syntax.ParamExp:
-		if n.Excl || n.Index != nil || n.Slice != nil || n.Names != 0 || n.Repl != nil || n.Width || n.Exp != nil && !slices.Contains(plainExpansions, n.Exp.Op) {
-			s.cannot("it puts in a variable in a way that may run commands or set it")
+	case *syntax.Comment:
+		if s.substituted() {
+			s.cannot("a comment stands in a substitution")
 		}
+	case *syntax.ForClause:
+		if n.Select || n.Braces {
+			s.cannot("it is of another shell")
+		}
+	case *syntax.WordIter:
+		s.alone(n.Name.Value)
+	case *syntax.CaseClause:
+		s.cases(n)
+	case *syntax.CaseItem:
+		if n.Op != syntax.Break {
+			s.only(bash, n.Op.String())
+		}
+	case *syntax.FuncDecl:
+		s.function(n)
+	case *syntax.TimeClause:
+		s.timed(n)
+	case *syntax.DeclClause:
+		s.declared(n)
+	case *syntax.Assign: // read where it stands
+	default:
+		s.expression(n)
+	}
+}
+
+// expression records what a node within a word, a test or a computation does by itself.
+func (s *reader) expression(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.Word:
+		s.word(n)
 	case *syntax.SglQuoted:
 		if n.Dollar {
 			s.cannot("it holds $'…'")
@@ -112,22 +185,121 @@ func (s *script) node(n syntax.Node, depth int) {
 		if n.Dollar {
 			s.cannot(`it holds $"…"`)
 		}
+		s.parts(n.Parts, true)
+	case *syntax.ParamExp:
+		s.parameter(n)
 	case *syntax.CmdSubst:
-		if n.TempFile || n.ReplyVar {
-			s.cannot("it is of another shell")
+		s.substitution(n)
+	case *syntax.ProcSubst:
+		s.only(bash, "<(…)")
+	case *syntax.ArithmExp:
+		if n.Bracket || n.Unsigned || !ofNumbers(n.X) {
+			s.cannot("it computes with names, which may run commands")
 		}
+	case *syntax.ArithmCmd:
+		s.only(bash, "((…))")
+		if n.Unsigned || !ofNumbers(n.X) {
+			s.cannot("it computes with names, which may run commands")
+		}
+	case *syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm: // read with the whole computation
+	case *syntax.TestClause:
+		s.only(bash|mksh|zsh, "[[")
 	case *syntax.BinaryTest:
-		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
-			s.cannot("it computes in [[ ]], which may run commands")
-		}
+		s.binaryTest(n)
 	case *syntax.UnaryTest:
-		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-			s.cannot("it computes in [[ ]], which may run commands")
-		}
-	case *syntax.TestDecl:
-		s.cannot("it is of another shell")
+		s.unaryTest(n)
+	default:
+		s.cannot("it is of one shell or another")
 	}
 }
+
+// ofNumbers reports whether a computation has numbers and operators alone.
+func ofNumbers(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.Word:
+		return plainNumber(x.Lit())
+	case *syntax.ParenArithm:
+		return ofNumbers(x.X)
+	case *syntax.UnaryArithm:
+		return x.Op != syntax.Inc && x.Op != syntax.Dec && ofNumbers(x.X)
+	case *syntax.BinaryArithm:
+		return ofNumbers(x.X) && ofNumbers(x.Y)
+	}
+	return false
+}
+
+func (s *reader) statement(n *syntax.Stmt) {
+	if n.Coprocess || n.Disown {
+		s.cannot("it is of another shell")
+	}
+	if n.Cmd == nil && len(n.Redirs) > 0 {
+		s.only(sh|mksh, "a redirection without a command")
+	}
+}
+
+// call records a simple command with its words and the variables that it sets.
+func (s *reader) call(n *syntax.CallExpr) {
+	for _, a := range n.Assigns {
+		s.assign(a, len(n.Args) > 0)
+	}
+	if len(n.Args) == 0 {
+		return
+	}
+	cmd := &simple{}
+	for _, a := range n.Args {
+		cmd.words = append(cmd.words, literalWord(a))
+	}
+	s.command(cmd)
+}
+
+func (s *reader) cases(n *syntax.CaseClause) {
+	if n.Braces || s.substituted() {
+		s.cannot("shells read case differently there")
+	}
+}
+
+func (s *reader) function(n *syntax.FuncDecl) {
+	if n.RsrvWord {
+		s.only(bash, "function")
+	}
+	if n.Name == nil || !isName(n.Name.Value) {
+		s.cannot("it declares a function of another shell")
+		return
+	}
+	switch n.Body.Cmd.(type) {
+	case *syntax.Block, *syntax.Subshell:
+	default:
+		s.cannot("shells read its function differently")
+	}
+}
+
+// timed: dash starts a program time, which takes the words as they are.
+func (s *reader) timed(n *syntax.TimeClause) {
+	if n.Stmt == nil {
+		s.only(bash, "time alone")
+		return
+	}
+	if n.PosixFormat {
+		s.only(sh|mksh, "time -p")
+	}
+	call, ok := n.Stmt.Cmd.(*syntax.CallExpr)
+	if !ok || n.Stmt.Negated || len(call.Assigns) > 0 || len(call.Args) == 0 || slices.Contains(ofTheShell, call.Args[0].Lit()) {
+		s.only(bash, "time")
+	}
+}
+
+// substitution: what stands between backquotes is read twice, and shells differ about how.
+func (s *reader) substitution(n *syntax.CmdSubst) {
+	if n.TempFile || n.ReplyVar {
+		s.cannot("it is of another shell")
+	}
+	if n.Backquotes && !plainly().MatchString(strings.Trim(s.source(n), "`")) {
+		s.cannot("it holds quotes or signs between backquotes")
+	}
+}
+
+// plainly matches words and spaces that all shells read alike, wherever they stand.
+var plainly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9 _./:,@%+-]*$`) })
 
 // plainExpansions only insert a variable or an alternative.
 var plainExpansions = []syntax.ParExpOperator{
@@ -135,222 +307,119 @@ var plainExpansions = []syntax.ParExpOperator{
 	syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix,
 }
 
-// redirect accepts here-documents and copies of descriptors, which do nothing; what a redirection to a file does cannot be told.
-func (s *script) redirect(r *syntax.Redirect) {
-	w := literalWord(r.Word)
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-	case syntax.DplIn, syntax.DplOut:
-		if !w.literal || strings.Trim(w.text, "0123456789-") != "" {
-			s.cannot("it redirects to a file")
-		}
-	default:
-		if !w.literal || w.text != "/dev/null" {
-			s.cannot("it redirects to a file")
-		}
-	}
-	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
-		s.cannot("it sets a variable")
+// parameter accepts $x, ${x}, ${#x}, and ${x:-word} and its like with a plain word.
+func (s *reader) parameter(n *syntax.ParamExp) {
+	odd := n.Flags != nil || n.Excl || n.Width || n.IsSet || n.Split != 0 || n.GlobSubst != 0 || n.RcExpand != 0 || n.NestedParam != nil ||
+		n.Index != nil || n.Slice != nil || n.Repl != nil || n.Names != 0 || len(n.Modifiers) > 0 || n.Param == nil
+	if odd || n.Exp != nil && (!slices.Contains(plainExpansions, n.Exp.Op) || !plainAlternative(n.Exp.Word)) {
+		s.cannot("it puts in a variable in a way that may run commands or set it")
 	}
 }
 
-// call records a command with its words.
-func (s *script) call(args []*syntax.Word, depth int) {
-	cmd := &simple{}
-	for _, a := range args {
-		cmd.words = append(cmd.words, literalWord(a))
-	}
-	s.command(cmd, depth)
-}
-
-// command records a command and those that it starts.
-func (s *script) command(cmd *simple, depth int) {
-	s.commands = append(s.commands, cmd)
-	first := cmd.words[0]
-	name := path.Base(first.text)
-	switch {
-	case !first.literal:
-		s.cannot("what runs is put in when it runs: " + first.text)
-	case slices.Contains(untoldCommands, name):
-		s.cannot("what " + name + " does")
-	case strings.HasPrefix(first.text, "-"): // a flag of time, which some shells take for a flag and others run
-		s.cannot("what a command that begins with " + first.text + " starts")
-	case slices.Contains(starters, name) && isInstalled(first.text):
-		s.cannot("what " + name + " starts")
-	case name == "find" && slices.ContainsFunc(cmd.words, func(w word) bool {
-		return !w.literal || slices.ContainsFunc(findActions, func(action string) bool { return strings.HasPrefix(w.text, action) })
-	}):
-		s.cannot("what find starts, removes or writes")
-	case name == "printf" && len(cmd.words) > 1 && (!cmd.words[1].literal || strings.HasPrefix(cmd.words[1].text, "-v")):
-		s.cannot("it sets a variable")
-	case (name == "test" || name == "[") && slices.ContainsFunc(cmd.words, func(w word) bool { return !w.literal || w.text == "-v" || w.text == "-R" }):
-		s.cannot("what " + name + " looks at")
-	case slices.Contains(shells, name):
-		s.shell(cmd, depth)
-	case wrappers[name] != nil:
-		s.wrapper(name, cmd, depth)
-	}
-}
-
-// untoldCommands take commands from elsewhere, set variables, or change what commands mean.
-var untoldCommands = []string{
-	"eval", "source", ".", "exec", "trap", "alias", "unalias", "builtin", "coproc", "enable", "hash", "mapfile", "readarray", "complete", "compgen", "compopt", "bind", "fc", "history",
-	"jobs", "let", "declare", "typeset", "local", "export", "readonly", "nameref", "read", "unset", "getopts", "set", "shopt", "wait", "xargs", "parallel", "select", "call", "suspend", "caller",
-}
-
-// isInstalled reports whether a command is one of the system and not a program of the project's own with the name of one.
-func isInstalled(command string) bool {
-	dir := path.Dir(command)
-	return !strings.Contains(command, "/") || path.Base(dir) == "bin" || path.Base(dir) == "sbin"
-}
-
-// starters run the command that they are given as it is, and have options of their own that nobody reads here.
-var starters = []string{
-	"bwrap", "caffeinate", "chroot", "chrt", "cpulimit", "dbus-run-session", "doas", "entr", "faketime", "fakeroot", "firejail", "flock", "ionice", "ltrace", "nsenter", "numactl",
-	"pkexec", "prlimit", "proxychains", "proxychains4", "rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "stdbuf", "strace", "systemd-run", "taskset", "torsocks", "unbuffer",
-	"unshare", "watch", "xvfb-run",
-}
-
-// findActions begin the words with which find does more than print on the terminal.
-var findActions = []string{"-exec", "-ok", "-delete", "-fprint", "-fls"}
-
-var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "rbash", "su"}
-
-// shell parses bash -c and sh -c with a literal text.
-func (s *script) shell(cmd *simple, depth int) {
-	w := cmd.words
-	name := path.Base(w[0].text)
-	if (name != "bash" && name != "sh") || len(w) != 3 || w[1] != (word{"-c", true}) || !w[2].literal {
-		s.cannot("what " + name + " is given to run")
-		return
-	}
-	cmd.through = w[0].text == name
-	s.read(w[2].text, depth+1)
-}
-
-// wrapper describes how a program is called that starts another: its flags without a value, its flags with a value in the next word, and the number of
-// words before the command.
-type wrapper struct {
-	flags, valued []string
-	before        int
-	// open: the wrapper changes who runs the command, so it is judged too.
-	open bool
-}
-
-var wrappers = map[string]*wrapper{
-	"sudo":    {flags: []string{"-n", "-E", "-H", "-S", "-k", "-b", "-A", "-P"}, valued: []string{"-u", "-g", "-p"}, open: true},
-	"env":     {flags: []string{"-i", "-0"}, valued: []string{"-u"}},
-	"timeout": {flags: []string{"--preserve-status", "--foreground", "-v"}, valued: []string{"-k", "-s"}, before: 1},
-	"nohup":   {},
-	"nice":    {valued: []string{"-n"}},
-	"time":    {flags: []string{"-p"}},
-	"command": {flags: []string{"-p"}},
-}
-
-// wrapper records the command that a wrapper is given to start.
-func (s *script) wrapper(name string, cmd *simple, depth int) {
-	kind := wrappers[name]
-	rest := cmd.words[1:]
-	if name == "command" && len(rest) > 0 && (rest[0] == word{"-v", true} || rest[0] == word{"-V", true}) {
-		return // it only prints what it would run
-	}
-	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") && rest[0].literal {
-		flag := rest[0].text
-		rest = rest[1:]
-		switch {
-		case flag == "--":
-		case slices.Contains(kind.flags, flag):
-			continue
-		case slices.Contains(kind.valued, flag) && len(rest) > 0 && rest[0].literal:
-			rest = rest[1:]
-			continue
-		default:
-			s.cannot("what " + name + " does with " + flag)
-			return
-		}
-		break
-	}
-	if kind.before > len(rest) {
-		s.cannot("what " + name + " starts")
-		return
-	}
-	if kind.before > 0 && !rest[0].literal {
-		s.cannot("what " + name + " starts")
-	}
-	rest = rest[kind.before:]
-	switch {
-	case len(rest) == 0:
-		return // it starts nothing and is judged by its own words
-	case !rest[0].literal:
-		s.cannot("what " + name + " starts")
-	case (name == "env" || name == "sudo") && strings.Contains(rest[0].text, "="):
-		s.cannot("it sets a variable")
-	}
-	cmd.through = !kind.open && cmd.words[0].text == name
-	s.command(&simple{words: rest}, depth)
-}
-
-// literalWord returns a word's literal value, or its source if the shell fills something in.
-func literalWord(w *syntax.Word) word {
+// plainAlternative reports whether the word after ${x:- has no quotes, and nothing but plain variables in it.
+func plainAlternative(w *syntax.Word) bool {
 	if w == nil {
-		return word{}
+		return true
 	}
-	if lone := w.Lit(); lone == "[" || lone == "]" || lone == "{}" {
-		return word{lone, true} // neither a pattern nor a brace expansion
-	}
-	var b strings.Builder
-	literal := true
 	for _, part := range w.Parts {
-		text, ok := literalPart(part, false)
-		b.WriteString(text)
-		literal = literal && ok
+		switch p := part.(type) {
+		case *syntax.Lit:
+			if !alternative().MatchString(p.Value) {
+				return false
+			}
+		case *syntax.ParamExp:
+			if p.Exp != nil {
+				return false
+			}
+		default:
+			return false
+		}
 	}
-	if text := b.String(); literal || text != "" {
-		return word{text, literal}
-	}
-	return word{"$", false}
+	return true
 }
 
-func literalPart(part syntax.WordPart, quoted bool) (string, bool) {
-	switch p := part.(type) {
-	case *syntax.Lit:
-		return unescape(p.Value, quoted)
-	case *syntax.SglQuoted:
-		return p.Value, !p.Dollar
-	case *syntax.DblQuoted:
-		var b strings.Builder
-		literal := !p.Dollar
-		for _, inner := range p.Parts {
-			text, ok := literalPart(inner, true)
-			b.WriteString(text)
-			literal = literal && ok
-		}
-		return b.String(), literal
-	case *syntax.ParamExp:
-		if p.Param != nil {
-			return "$" + p.Param.Value, false
-		}
-	case *syntax.CmdSubst:
-		return "$(…)", false
+var alternative = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9 _./:,@%+*?-]*$`) })
+
+// word reads the parts of a word, unless it is the body of a here-document, which is read with its redirection.
+func (s *reader) word(w *syntax.Word) {
+	if r, ok := s.parent().(*syntax.Redirect); ok && r.Hdoc == w {
+		return
 	}
-	return "$", false
+	s.parts(w.Parts, false)
+	text := ""
+	if lit, ok := w.Parts[0].(*syntax.Lit); ok {
+		text = lit.Value
+	}
+	if strings.HasPrefix(text, "=") {
+		s.only(sh|mksh, "a word that begins with =")
+	}
+	if w.Lit() != "{}" && slices.ContainsFunc(w.Parts, isBraced) {
+		s.only(sh|mksh, "braces")
+		if expanded().MatchString(s.source(w)) {
+			s.only(bash, "{…,…}")
+		}
+	}
 }
 
-// unescape removes the backslashes from a piece of a word. Outside of quotes, the shell expands braces, file patterns and ~.
-func unescape(s string, quoted bool) (string, bool) {
-	var b strings.Builder
-	literal := true
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0):
+func (s *reader) parent() syntax.Node {
+	if len(s.in) == 0 {
+		return nil
+	}
+	return s.in[len(s.in)-1]
+}
+
+// source returns the text of a node, "" for one that was broken off.
+func (s *reader) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from > to || to > len(s.text) {
+		return ""
+	}
+	return s.text[from:to]
+}
+
+func isBraced(part syntax.WordPart) bool {
+	lit, ok := part.(*syntax.Lit)
+	return ok && strings.ContainsAny(lit.Value, "{}")
+}
+
+// expanded matches braces that some shells expand.
+var expanded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{[^}]*(,|\.\.)`) })
+
+// parts looks for what shells read differently between the parts of a word.
+func (s *reader) parts(parts []syntax.WordPart, quoted bool) {
+	for i, part := range parts {
+		switch p := part.(type) {
+		case *syntax.ExtGlob:
+			s.cannot("it is of another shell")
+		case *syntax.Lit:
+			if at := bareDollar(p.Value); at >= 0 && (at < len(p.Value)-1 || i < len(parts)-1 && !quoted) {
+				s.only(sh, "a lone $")
+			}
+		case *syntax.ParamExp:
+			if i+1 < len(parts) && p.Short && p.Param != nil && subscribed(p.Param.Value, parts[i+1]) {
+				s.only(sh|mksh, "what follows a variable")
+			}
+		}
+	}
+}
+
+// bareDollar returns the place of a $ that puts nothing in, -1 if there is none.
+func bareDollar(lit string) int {
+	for i := 0; i < len(lit); i++ {
+		switch lit[i] {
+		case '\\':
 			i++
-			b.WriteByte(s[i])
-			continue
-		case !quoted && strings.IndexByte("*?[]{}~", c) >= 0:
-			literal = false
+		case '$':
+			return i
 		}
-		b.WriteByte(c)
 	}
-	return b.String(), literal
+	return -1
+}
+
+var subscript = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([\[(#]|:[A-Za-z&])`) })
+
+// subscribed reports whether zsh takes a part for a subscript or a modifier of the variable before it.
+func subscribed(variable string, part syntax.WordPart) bool {
+	lit, ok := part.(*syntax.Lit)
+	return ok && (subscript().MatchString(lit.Value) || variable == "#")
 }

@@ -19,6 +19,13 @@ type commandPattern struct {
 	line  *pattern // the whole pattern, for the whole command on a line
 }
 
+// commands is what a condition each asks of a shell text.
+type commands struct {
+	patterns []commandPattern
+	// files and variables are the patterns of each condition writes and sets beside it, all of which count. They only say what an allowed text may do besides.
+	files, variables [][]*pattern
+}
+
 // each makes the condition on the commands of a shell text. Its patterns are separated by spaces; a pattern of several words is quoted.
 func each(c *condition, value string) error {
 	fields, err := shellFields(value)
@@ -28,24 +35,42 @@ func each(c *condition, value string) error {
 	if len(fields) == 0 {
 		return errors.New("each needs patterns of commands")
 	}
-	var patterns []commandPattern
+	c.commands = &commands{}
 	for _, f := range fields {
 		p, err := parseCommandPattern(f)
 		if err != nil {
 			return err
 		}
-		patterns = append(patterns, p)
+		c.commands.patterns = append(c.commands.patterns, p)
 	}
-	c.surely = func(v *jsontree.Value, _ *subject) bool {
-		return v.Kind == jsontree.String && !hasHalves(v.Text) && surelyEach(patterns, readScript(v.Text))
+	c.onScript(c.commands.lacks, c.commands.possibly)
+	return nil
+}
+
+// onScript makes a condition from tests on what a shell text does. lacks returns why it does not surely hold.
+func (c *condition) onScript(lacks func(*script) string, possibly func(*script, *subject) (answer, string)) {
+	c.lacks = func(v *jsontree.Value, s *subject) string {
+		if v.Kind != jsontree.String || hasHalves(v.Text) {
+			return "it is not shell text"
+		}
+		return lacks(s.script(c, v))
 	}
-	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+	c.surely = func(v *jsontree.Value, s *subject) bool { return c.lacks(v, s) == "" }
+	c.possibly = func(v *jsontree.Value, s *subject) (answer, string) {
 		if v.Kind != jsontree.String {
 			return unsure, "it is not shell text"
 		}
-		return possiblyEach(patterns, readScript(v.Text))
+		return possibly(s.script(c, v), s)
 	}
-	return nil
+}
+
+// script reads a value as the shell of the call's tool does, if the value is the argument that the tool gives to it.
+func (s *subject) script(c *condition, v *jsontree.Value) *script {
+	at := settingOf(s.command, c.source.Argument, s.env)
+	if own, ok := sure(s.args, c.path); at.shells != 0 && (!ok || len(own) != 1 || own[0] != v) {
+		at = setting{shells: anyShell}
+	}
+	return readScript(v.Text, at)
 }
 
 func parseCommandPattern(s string) (p commandPattern, err error) {
@@ -64,26 +89,47 @@ func parseCommandPattern(s string) (p commandPattern, err error) {
 	return p, err
 }
 
-// surelyEach reports whether every command matches a pattern and the script does nothing else.
-func surelyEach(patterns []commandPattern, s *script) bool {
-	if s.untold != "" || len(s.commands) == 0 {
-		return false
+// lacks returns why a script does not surely run commands of the patterns alone, "" if it does.
+func (c *commands) lacks(s *script) string {
+	switch {
+	case s.untold != "":
+		return "it is undecided which commands run: " + s.untold
+	case len(s.commands) == 0:
+		return "no command runs"
 	}
 	for _, cmd := range s.commands {
-		if !cmd.through && !slices.ContainsFunc(patterns, func(p commandPattern) bool { return p.surely(cmd) }) {
-			return false
+		if !cmd.through && !slices.ContainsFunc(c.patterns, func(p commandPattern) bool { return p.surely(cmd) }) {
+			return "no pattern is about the command " + cmd.line()
 		}
 	}
-	return true
+	for _, name := range s.names {
+		if !covers(c.variables, func(p *pattern) bool { return p.text.MatchString(name) }) {
+			return name + " may change what runs, and no condition sets names it"
+		}
+	}
+	for _, f := range s.files {
+		if !covers(c.files, func(p *pattern) bool { return f.surely(p, s.moves) }) {
+			return "it opens the file " + f.name.text + ", and no condition writes is about that"
+		}
+	}
+	return ""
 }
 
-func possiblyEach(patterns []commandPattern, s *script) (answer, string) {
+// covers reports whether each of some lists has a pattern that fits. Without a list nothing is covered.
+func covers(lists [][]*pattern, fits func(*pattern) bool) bool {
+	return len(lists) > 0 && !slices.ContainsFunc(lists, func(list []*pattern) bool { return !slices.ContainsFunc(list, fits) })
+}
+
+func (c *commands) possibly(s *script, _ *subject) (answer, string) {
 	best, why := no, "no command fits"
+	if len(s.names) > 0 {
+		best, why = unsure, "it is undecided which commands run: it sets "+s.names[0]
+	}
 	if s.untold != "" {
 		best, why = unsure, "it is undecided which commands run: "+s.untold
 	}
 	for _, cmd := range s.commands {
-		for _, p := range patterns {
+		for _, p := range c.patterns {
 			if a := p.possibly(cmd); a > best {
 				best, why = a, "the command "+cmd.line()
 			}
@@ -96,7 +142,7 @@ func possiblyEach(patterns []commandPattern, s *script) (answer, string) {
 // none.
 func (p *commandPattern) surely(cmd *simple) bool {
 	for i, g := range p.words {
-		star := g.text.String() == everything
+		star := g.everything()
 		switch {
 		case i == len(p.words)-1 && star && i > 0:
 			return true
@@ -109,14 +155,14 @@ func (p *commandPattern) surely(cmd *simple) bool {
 	return true
 }
 
-// everything is the expression of *.
-const everything = `(?s)\A(?:.*)\z`
+// everything reports whether a pattern is *.
+func (p *pattern) everything() bool { return p.text.String() == `(?s)\A(?:.*)\z` }
 
 // possibly returns whether the command may begin with these words, or its whole line may match. A program counts by its name, in whatever folder it is.
 func (p *commandPattern) possibly(cmd *simple) answer {
 	best := yes
 	for i, g := range p.words {
-		star := g.text.String() == everything
+		star := g.everything()
 		switch {
 		case i == len(p.words)-1 && star && i > 0:
 		case i >= len(cmd.words):
@@ -125,7 +171,7 @@ func (p *commandPattern) possibly(cmd *simple) answer {
 			} else {
 				best = min(best, unsure)
 			}
-		case g.looksLike(cmd.words[i].text), i == 0 && g.looksLike(path.Base(cmd.words[0].text)):
+		case g.looksLike(cmd.words[i].text), i == 0 && g.names(cmd.words[0].text):
 		case cmd.words[i].literal:
 			best = no
 		default:
@@ -144,12 +190,17 @@ func (p *commandPattern) possibly(cmd *simple) answer {
 // looksLike reports whether a text matches, whatever its case.
 func (p *pattern) looksLike(text string) bool { return p.foldedText.MatchString(norm.NFC.String(text)) }
 
+// names reports whether a program looks like the pattern, in whatever folder it is, with .exe or without.
+func (p *pattern) names(program string) bool {
+	return p.looksLike(path.Base(program)) || p.looksLike(programName(program))
+}
+
 // mayBe reports whether a word looks like the pattern or is filled in by the shell.
 func (p *pattern) mayBe(w word) bool { return !w.literal || p.looksLike(w.text) }
 
 // disguised reports whether options hide the pattern's words: git -C x push for git push; rm -fr, rm -r -f and rm x -rf for rm -rf.
 func (p *commandPattern) disguised(cmd *simple) bool {
-	if first := cmd.words[0]; first.literal && !p.words[0].looksLike(path.Base(first.text)) {
+	if first := cmd.words[0]; first.literal && !p.words[0].names(first.text) {
 		return false
 	}
 	rest := cmd.words[1:]

@@ -21,10 +21,14 @@ func untold(path string) string {
 		return "it is not text"
 	case strings.TrimSpace(path) != path:
 		return "it has white space around it"
+	case encoded().MatchString(path):
+		return "programs that decode % read another path"
 	case path[0] == '~':
 		return "~ is another folder for everybody"
 	case variable().MatchString(path):
 		return "a variable may be put in"
+	case runtime.GOOS == "windows" && otherOnWindows(path) != "":
+		return otherOnWindows(path)
 	case drive().MatchString(path) && runtime.GOOS == "windows":
 		return ""
 	case drive().MatchString(path):
@@ -36,6 +40,54 @@ func untold(path string) string {
 	}
 	return ""
 }
+
+// encoded matches dots, separators and ends of texts that are written with %, however often.
+var encoded = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)%(25)*(00|2e|2f|5c|c0|c1|e0%80|f0%80|u[0-9a-f]{4})`)
+})
+
+// encodedDot matches dots that are written so.
+var encodedDot = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)%(25)*(2e|c0|e0%80|f0%80|u002e)`) })
+
+// otherOnWindows returns why Windows may open another file than a path names, "" if it does not.
+func otherOnWindows(path string) string {
+	rest := path
+	if drive().MatchString(path) {
+		rest = path[2:]
+		if rest == "" || rest[0] != '\\' && rest[0] != '/' {
+			return "it is relative to another drive's folder"
+		}
+	}
+	if slashes := strings.ReplaceAll(path, `\`, "/"); strings.HasPrefix(slashes, "//?/") || strings.HasPrefix(slashes, "//./") || strings.HasPrefix(slashes, "/??/") {
+		return "it names a device"
+	}
+	if strings.Contains(rest, ":") {
+		return "Windows reads what follows : as a stream of the file"
+	}
+	for _, name := range strings.FieldsFunc(rest, func(r rune) bool { return r == '/' || r == '\\' }) {
+		base, _, _ := strings.Cut(strings.ToUpper(name), ".")
+		switch {
+		case name == "." || name == "..":
+		case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
+			return "Windows drops dots and spaces at the end of a name"
+		case devices().MatchString(strings.TrimRight(base, " ")):
+			return "Windows has a device of this name"
+		case shortened().MatchString(name):
+			return "it may be the short name of another file"
+		case percents().MatchString(name):
+			return "a variable may be put in"
+		}
+	}
+	return ""
+}
+
+var (
+	devices = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9¹²³])$`)
+	})
+	shortened = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`~[0-9]`) })
+	percents  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[A-Za-z_][A-Za-z0-9_]*%`) })
+)
 
 var (
 	variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[A-Za-z_{]`) })

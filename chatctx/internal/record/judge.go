@@ -38,6 +38,8 @@ type Question struct {
 	Mode      string          // the setting mode
 	Dir       string          // the base of relative paths; "": unknown
 	Schema    json.RawMessage // of the tool's arguments; nil: unknown
+	Command   []string        // the tool's command, as in Tool; nil: it is none, or unknown
+	Env       []string        // the names of the variables that the tool adds to its command's environment
 }
 
 // Ruling is the rules' answer to a Question.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,9 @@ func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 		}
 		if q.Schema = t.Schema; t.Dir != "" {
 			q.Dir = t.Dir
+		}
+		if len(t.Command) > 0 && !t.MCP {
+			q.Command, q.Env = t.Command, slices.Sorted(maps.Keys(t.Env))
 		}
 	}
 	if !filepath.IsAbs(q.Dir) {
