@@ -524,7 +524,7 @@ func partialCalls(calls []pool.Call) []pool.Call {
 // Ending is the end of a reply, or of one of its requests.
 type Ending struct {
 	Messages []*Message // the reply, complete or not; results of tools
-	// Loose has messages for the pool that are on no branch, to which Sessions refer. They are stored only if Sessions is.
+	// Loose has messages for the pool that are on no branch, such as those to which Sessions refer.
 	Loose []*Message
 	// Sessions, if not nil, replaces the branch's sessions as the request used them. If the branch was compacted or pruned meanwhile, its own stay.
 	Sessions []branch.Session
@@ -595,12 +595,12 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {
-		for _, m := range e.Loose {
-			if err := t.StoreLoose(m); err != nil {
-				return nil, err
-			}
+	for _, m := range e.Loose {
+		if err := t.StoreLoose(m); err != nil {
+			return nil, err
 		}
+	}
+	if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {
 		if err := t.SetSessions(t.Target, e.Sessions); err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTas
 
 // TaskInfo is a sub-context in its present state.
 //
-// Fields: ContextInfo (embedded); Task (embedded); State string; Open int; ParentGone, BranchGone bool. For more of each: go doc chatctx/internal/task.Info
+// Fields: ContextInfo (embedded); Task (embedded); State string; Open int; ParentGone, BranchGone bool; ParentState string. For more of each: go doc chatctx/internal/task.Info
 type TaskInfo = task.Info
 
 // TaskInfo returns the state of a sub-context. It returns ErrInvalid if the context is none.
@@ -48,7 +48,7 @@ func (c *ChatContext) TaskInfo(ctx context.Context) (*TaskInfo, error) {
 
 // TaskEnd is how a task ends.
 //
-// Fields: State, Summary, Branch string; Keep bool. For more of each: go doc chatctx/internal/task.End
+// Fields: State, Summary, Branch string; Keep, Unfinished bool; Partial string. For more of each: go doc chatctx/internal/task.End
 type TaskEnd = task.End
 
 // TaskEnded is the result of EndTask.
@@ -58,7 +58,7 @@ type TaskEnded = task.Ended
 
 // EndTask ends the task. If it is abandoned, its calls are cancelled; it then goes to the trash, as a task that returned does, unless it is kept. The
 // message on the parent branch and the child's end are one transaction. If a call started the task, the summary is its result; else a task that returned
-// adds a user's message there that names it, and any other adds nothing. It returns ErrConflict if the task has ended already, or if the parent or its
+// adds a user's message there that names it, and so does one that failed since its answer is not whole (Unfinished). Any other adds nothing. It returns ErrConflict if the task has ended already, or if the parent or its
 // branch is gone: then nothing is lost, and the task can return to another branch or be abandoned.
 func (c *ChatContext) EndTask(ctx context.Context, e TaskEnd) (*TaskEnded, error) {
 	return task.Finish(ctx, c.at(), e)

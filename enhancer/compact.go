@@ -240,28 +240,61 @@ func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o O
 	if err != nil {
 		return nil, err
 	}
-	made, err := summarise(ctx, w, o, d, p, r)
+	made, err := summarise(ctx, c, w, o, d, p, r)
 	if err != nil {
 		return nil, err
 	}
+	out, err := beginSession(ctx, c, w, d, p, r, made)
+	if err != nil {
+		return nil, errors.Join(err, made.answer.Lose(ctx, c))
+	}
+	return out, nil
+}
+
+// beginSession stores a summary and the session that begins with it, and after that what makes the summary findable. It does not stop at an interrupt, since the
+// summary may be paid for.
+func beginSession(ctx context.Context, c *chatctx.ChatContext, w *Window, d *chatctx.Draft, p *Plan, r Request, made *summary) (*Compacted, error) {
 	summary := made.message()
 	out := p.outcome(w, made)
 	if err := p.worth(w, r, out); err != nil {
 		return nil, err
 	}
 	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now()}
-	if r.Embedder != nil {
-		if vectors, err := r.Embedder.Embed(ctx, []string{out.Summary}); err == nil && len(vectors) == 1 {
-			setEmbedding(&next, r.Embedder.Name(), vectors[0])
-		}
-	}
 	setData(&next, compactedKey, p.last)
-	done, number, err := commitSession(ctx, c, d, p, summary, next)
+	stored, number, err := commitSession(context.WithoutCancel(ctx), c, d, p, summary, next)
 	if err != nil {
 		return nil, err
 	}
-	out.Operation, out.Branch, out.Session = done.Operation, done.Branch, number
+	out.Operation, out.Branch, out.Session = stored.done.Operation, stored.done.Branch, number
+	if r.Embedder != nil {
+		embedSummary(ctx, c, r.Embedder, stored, next.ID, out)
+	}
 	return out, nil
+}
+
+// embedSummary adds the vector by which a summary can be found to its session, as a part of the same command. If that fails, the session stays without.
+func embedSummary(ctx context.Context, c *chatctx.ChatContext, e Embedder, stored *storedSession, session pool.ID, out *Compacted) {
+	vectors, err := e.Embed(ctx, []string{out.Summary})
+	if err != nil || len(vectors) != 1 {
+		return
+	}
+	info, err := c.Branch(ctx, out.Branch)
+	if err != nil {
+		return
+	}
+	at := slices.IndexFunc(info.Sessions, func(s branch.Session) bool { return s.ID == session })
+	if at < 0 {
+		return // undone, or the branch was cleared
+	}
+	sessions := slices.Clone(info.Sessions)
+	setEmbedding(&sessions[at], e.Name(), vectors[0])
+	b := c.Begin(out.Branch)
+	b.Name("compact")
+	b.Expect(info.Revision)
+	b.SetSessions(sessions)
+	if done, err := b.Together(stored.batch).Commit(ctx); err == nil {
+		out.Operation = done.Operation
+	}
 }
 
 // least returns how many tokens, as we count, a compaction must clear.
@@ -321,8 +354,14 @@ func (p *Plan) Foretell(w *Window, r Request) (*Compacted, error) {
 // tries is how often a compaction reads the branch again after another writer changed it between reading and writing.
 const tries = 5
 
+// storedSession is a new session on its branch.
+type storedSession struct {
+	batch *chatctx.Batch
+	done  *chatctx.Committed
+}
+
 // commitSession opens the new session. The history before its start must be the one that the draft has; newer messages are in the new session.
-func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft, p *Plan, summary *pool.Message, next branch.Session) (*chatctx.Committed, int, error) {
+func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft, p *Plan, summary *pool.Message, next branch.Session) (*storedSession, int, error) {
 	var err error
 	for range tries {
 		var snapshot *chatctx.Snapshot
@@ -344,9 +383,9 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 		b.Expect(snapshot.Info.Revision)
 		b.PutLoose(summary)
 		b.SetSessions(append(slices.Clone(sessions), next))
-		var done *chatctx.Committed
-		if done, err = b.Commit(ctx); err == nil {
-			return done, len(sessions) + 1, nil
+		stored := &storedSession{batch: b.Together(b)}
+		if stored.done, err = b.Commit(ctx); err == nil {
+			return stored, len(sessions) + 1, nil
 		}
 		if !errors.Is(err, chatctx.ErrConflict) {
 			return nil, 0, err

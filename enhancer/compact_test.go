@@ -83,12 +83,17 @@ type answers struct {
 	do     func()
 }
 
-func (a *answers) Complete(_ context.Context, _, prompt string, _ int) (Answer, error) {
+func (*answers) Name() string { return "test" }
+
+func (a *answers) Complete(_ context.Context, _, prompt string, _ int) (*pool.Message, error) {
 	a.prompt = prompt
 	if a.do != nil {
 		a.do()
 	}
-	return Answer{Text: a.text}, a.err
+	if a.err != nil {
+		return nil, a.err
+	}
+	return pool.NewText(pool.Assistant, a.text), nil
 }
 
 func TestCompactAndUndo(t *testing.T) {

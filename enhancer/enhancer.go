@@ -16,9 +16,7 @@ package enhancer
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -66,7 +64,8 @@ type Report struct {
 	Limit         int // the budget less the headroom; 0 without a budget
 	// Rules are the figures of each rule that did anything, in the order of its first use.
 	Rules []RuleFigures
-	// Paid are messages that record what a model's digests cost. Store them in the pool, on no branch, together with the draft's Session, which names them.
+	// Paid are the messages that record what a model's digests cost, unless Window.Keep took them. Store them in the pool, on no branch, together with the draft's
+	// Session, which names them.
 	Paid []*pool.Message
 }
 
@@ -139,71 +138,4 @@ func note(d *chatctx.Draft, step string, m *chatctx.DraftMessage, state, what st
 		n.After = m.Tokens
 	}
 	d.Notes = append(d.Notes, n)
-}
-
-// Completer asks a model. Squeeze and summaries need one; package chatctx/turn has it.
-type Completer interface {
-	// Complete returns the model's answer to a prompt, of about limit tokens at most.
-	Complete(ctx context.Context, system, prompt string, limit int) (Answer, error)
-}
-
-// Answer is a model's answer outside of a conversation, and what it cost.
-type Answer struct {
-	Text string
-	ID   pool.ID // of the message that records the cost; zero means a new one
-	Meta pool.Metadata
-}
-
-// Paid returns the message that records what an answer cost. It has no text: that is in the session.
-func (a *Answer) Paid(kind string) *pool.Message {
-	m := &pool.Message{ID: a.ID, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, Meta: a.Meta, Created: a.Meta.Completed}
-	if m.ID == (pool.ID{}) {
-		m.ID = pool.NewID()
-	}
-	return m
-}
-
-// Once asks each question only once: all who ask it again, meanwhile or later, get the first answer, from whichever Completer. It serves several requests about
-// one history. A question that failed is asked again. It is safe for concurrent use.
-type Once struct {
-	mu    sync.Mutex
-	asked map[[32]byte]*question
-}
-
-// By returns a Completer that asks c each question that nobody has asked before.
-func (o *Once) By(c Completer) Completer { return &once{o, c} }
-
-type once struct {
-	*Once
-	c Completer
-}
-
-type question struct {
-	mu     sync.Mutex
-	done   bool
-	answer Answer
-}
-
-func (o *once) Complete(ctx context.Context, system, prompt string, limit int) (Answer, error) {
-	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", limit, system, prompt))
-	o.mu.Lock()
-	if o.asked == nil {
-		o.asked = map[[32]byte]*question{}
-	}
-	q := o.asked[key]
-	if q == nil {
-		q = &question{}
-		o.asked[key] = q
-	}
-	o.mu.Unlock()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.done {
-		return q.answer, nil
-	}
-	a, err := o.c.Complete(ctx, system, prompt, limit)
-	if err == nil {
-		q.answer, q.done = a, true
-	}
-	return a, err
 }

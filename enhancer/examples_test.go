@@ -60,8 +60,10 @@ type example struct {
 // noted is a Completer that shortens notes as a model might.
 type noted struct{}
 
-func (noted) Complete(context.Context, string, string, int) (Answer, error) {
-	return Answer{Text: "/srv/orders-2031.csv broke the importer (ValueError: 'x1'); such rows go to skipped.csv, the schema stays. test_limit and test_reader fail, next: the reader."}, nil
+func (noted) Name() string { return "test" }
+
+func (noted) Complete(context.Context, string, string, int) (*pool.Message, error) {
+	return pool.NewText(pool.Assistant, "/srv/orders-2031.csv broke the importer (ValueError: 'x1'); such rows go to skipped.csv, the schema stays. test_limit and test_reader fail, next: the reader."), nil
 }
 
 func (w *writer) call(tool, arguments, output string) {

@@ -25,9 +25,11 @@ func options(budget int) Options {
 // shorter is a Completer that answers with half of its prompt.
 type shorter struct{ calls int }
 
-func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (Answer, error) {
+func (*shorter) Name() string { return "test" }
+
+func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (*pool.Message, error) {
 	s.calls++
-	return Answer{Text: prompt[:runeStart(prompt, len(prompt)/2)]}, nil
+	return pool.NewText(pool.Assistant, prompt[:runeStart(prompt, len(prompt)/2)]), nil
 }
 
 // drafts calls f with random drafts of many lengths and budgets.

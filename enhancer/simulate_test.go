@@ -64,10 +64,12 @@ func (s *simulation) request() {
 const answerTokens = 120
 
 // Complete answers with a summary of the requested length, and adds its cost.
-func (s *simulation) Complete(_ context.Context, system, prompt string, limit int) (Answer, error) {
+func (*simulation) Name() string { return "test" }
+
+func (s *simulation) Complete(_ context.Context, system, prompt string, limit int) (*pool.Message, error) {
 	c := tokens.NewCounter(s.o.Model, nil, nil)
 	s.summing += s.price.Of(cost.Usage{Input: int64(c.Text(system) + c.Text(prompt)), Output: int64(limit)})
-	return Answer{Text: strings.TrimSpace(strings.Repeat("so ", limit))}, nil
+	return pool.NewText(pool.Assistant, strings.TrimSpace(strings.Repeat("so ", limit))), nil
 }
 
 // flipFlop fails if a result that was one line in the last request is whole again.
@@ -112,7 +114,7 @@ func (s *simulation) compact() {
 	if s.price != nil {
 		r.Completer, r.Model = s, s.o.Model
 	}
-	made, err := summarise(s.t.Context(), w, s.o, d, p, r)
+	made, err := summarise(s.t.Context(), nil, w, s.o, d, p, r)
 	if err != nil {
 		s.t.Fatal(err)
 	}

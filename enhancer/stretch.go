@@ -8,7 +8,6 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // ErrStretch means that a stretch cannot be summarised: it holds the newest message, or no message that may go.
@@ -34,13 +33,23 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	if err != nil {
 		return nil, err
 	}
-	made, err := summarise(ctx, w, o, d, p, r)
+	made, err := summarise(ctx, c, w, o, d, p, r)
 	if err != nil {
 		return nil, err
 	}
+	out, err := putStretch(context.WithoutCancel(ctx), c, w, d, p, r, info, made)
+	if err != nil {
+		return nil, errors.Join(err, made.answer.Lose(ctx, c))
+	}
+	return out, nil
+}
+
+// putStretch stores the digest that stands for a stretch. Its summary may be paid for.
+func putStretch(ctx context.Context, c *chatctx.ChatContext, w *Window, d *chatctx.Draft, p *Plan, r Request, info *chatctx.BranchInfo, made *summary) (*Compacted, error) {
 	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: stretchText(made), Of: hashOf(p.Gone), Squeezed: true, Kept: true}
-	paid := (&Answer{Meta: made.paid}).Paid("summary")
-	digest.Message = paid.ID
+	if made.answer != nil {
+		digest.Message = made.answer.Paid.ID
+	}
 	out := p.outcome(w, made)
 	if err := p.worth(w, r, out); err != nil {
 		return nil, err
@@ -49,10 +58,8 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	b := c.Begin(info.Name)
 	b.Name("compact")
 	b.Expect(info.Revision)
-	if made.paid.Model != "" {
-		b.PutLoose(paid)
-	} else {
-		d.Session.Digests[slices.IndexFunc(d.Session.Digests, func(g branch.Digest) bool { return g.Message == paid.ID })].Message = pool.ID{}
+	if made.answer != nil {
+		b.PutLoose(made.answer.Paid)
 	}
 	sessions := Sessions(info, d.Session)
 	b.SetSessions(sessions)

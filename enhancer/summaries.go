@@ -82,9 +82,9 @@ func size(c *tokens.Counter, parts []part) int {
 
 // summary is one in the making: earlier parts, and the new one last.
 type summary struct {
-	parts []part
-	note  string
-	paid  pool.Metadata // what a model's answer cost
+	parts  []part
+	note   string
+	answer *Answer // the model's, nil for none
 }
 
 func (s *summary) last() *part { return &s.parts[len(s.parts)-1] }
@@ -103,7 +103,10 @@ func (s *summary) stands() []Stands {
 
 // message returns the message of the summary, with a text part for each part.
 func (s *summary) message() *pool.Message {
-	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary", Meta: s.paid}
+	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary"}
+	if s.answer != nil {
+		m.Meta = s.answer.Paid.Meta
+	}
 	for i := range s.parts {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: s.parts[i].text})
 	}

@@ -26,14 +26,16 @@ type teller struct {
 
 var aFact = regexp.MustCompile(`FACT-\d+\b`)
 
-func (m *teller) Complete(_ context.Context, system, prompt string, _ int) (Answer, error) {
+func (*teller) Name() string { return "test" }
+
+func (m *teller) Complete(_ context.Context, system, prompt string, _ int) (*pool.Message, error) {
 	m.n++
 	text := fmt.Sprintf("FACT-%d.", m.n)
 	if strings.Contains(system, "takes their place") {
 		m.merged = append(m.merged, prompt)
 		text += " " + strings.Join(aFact.FindAllString(prompt, -1), " ")
 	}
-	return Answer{Text: text + strings.Repeat(" and so on", m.size/3)}, nil
+	return pool.NewText(pool.Assistant, text+strings.Repeat(" and so on", m.size/3)), nil
 }
 
 // missingFacts returns the facts from 1 to n that a text lacks.

@@ -3,6 +3,7 @@ package enhancer
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ErrNoSummary means that the model's answer or the given text is blank. Nothing was changed.
+// ErrNoSummary means that the given text is blank, or that rules find nothing to keep. Nothing was changed.
 var ErrNoSummary = errors.New("the summary is empty; nothing was compacted")
 
 const summarySystem = "You write the summary with which a conversation goes on after its older messages are left out. State what the user wants, what was decided and why, " +
@@ -51,35 +52,50 @@ func (p *Plan) bound(c *tokens.Counter, merging bool) int {
 
 // summarise makes the summary of the messages that a plan leaves out. Earlier summaries stay unchanged while there is room; after that a model merges them into
 // the new one, or, without a model, they are shortened.
-func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
+func summarise(ctx context.Context, c *chatctx.ChatContext, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
 	if r.Text != "" || r.Completer == nil {
 		return p.withoutModel(w, r)
 	}
 	if err := p.gains(w); err != nil {
 		return nil, err
 	}
-	c, from := w.Counter, p.from
-	merging := p.merging(c)
-	bound := p.bound(c, merging)
-	answer, err := r.Completer.Complete(ctx, system(o, merging), prompt(w, o, d, p, r), bound)
-	if err != nil {
+	merging := p.merging(w.Counter)
+	bound := p.bound(w.Counter, merging)
+	answer, err := Ask(ctx, c, r.Completer, Question{Kind: "summary", System: system(o, merging), Prompt: prompt(w, o, d, p, r), Limit: bound, About: p.about(d),
+		Fits: func(text string) error { return p.fits(w, p.byModel(text, merging), bound) }})
+	var whole *UnusableError
+	switch {
+	case errors.As(err, &whole) && !errors.Is(err, pool.ErrNotWhole):
+		out, err := p.byRules(w, p.from, min(bound, digestMost))
+		if err == nil {
+			out.note = whole.Cause.Error() + "; rules made one in its place"
+		}
+		return out, err
+	case err != nil:
 		return nil, fmt.Errorf("the summary failed, nothing was compacted: %w", err)
 	}
-	text := answer.Text
-	if strings.TrimSpace(text) == "" {
-		return nil, ErrNoSummary
+	out := p.byModel(answer.Text, merging)
+	out.answer = answer
+	return out, nil
+}
+
+// about identifies what a summary is about.
+func (p *Plan) about(d *chatctx.Draft) pool.Hash {
+	of := hashOf(p.Gone)
+	return sha256.Sum256(append(of[:], d.Session.Summary[:]...))
+}
+
+// byModel returns the summary with a model's text, which stands beside earlier ones or in their place.
+func (p *Plan) byModel(text string, merging bool) *summary {
+	one := newPart(p.from, p.Start-1, "model", text)
+	if !merging {
+		return &summary{parts: append(slices.Clone(p.earlier), one)}
 	}
-	out := &summary{parts: append(slices.Clone(p.earlier), newPart(from, p.Start-1, "model", text)), paid: answer.Meta}
-	if merging {
-		first := from
-		if n := p.earlier[0].From; n > 0 {
-			first = n
-		}
-		one := newPart(first, p.Start-1, "model", text)
-		one.Merged = len(p.earlier)
-		out.parts = []part{one}
+	if n := p.earlier[0].From; n > 0 {
+		one = newPart(n, p.Start-1, "model", text)
 	}
-	return p.checked(w, out, from, bound)
+	one.Merged = len(p.earlier)
+	return &summary{parts: []part{one}}
 }
 
 // withoutModel makes the summary from a given text, or by rules.
@@ -126,8 +142,8 @@ func (p *Plan) atMost(w *Window) int {
 	return w.scale(p.Before.System + p.Before.Prompt + p.Before.Tools + tokens.PerConversation + p.KeptTokens + summary)
 }
 
-// checked accepts a model's summary unless it is too long; then rules make one, and a note says so.
-func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error) {
+// fits returns an error for a model's summary that is too long.
+func (p *Plan) fits(w *Window, s *summary, bound int) error {
 	n, all := w.Counter.Text(s.last().text), size(w.Counter, s.parts)
 	before := p.Before.Summary
 	gains := float64(p.GoneTokens+before-all) >= p.least()
@@ -135,14 +151,9 @@ func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error)
 		gains = float64(p.GoneTokens-n) >= p.least() // the summary before it stays unchanged
 	}
 	if gains && (p.Room == 0 || all <= p.Room*3/2) && n <= longer*bound+summaryHead {
-		return s, nil
+		return nil
 	}
-	out, err := p.byRules(w, from, min(bound, digestMost))
-	if err == nil {
-		out.paid = s.paid
-		out.note = fmt.Sprintf("the model's summary has %d tokens, and %d were asked for; rules made one in its place", n, bound)
-	}
-	return out, err
+	return fmt.Errorf("the model's summary has %d tokens, and %d were asked for", n, bound)
 }
 
 // byRules makes a summary whose new part is a digest.
@@ -248,6 +259,9 @@ func transcriptLine(m *chatctx.DraftMessage, tool string, whole bool) string {
 		b.WriteString(headTail(messageText(m.Message), resultLine, resultLine/2))
 	default:
 		b.WriteString(messageText(m.Message))
+	}
+	if ending := m.Ending(); m.Role == pool.Assistant && ending != "" {
+		b.WriteString(" [this answer is " + ending + "]")
 	}
 	for i := range m.Calls {
 		fmt.Fprintf(&b, " [calls %s %s]", m.Calls[i].Tool, m.Calls[i].Arguments)

@@ -89,9 +89,9 @@ func (s *steps) narrowSummary(room int) {
 	if room < leastPart*len(parts) {
 		return
 	}
-	one := summary{parts: shortened(s.w.Counter, parts, room), paid: s.d.Summary.Meta}
+	one := summary{parts: shortened(s.w.Counter, parts, room)}
 	message, short, before := one.message(), *s.d.Summary, s.d.Summary.Tokens
-	message.ID, message.Created = s.d.Summary.ID, s.d.Summary.Created
+	message.ID, message.Created, message.Meta = s.d.Summary.ID, s.d.Summary.Created, s.d.Summary.Meta
 	short.Message, short.Tokens = message, s.w.Counter.Message(message, nil)
 	s.d.Summary = &short
 	note(s.d, "trim", &short, Pruned, "shortened for want of room", before)

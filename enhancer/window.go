@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
@@ -20,6 +21,11 @@ type Window struct {
 	// ClearAtLeast is how many tokens a step clears if it must clear any, so that it seldom changes the cached beginning of the requests; 0 means a tenth of
 	// the limit.
 	ClearAtLeast int
+	// Context, if not nil, remembers which questions of the squeeze step have no usable answer, and what those took.
+	Context *chatctx.ChatContext
+	// Keep, if not nil, stores the draft's session, which has one more shortened digest, together with the record of what that took. It is called for each answer
+	// as it comes, before the next question.
+	Keep func(ctx context.Context, session branch.Session, paid *pool.Message) error
 
 	measured *chatctx.Draft
 	ratio    float64 // the ratio of the provider's figures to our counts, at least 1
@@ -29,7 +35,7 @@ type Window struct {
 	// The original messages of those that are shortened, and what each rule did.
 	whole map[pool.ID]*pool.Message
 	rules []RuleFigures
-	paid  []*pool.Message // records of what a model's answers cost
+	paid  []*pool.Message // records of what a model's answers cost, without Keep
 }
 
 // replace puts a shorter form of count tokens in place of a message, only in the draft.

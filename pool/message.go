@@ -250,10 +250,10 @@ func (m *Message) Text() string {
 	return string(b)
 }
 
-// Receipt reports whether the message only records what a model took for a title or a shorter digest. Such a message has no words and is on no branch. It
-// does not count as a message of its conversation, and it stays in the pool as long as that exists, since it was paid for.
+// Receipt reports whether the message only records what a model took for a title, a summary or a shorter digest, or that it had no usable answer. Such a message
+// has no words and is on no branch. It does not count as a message of its conversation, and it stays in the pool as long as that exists, since it was paid for.
 func (m *Message) Receipt() bool {
-	return m.Hidden && m.Unsent && (m.Kind == "title" || m.Kind == "digest") && len(m.Content) == 0 && m.Result == nil
+	return m.Hidden && m.Unsent && (m.Kind == "title" || m.Kind == "digest" || m.Kind == "summary") && len(m.Content) == 0 && m.Result == nil
 }
 
 // NewText returns a message of one text part.

@@ -107,7 +107,8 @@ type Outcome struct {
 	State   string // one of chatctx's Task… constants
 	Ended   *chatctx.TaskEnded
 	Summary string
-	Waiting int // number of open calls
+	Cause   error // why the task failed: an ErrLimit, or a *pool.OutcomeError of its last answer
+	Waiting int   // number of open calls
 }
 
 // Run lets a child talk with the model until it stops, and returns its summary to the parent. It continues from the child's present state. If calls wait
@@ -294,17 +295,26 @@ func finished(ctx context.Context, child *chatctx.ChatContext) (bool, error) {
 	return e.Role == pool.Assistant && !e.Unfinished && len(e.Calls) == 0, nil
 }
 
+// fail ends a task as failed. If its last answer is not whole, the parent gets it as far as it came.
 func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error) (*Outcome, error) {
-	ended, err := child.EndTask(context.WithoutCancel(ctx), chatctx.TaskEnd{State: chatctx.TaskFailed, Summary: why.Error()})
+	end := chatctx.TaskEnd{State: chatctx.TaskFailed, Summary: why.Error()}
+	var part *pool.OutcomeError
+	if end.Unfinished = errors.As(why, &part); end.Unfinished {
+		end.Partial = part.Text
+	}
+	ended, err := child.EndTask(context.WithoutCancel(ctx), end)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
-	return &Outcome{State: chatctx.TaskFailed, Ended: ended, Summary: why.Error()}, nil
+	return &Outcome{State: chatctx.TaskFailed, Ended: ended, Summary: why.Error(), Cause: why}, nil
 }
 
-// giveBack returns the summary to the parent.
+// giveBack returns the summary to the parent. A task whose last answer is not whole fails.
 func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Outcome, error) {
 	text, err := r.Summary.of(ctx, child)
+	if other := (*enhancer.UnusableError)(nil); errors.Is(err, pool.ErrNotWhole) && !errors.As(err, &other) { // not a summary by another model
+		return r.fail(ctx, child, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +340,7 @@ func Given(text string) Summariser {
 	return func(context.Context, *chatctx.ChatContext) (string, error) { return text, nil }
 }
 
-// Answer returns the child's last answer, or its Digest if the answer has no text.
+// Answer returns the child's last answer, or its Digest if no answer is the last message. It is a *pool.OutcomeError if the answer is not whole.
 func Answer(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 	snap, err := child.Snapshot(ctx, "")
 	if err != nil {
@@ -341,8 +351,8 @@ func Answer(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if text := strings.TrimSpace(e.Text()); e.Role == pool.Assistant && text != "" {
-			return text, nil
+		if text, err := e.Whole(); e.Role == pool.Assistant && (err == nil || len(e.Calls) == 0) {
+			return text, err
 		}
 	}
 	return Digest(ctx, child)
@@ -360,7 +370,13 @@ func Digest(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 // mostSummed is how many bytes of a history a model summarises: of a longer one, its end.
 const mostSummed = 200 << 10
 
-// ByModel returns a Summariser that lets a model summarise the child's history.
+// reportSystem and reportPrompt ask a model what came of a task.
+const (
+	reportSystem = "You report what came of a task. Say what was found and done, in as few words as carry it, with names and figures as they are."
+	reportPrompt = "Sum up this work for whoever gave the task:\n\n"
+)
+
+// ByModel returns a Summariser that lets a model summarise the child's history. An answer of the model that is not whole is an *enhancer.UnusableError.
 func ByModel(c enhancer.Completer) Summariser {
 	return func(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 		d, err := child.Draft(ctx, "")
@@ -370,6 +386,9 @@ func ByModel(c enhancer.Completer) Summariser {
 		var b strings.Builder
 		for _, m := range d.Messages {
 			text := m.Text()
+			if ending := m.Ending(); m.Role == pool.Assistant && ending != "" {
+				text += " [this answer is " + ending + "]"
+			}
 			if m.Result != nil {
 				text = m.Result.Text + string(m.Result.JSON)
 			}
@@ -382,9 +401,11 @@ func ByModel(c enhancer.Completer) Summariser {
 		if cut := len(history) - mostSummed; cut > 0 {
 			history = strings.ToValidUTF8(history[cut:], "")
 		}
-		answer, err := c.Complete(ctx, "You report what came of a task. Say what was found and done, in as few words as carry it, with names and figures as they are.",
-			"Sum up this work for whoever gave the task:\n\n"+history, 600)
-		return answer.Text, err
+		answer, err := enhancer.Ask(ctx, child, c, enhancer.Question{Kind: "summary", System: reportSystem, Prompt: reportPrompt + history, Limit: 600, About: enhancer.About(d.Messages)})
+		if err != nil {
+			return "", err
+		}
+		return answer.Text, answer.Lose(ctx, child) // the parent has the text, and the child the cost
 	}
 }
 
@@ -419,24 +440,39 @@ func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser,
 	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
 }
 
-// ListOptions says which tasks List returns. The zero value means those of the context itself that are not in the trash.
+// ListOptions says which tasks List returns. The zero value means those of the context itself that are not in the trash. A task that runs below one in the trash,
+// which has ended or was removed, is in the list of Deep.
 type ListOptions struct {
 	Deep  bool // also the tasks of tasks
 	Ended bool // also those in the trash
 }
 
-// List returns the tasks of a context, the last changed first.
+// List returns the tasks of a context, the last changed first, each before its own.
 func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*chatctx.TaskInfo, error) {
+	return list(ctx, parent.Store(), parent.ID, o)
+}
+
+// All returns the tasks of all contexts of a store, also of those that are gone or in the trash. Deep counts as set.
+func All(ctx context.Context, s *chatctx.Store, o ListOptions) ([]*chatctx.TaskInfo, error) {
+	o.Deep = true
+	return list(ctx, s, chatctx.ID{}, o)
+}
+
+// list returns the tasks below a context, for a zero parent below all that are no tasks.
+func list(ctx context.Context, s *chatctx.Store, parent chatctx.ID, o ListOptions) ([]*chatctx.TaskInfo, error) {
 	var out []*chatctx.TaskInfo
 	for _, trash := range []bool{false, true} {
-		if trash && !o.Ended {
+		if trash && !o.Ended && !o.Deep {
 			break
 		}
-		for info, err := range parent.Store().Contexts(ctx, chatctx.ListOptions{Parent: parent.ID, Trash: trash}) {
+		for info, err := range s.Contexts(ctx, chatctx.ListOptions{Parent: parent, Trash: trash}) {
 			if err != nil {
 				return nil, err
 			}
-			child, err := parent.Store().Context(ctx, info.ID.String())
+			if info.Parent == (chatctx.ID{}) {
+				continue
+			}
+			child, err := s.Context(ctx, info.ID.String())
 			if err != nil {
 				return nil, err
 			}
@@ -447,10 +483,16 @@ func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*c
 			if err != nil {
 				return nil, err
 			}
-			if out = append(out, task); !o.Deep {
+			if parent == (chatctx.ID{}) && !info.ParentGone && task.Depth > 1 {
+				continue // it is below its parent
+			}
+			if !trash || o.Ended {
+				out = append(out, task)
+			}
+			if !o.Deep {
 				continue
 			}
-			more, err := List(ctx, child, o)
+			more, err := list(ctx, s, task.ID, o)
 			if err != nil {
 				return nil, err
 			}

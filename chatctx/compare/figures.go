@@ -22,7 +22,8 @@ type Figures struct {
 	Currency   string   `json:"currency,omitempty"`
 	Seconds    *float64 `json:"seconds"` // the sum of the times from each request to its last word
 	Finish     string   `json:"finish_reason"`
-	Refused    bool     `json:"refused"` // the model or its provider declined
+	Outcome    string   `json:"outcome,omitempty"` // how the last answer ended that is not whole, as pool.Outcome names it
+	Refused    bool     `json:"refused"`           // the model or its provider declined
 	Unfinished bool     `json:"unfinished"`
 	Waiting    int      `json:"waiting"` // calls without an answer
 	Error      string   `json:"error,omitempty"`
@@ -68,7 +69,9 @@ func (f *Figures) add(m *chatctx.Message) {
 		f.Seconds = plus(f.Seconds, &took)
 	}
 	f.Finish, f.Unfinished, f.Error = meta.FinishReason, m.Unfinished, cmp.Or(meta.Error, f.Error)
-	f.Refused = f.Refused || pool.OutcomeOf(m).Refused()
+	if outcome := pool.OutcomeOf(m); outcome != pool.Answered {
+		f.Outcome, f.Refused = string(outcome), f.Refused || outcome.Refused()
+	}
 	for i := range m.Calls {
 		if m.Calls[i].Open() {
 			f.Waiting++
@@ -107,6 +110,7 @@ func (f *Figures) Words() []string {
 	}
 	add(f.Refused, "refused")
 	add(f.Unfinished, "unfinished")
+	add(!f.Refused && !f.Unfinished && f.Outcome != "", "%s", pool.Outcome(f.Outcome).Words())
 	add(f.Finish != "" && !f.Refused, "%s", f.Finish)
 	add(f.Waiting > 0, "%d waiting", f.Waiting)
 	add(f.Error != "", "error: %s", f.Error)

@@ -187,6 +187,7 @@ var Table = []Setting{
 	{Name: "compact.at_turns", Group: Compacting, Type: Count, Max: most, Off: true, Default: "off", Harmless: true, Does: "the number of turns at which a conversation is compacted; a third of them stays"},
 	{Name: "compact.provider", Group: Compacting, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "the provider that makes summaries"},
 	{Name: "compact.model", Group: Compacting, Type: Text, Harmless: true, Does: "the model that makes summaries, and shorter digests"},
+	{Name: "compact.max_tokens", Group: Compacting, Type: Count, Min: 1, Max: most, Harmless: true, Does: "the largest answer, with its thinking, of a model that makes summaries, shorter digests and titles; else twice of what is asked for"},
 	{Name: "compact.system", Group: Compacting, Type: Text, Harmless: true, Does: "the system prompt for making summaries"},
 	{Name: "compact.base_url", Group: Compacting, Type: Address, Does: "the address of the server that makes summaries"},
 	{Name: "compact.key_env", Group: Compacting, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key for compact.base_url, or else for compact.provider"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -21,8 +22,9 @@ func (t *Turn) Completer(ctx context.Context) (enhancer.Completer, error) {
 	return t.completer(inForce), nil
 }
 
-func (t *Turn) completer(settings map[string]json.RawMessage) enhancer.Completer {
-	return &completer{t, settings}
+// completer asks the model of compact.model if it is set, else the conversation's own.
+func (t *Turn) completer(inForce map[string]json.RawMessage) *completer {
+	return &completer{t, asideOf(inForce)}
 }
 
 // asideOf returns the settings with those under compact. in place of the conversation's own. Another address, or another provider, has its own key.
@@ -40,32 +42,51 @@ func asideOf(inForce map[string]json.RawMessage) map[string]json.RawMessage {
 	return settings.InForce(out, own)
 }
 
+// completer asks the model that its settings name.
 type completer struct {
 	turn     *Turn
 	settings map[string]json.RawMessage
 }
 
+// Name identifies what decides how a question is answered: the server, the model, and the limit of its answers if that is set.
+func (c *completer) Name() string {
+	name, _ := providerOf(c.settings, c.turn.getenv) // Complete reports the error
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%s", name, textSetting(c.settings, "base_url"), textSetting(c.settings, "model"), c.settings[asideLimit])
+}
+
 // asideSettings are the settings that do not apply to a question apart from the conversation.
 var asideSettings = []string{"thinking", "response_format", "tool_choice", "parallel_tool_calls", "stop", "cache", "cache.ttl"}
 
-func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (enhancer.Answer, error) {
-	req, err := c.turn.aside(asideOf(c.settings), system, prompt, limit)
+// asideLimit is the setting with the largest answer to a question apart from the conversation.
+const asideLimit = "compact.max_tokens"
+
+// Complete sends such a question and returns the reply. With an error it is what had arrived, nil for nothing.
+func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (*chatctx.Message, error) {
+	req, err := c.request(system, prompt, limit)
 	if err != nil {
-		return enhancer.Answer{}, err
+		return nil, err
 	}
-	reply, err := req.complete(ctx)
+	stream, err := req.client.Send(ctx, req.wire)
 	if err != nil {
-		return enhancer.Answer{}, err
+		return nil, err
 	}
-	return enhancer.Answer{Text: reply.Text(), ID: pool.NewID(), Meta: reply.Meta}, nil
+	reply, err := stream.Read(nil)
+	if reply != nil {
+		reply.ID, reply.Meta.Completed = pool.NewID(), pool.Now()
+		reply.Meta.Model = cmp.Or(reply.Meta.Model, req.Model)
+	}
+	return reply, err
 }
 
-// aside returns the request of a question apart from the conversation, for an answer of about limit tokens at most.
-func (t *Turn) aside(settings map[string]json.RawMessage, system, prompt string, limit int) (*Request, error) {
+// request returns the request of a question apart from the conversation, for an answer of about limit tokens at most.
+func (c *completer) request(system, prompt string, limit int) (*Request, error) {
+	t, settings := c.turn, maps.Clone(c.settings)
 	for _, key := range asideSettings {
 		delete(settings, key)
 	}
-	settings["max_tokens"], _ = json.Marshal(max(limit*2, 256)) // a number always encodes; the factor is there since models count differently
+	if settings["max_tokens"] = settings[asideLimit]; settings["max_tokens"] == nil {
+		settings["max_tokens"], _ = json.Marshal(max(limit*2, 256)) // a number always encodes; the factor is there since models count differently
+	}
 	m := pool.NewText(pool.User, prompt)
 	m.ID = pool.NewID()
 	d := &chatctx.Draft{Settings: settings, System: system,
@@ -85,19 +106,4 @@ func (t *Turn) aside(settings map[string]json.RawMessage, system, prompt string,
 		}
 	}
 	return req, nil
-}
-
-// complete sends such a request and returns the whole answer.
-func (r *Request) complete(ctx context.Context) (*chatctx.Message, error) {
-	stream, err := r.client.Send(ctx, r.wire)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := stream.Read(nil)
-	if err != nil {
-		return nil, err
-	}
-	reply.Meta.Completed = pool.Now()
-	reply.Meta.Model = cmp.Or(reply.Meta.Model, r.Model)
-	return reply, nil
 }

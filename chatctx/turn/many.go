@@ -283,7 +283,5 @@ func Refusal(m *chatctx.Message) error {
 
 // isEmpty reports whether a reply has neither words nor calls. A refused reply is not empty.
 func isEmpty(m *chatctx.Message) bool {
-	return m == nil || !pool.OutcomeOf(m).Refused() && len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
-		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || strings.TrimSpace(p.Text) != "")
-	})
+	return m == nil || !pool.OutcomeOf(m).Refused() && m.Blank()
 }

@@ -77,9 +77,15 @@ func (t *Turn) Fit(ctx context.Context) (*Request, error) {
 	return req, t.fit(ctx, req, nil)
 }
 
-// request returns a request with a client, and checks its size with the provider if it is close to the limit. asides, if not nil, allows it to let a model
-// shorten digests.
-func (t *Turn) request(ctx context.Context, branchName string, asides *enhancer.Once) (*Request, error) {
+// asking allows a request to let a model shorten digests. Several requests may share once, so that they ask each question once. keep stores what each answer took,
+// and the sessions that have its text.
+type asking struct {
+	once *enhancer.Once
+	keep func(ctx context.Context, sessions []branch.Session, paid *chatctx.Message) error
+}
+
+// request returns a request with a client, and checks its size with the provider if it is close to the limit.
+func (t *Turn) request(ctx context.Context, branchName string, asides *asking) (*Request, error) {
 	req, err := t.withClient(ctx, branchName, asides)
 	if err != nil {
 		return nil, err
@@ -87,7 +93,7 @@ func (t *Turn) request(ctx context.Context, branchName string, asides *enhancer.
 	return t.within(ctx, req, asides)
 }
 
-func (t *Turn) withClient(ctx context.Context, branchName string, asides *enhancer.Once) (*Request, error) {
+func (t *Turn) withClient(ctx context.Context, branchName string, asides *asking) (*Request, error) {
 	req, err := t.begin(ctx, branchName)
 	if err == nil {
 		err = t.build(ctx, req, asides)
@@ -142,7 +148,7 @@ func (t *Turn) misled(ignored []error, inForce map[string]json.RawMessage) error
 }
 
 // build makes the request's body.
-func (t *Turn) build(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
+func (t *Turn) build(ctx context.Context, req *Request, asides *asking) (err error) {
 	if req.Provider, err = providerOf(req.Draft.Settings, t.getenv); err != nil {
 		return err
 	}
@@ -157,17 +163,27 @@ func (t *Turn) build(ctx context.Context, req *Request, asides *enhancer.Once) (
 }
 
 // fit makes the draft fit the window.
-func (t *Turn) fit(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
+func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error) {
 	if req.Options, err = t.options(ctx, req.Draft.Settings, asides != nil); err != nil {
 		return err
 	}
 	req.Options.Offer = t.Calls != nil // the program answers the model's calls
 	var c enhancer.Completer
 	if asides != nil {
-		c = asides.By(t.completer(req.Draft.Settings))
+		c = asides.once.By(t.completer(req.Draft.Settings))
 	}
 	pipeline := enhancer.Standard(req.Options, t.Context, c, t.Enhancers...)
 	req.Window = pipeline.Window
+	if asides != nil {
+		req.Window.Context = t.Context
+		req.Window.Keep = func(ctx context.Context, session branch.Session, paid *chatctx.Message) error {
+			req.info.Sessions = enhancer.Sessions(req.info, session)
+			now := req.info.Sessions[len(req.info.Sessions)-1]
+			req.Draft.Session.ID, req.Draft.Session.Start, req.Draft.Session.Created = now.ID, now.Start, now.Created
+			req.before = now
+			return asides.keep(ctx, req.info.Sessions, paid)
+		}
+	}
 	if req.Forecast, err = pipeline.Foresee(ctx, req.Options, req.Draft); err != nil {
 		return err
 	}

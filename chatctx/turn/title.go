@@ -2,14 +2,14 @@ package turn
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/enhancer"
@@ -33,13 +33,14 @@ type Titling struct {
 	Tokens int         // of the question, approximately
 	Most   int         // the longest answer, in tokens
 	Price  *cost.Price // nil if no price of the model is known
-	req    *Request
+	by     *completer
+	what   enhancer.Question
 }
 
 // Titling returns the question for the title of the turn's conversation, made from the first messages of its branch. The model is the turn's, else that of
 // compact.model, else the branch's. It is an ErrEmpty if there are no messages yet.
 func (t *Turn) Titling(ctx context.Context) (*Titling, error) {
-	said, err := t.beginning(ctx)
+	said, about, err := t.beginning(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +48,11 @@ func (t *Turn) Titling(ctx context.Context) (*Titling, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := maps.Clone(inForce)
-	if t.Settings["model"] == nil && t.Settings["provider"] == nil {
-		set = asideOf(inForce)
+	by := t.completer(inForce)
+	if t.Settings["model"] != nil || t.Settings["provider"] != nil {
+		by = &completer{t, inForce}
 	}
-	req, err := t.aside(set, titleSystem, said, titleLimit)
+	req, err := by.request(titleSystem, said, titleLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -60,28 +61,36 @@ func (t *Turn) Titling(ctx context.Context) (*Titling, error) {
 		return nil, err
 	}
 	counter := tokens.NewCounter(req.Model, nil, nil)
-	x := &Titling{Model: req.Model, Tokens: counter.Text(titleSystem) + counter.Text(said), req: req, Price: o.Prices.Of(req.Provider, req.Model, time.Time{})}
-	_ = json.Unmarshal(set["max_tokens"], &x.Most) // aside has set it
+	x := &Titling{Model: req.Model, Tokens: counter.Text(titleSystem) + counter.Text(said), by: by, Price: o.Prices.Of(req.Provider, req.Model, time.Time{})}
+	_ = json.Unmarshal(req.Draft.Settings["max_tokens"], &x.Most) // every such request has it
+	x.what = enhancer.Question{Kind: "title", System: titleSystem, Prompt: said, Limit: titleLimit, About: about, Fits: func(text string) error {
+		if cleanTitle(text) == "" {
+			return errors.New("the model gave no title")
+		}
+		return nil
+	}}
 	return x, nil
 }
 
-// beginning returns the first messages of the branch as text.
-func (t *Turn) beginning(ctx context.Context) (string, error) {
+// beginning returns the first messages of the branch as text, and a hash of their ids.
+func (t *Turn) beginning(ctx context.Context) (said string, about pool.Hash, err error) {
 	snap, err := t.Context.Snapshot(ctx, t.Branch)
 	if err != nil {
-		return "", err
+		return "", about, err
 	}
 	var b strings.Builder
+	ids := sha256.New()
 	shown := 0
 	for e, err := range snap.Entries(ctx, 1, 0) {
 		if err != nil {
-			return "", err
+			return "", about, err
 		}
 		if text := strings.TrimSpace(e.Text()); text != "" && !e.Hidden && (e.Role == pool.User || e.Role == pool.Assistant) {
 			if r := []rune(text); len(r) > titleShown {
 				text = string(r[:titleShown]) + "…"
 			}
 			fmt.Fprintf(&b, "%s: %s\n\n", e.Role, text)
+			ids.Write(e.ID[:])
 			shown++
 		}
 		if shown == titleMessages {
@@ -89,25 +98,23 @@ func (t *Turn) beginning(ctx context.Context) (string, error) {
 		}
 	}
 	if shown == 0 {
-		return "", chatctx.Says(chatctx.ErrEmpty, "nothing was said yet on %q", snap.Info.Name)
+		return "", about, chatctx.Says(chatctx.ErrEmpty, "nothing was said yet on %q", snap.Info.Name)
 	}
-	return b.String(), nil
+	return b.String(), pool.Hash(ids.Sum(nil)), nil
 }
 
-// Ask asks the model. paid records the cost, also if the answer is not a title (wire.ErrRefused).
-func (x *Titling) Ask(ctx context.Context) (title string, paid *chatctx.Message, err error) {
-	reply, err := x.req.complete(ctx)
-	if err != nil {
-		return "", nil, err
+// Ask asks the model. The answer's text is the title. An answer that is none is an *enhancer.UnusableError; what it took is stored.
+func (x *Titling) Ask(ctx context.Context) (*enhancer.Answer, error) {
+	a, err := enhancer.Ask(ctx, x.by.turn.Context, x.by, x.what)
+	if err == nil {
+		a.Text = cleanTitle(a.Text)
 	}
-	paid = (&enhancer.Answer{ID: pool.NewID(), Meta: reply.Meta}).Paid("title")
-	if outcome := pool.OutcomeOf(reply); outcome.Refused() {
-		return "", paid, chatctx.Says(wire.ErrRefused, "the model gave no title")
-	}
-	if title = cleanTitle(reply.Text()); title == "" {
-		return "", paid, chatctx.Says(wire.ErrRefused, "the model gave no title")
-	}
-	return title, paid, nil
+	return a, err
+}
+
+// Lose stores what an answer took that did not become the title.
+func (x *Titling) Lose(ctx context.Context, a *enhancer.Answer) error {
+	return a.Lose(ctx, x.by.turn.Context)
 }
 
 // marks are the marks that models put around a title.

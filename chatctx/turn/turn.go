@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
 )
@@ -191,10 +192,7 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 	if asides == nil {
 		asides = &enhancer.Once{}
 	}
-	req, err := s.request(ctx, s.reply.Branch, asides)
-	if err == nil {
-		err = s.keepPaid(ctx, req)
-	}
+	req, err := s.request(ctx, s.reply.Branch, &asking{asides, s.keepPaid})
 	if err != nil {
 		return false, err
 	}
@@ -220,14 +218,13 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 	return s.afterCalls(ctx, m, req.named(), len(ended.FromQueue) > 0)
 }
 
-// keepPaid stores a model's answers that the request needed, before anything else can fail: they are paid for, and other requests use them.
-func (s *sending) keepPaid(ctx context.Context, req *Request) error {
-	if len(req.Report.Paid) == 0 {
-		return nil
+// keepPaid stores a model's answer that the request needs, before anything else can fail: it is paid for, and other requests use it. A reply that was stopped
+// meanwhile keeps only what the answer took.
+func (s *sending) keepPaid(ctx context.Context, sessions []branch.Session, paid *chatctx.Message) error {
+	_, err := s.finish(ctx, chatctx.Ending{Sessions: sessions, Loose: []*chatctx.Message{paid}, GoOn: true, Stop: true})
+	if err != nil {
+		err = errors.Join(err, (&enhancer.Answer{Paid: paid}).Lose(ctx, s.Context))
 	}
-	e := chatctx.Ending{Sessions: req.sessions(), Loose: req.Report.Paid, GoOn: true, Stop: true}
-	_, err := s.finish(ctx, e)
-	req.before = req.Draft.Session
 	return err
 }
 

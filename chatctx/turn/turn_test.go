@@ -534,7 +534,10 @@ func TestCompleter(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := c.Complete(t.Context(), "You shorten.", "A long text", 50)
-	if text := answer.Text; err != nil || text != "Short." || answer.Meta.Model == "" || answer.Meta.InputTokens == nil || !strings.Contains(p.bodies[0], "You shorten.") {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := answer.Text(); text != "Short." || answer.Meta.Model == "" || answer.Meta.InputTokens == nil || !strings.Contains(p.bodies[0], "You shorten.") {
 		t.Errorf("%+v, %v, %s", answer, err, p.bodies)
 	}
 	want(t, turn.Context)

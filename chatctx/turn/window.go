@@ -26,7 +26,7 @@ const askFrom = 0.9
 
 // within asks the provider for the size of a request that is close to the limit. If it is over the limit, within makes the request again with a proportionally
 // smaller budget. If the provider cannot say, the request stays.
-func (t *Turn) within(ctx context.Context, req *Request, asides *enhancer.Once) (*Request, error) {
+func (t *Turn) within(ctx context.Context, req *Request, asides *asking) (*Request, error) {
 	limit := req.Report.Limit
 	if limit == 0 || float64(req.Report.After) < askFrom*float64(limit) {
 		return req, nil

@@ -107,8 +107,11 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 
 // leftOf says where that is which came of an answer that failed, "" if nothing came.
 func (r *run) leftOf(a *turn.Answer) string {
-	switch {
-	case a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped || pool.OutcomeOf(a.Outcome.Reply()) != "":
+	if a.Outcome == nil || a.Outcome.Reply() == nil || a.Stopped {
+		return ""
+	}
+	switch outcome := pool.OutcomeOf(a.Outcome.Reply()); {
+	case outcome != pool.Answered && outcome != pool.BrokenOff: // it is on its branch
 		return ""
 	case a.Kept():
 		return "what came is on " + quote(a.Branch) + ": " + r.goesOn(a.Turn)

@@ -12,12 +12,16 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // triedJSON is the verdict on a turn.
 type triedJSON struct {
 	Turn int  `json:"turn"`
 	Good bool `json:"good"`
+	// Outcome is how the turn's last answer ended if it is not whole.
+	Outcome pool.Outcome `json:"outcome,omitempty"`
 }
 
 // bisectJSON is the turn at which a branch went wrong.
@@ -127,9 +131,15 @@ func (b *bisecting) good(turn int) (bool, error) {
 	if b.cmd != nil {
 		judge = b.runJudge
 	}
+	tried := triedJSON{Turn: turn}
+	if end.Role == pool.Assistant {
+		if tried.Outcome = pool.OutcomeOf(end.Message); tried.Outcome != pool.Answered {
+			b.r.note("the answer of turn %d is %s", turn, screen.OutcomeText(end.Message))
+		}
+	}
 	good, err := judge(turn, end)
-	if err == nil {
-		b.out.Tried = append(b.out.Tried, triedJSON{turn, good})
+	if tried.Good = good; err == nil {
+		b.out.Tried = append(b.out.Tried, tried)
 	}
 	return good, err
 }

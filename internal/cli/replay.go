@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -19,12 +21,12 @@ func replayCommands() []*command {
 			flags: append(askFlags(), manyFlags()[0], manyFlags()[2],
 				&flag{name: "from", usage: "begin with the question of the turn of `REF`; else with the first"},
 				&flag{name: "system", usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),
-			json: "branch, model, questions, answered, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
+			json: "branch, model, questions, answered, partial{outcome: number}, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
 chatctx replay main --from u3 --system "Answer in one line." --yes`},
 		{name: "bisect", args: "[A..B]", does: "find the turn at which a branch went wrong", scope: onBranch, do: doBisect,
 			more:  "It halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
 			flags: []*flag{{name: "run", usage: "the `CMD` that tells good from bad; it is run without a shell"}},
-			json:  "context, branch, turn, message, position, tried[{turn, good}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
+			json:  "context, branch, turn, message, position, tried[{turn, good, outcome}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
 chatctx bisect u2..@`},
 	}
 }
@@ -34,10 +36,46 @@ type replayJSON struct {
 	Branch    string `json:"branch,omitempty"` // empty if none was made
 	Model     string `json:"model"`
 	Questions int    `json:"questions"`
-	Answered  int    `json:"answered"`
-	Waiting   int    `json:"waiting"`
-	Operation string `json:"operation,omitempty"`
-	Error     string `json:"error,omitempty"`
+	Answered  int    `json:"answered"` // with a whole answer
+	// Partial are the answers that are not whole, by how they ended.
+	Partial   map[pool.Outcome]int `json:"partial,omitempty"`
+	Waiting   int                  `json:"waiting"`
+	Operation string               `json:"operation,omitempty"`
+	Error     string               `json:"error,omitempty"`
+}
+
+// counts adds the answer to a question, if there is one and no call of it waits.
+func (v *replayJSON) counts(out *turn.Outcome) {
+	m := out.Reply()
+	if m == nil || out.Waiting > 0 || errors.Is(turn.Refusal(m), turn.ErrNothing) {
+		return
+	}
+	outcome := pool.OutcomeOf(m)
+	if outcome == pool.Answered {
+		v.Answered++
+		return
+	}
+	if v.Partial == nil {
+		v.Partial = map[pool.Outcome]int{}
+	}
+	v.Partial[outcome]++
+}
+
+// partial returns how many answers are not whole.
+func (v *replayJSON) partial() (n int) {
+	for _, c := range v.Partial {
+		n += c
+	}
+	return n
+}
+
+// partialText words how these answers ended.
+func (v *replayJSON) partialText() string {
+	var words []string
+	for _, o := range slices.Sorted(maps.Keys(v.Partial)) {
+		words = append(words, count(v.Partial[o], "answer")+" "+o.Words())
+	}
+	return strings.Join(words, ", ")
 }
 
 func doReplay(r *run) error {
@@ -144,6 +182,9 @@ func (r *run) replayed(v *replayJSON, made int) {
 		return
 	}
 	r.printf("%s: %d of %s answered", clean(v.Branch), v.Answered, count(v.Questions, "question"))
+	if v.partial() > 0 {
+		r.printf("; %s", v.partialText())
+	}
 	if v.Waiting > 0 {
 		r.printf("; %s that was not made before: it waits", count(v.Waiting, "call"))
 	}
@@ -167,14 +208,12 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		outcomes, err := p.Run(r.ctx, a.Turn, system)
 		v := replayJSON{Model: plainValue(a.Settings["model"]), Questions: p.Questions()}
 		for _, out := range outcomes {
-			if m := out.Reply(); m != nil && out.Waiting == 0 && !errors.Is(turn.Refusal(m), turn.ErrNothing) {
-				v.Answered++
-			}
+			v.counts(out)
 			v.Waiting, v.Operation = out.Waiting, out.Operation
 		}
 		if a.PartOf != first { // else another program's branch may have the name
 			first = cmp.Or(first, a.PartOf)
-			if err == nil || v.Answered > 0 || v.Waiting > 0 { // else it is gone again
+			if err == nil || v.Answered+v.partial() > 0 || v.Waiting > 0 { // else it is gone again
 				v.Branch = a.Branch
 				made++
 			}
@@ -189,6 +228,11 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		case err != nil:
 			v.Error = err.Error()
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", a.label, err))
+		case v.partial() > 0:
+			failed = errors.Join(failed, fmt.Errorf("%s: %w: %s", a.label, pool.ErrNotWhole, v.partialText()))
+			if v.Answered > 0 {
+				done++
+			}
 		case v.Answered > 0 || v.Waiting > 0:
 			done++
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/subtask"
 )
 
-const subFields = "context, title, parent, branch, call, goal, state, depth, open_calls, summary, reason, parent_gone, branch_gone, kept, started_at, ended_at"
+const subFields = "context, title, parent, branch, call, goal, state, depth, open_calls, summary, reason, parent_gone, parent_state, branch_gone, kept, started_at, ended_at"
 
 func subCommands() []*command {
 	ended := "; message, position, operation"
@@ -41,8 +41,10 @@ func subCommands() []*command {
 					rawText()),
 				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
 			{name: "ls", does: "show the sub-contexts of the conversation, and theirs, as a tree", scope: onContext, do: doSubLs,
-				flags: []*flag{{name: "ended", kind: onOff, usage: "those in the trash too"}},
-				json:  subFields + "; a line each", example: "chatctx sub ls --ended"},
+				more: "A task that runs below one that has ended is shown too, and says so.",
+				flags: []*flag{{name: "ended", kind: onOff, usage: "those in the trash too"},
+					{name: "all", kind: onOff, usage: "those of all conversations, also of ones that are in the trash or gone"}},
+				json: subFields + "; a line each", example: "chatctx sub ls --ended"},
 			{name: "show", args: "CTX", does: "show how far a sub-context has come", scope: onStore, do: doSubShow, json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
 			{name: "run", args: "CTX", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, do: doSubRun,
 				more: "It continues from any state, also after a crash. Exit code 6: its calls wait for a decision.", flags: modelFlags(),
@@ -65,6 +67,9 @@ func subCommands() []*command {
 	}
 }
 
+// parentEnded words the state of a task's parent that has ended.
+var parentEnded = map[string]string{chatctx.TaskReturned: "has returned", chatctx.TaskFailed: "has failed", chatctx.TaskAbandoned: "was abandoned"}
+
 func (r *run) subLine(i *chatctx.TaskInfo) {
 	state := i.State
 	if state == chatctx.TaskRunning && i.Messages <= 1 { // the goal alone
@@ -75,6 +80,8 @@ func (r *run) subLine(i *chatctx.TaskInfo) {
 		words += fmt.Sprintf(", for the call %s:%d", short(i.Message), i.Index)
 	}
 	switch {
+	case i.ParentState != "":
+		words += ", its parent " + parentEnded[i.ParentState]
 	case i.ParentGone:
 		words += ", its parent is gone"
 	case i.BranchGone:
@@ -146,18 +153,38 @@ func doSubStart(r *run) error {
 	})
 }
 
-func doSubLs(r *run) error {
+// tasks returns those that sub ls shows, each after its parent.
+func (r *run) tasks() ([]*chatctx.TaskInfo, error) {
+	o := subtask.ListOptions{Deep: true, Ended: r.is("ended")}
+	if r.is("all") {
+		if r.given("context") {
+			return nil, usagef("sub ls takes --all or --context, not both")
+		}
+		st, err := r.reader()
+		if err != nil {
+			return nil, err
+		}
+		return subtask.All(r.ctx, st, o)
+	}
 	c, err := r.conversation()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	tasks, err := subtask.List(r.ctx, c, subtask.ListOptions{Deep: true, Ended: r.is("ended")})
+	return subtask.List(r.ctx, c, o)
+}
+
+func doSubLs(r *run) error {
+	tasks, err := r.tasks()
 	if err != nil {
 		return err
 	}
-	below := map[chatctx.ID]int{c.ID: -1}
+	below := map[chatctx.ID]int{}
 	for _, i := range tasks {
-		below[i.ID] = below[i.Parent] + 1
+		if depth, listed := below[i.Parent]; listed {
+			below[i.ID] = depth + 1
+		} else {
+			below[i.ID] = 0
+		}
 		err := r.emit(subToJSON(i), func() {
 			r.printf("%s", strings.Repeat("    ", below[i.ID]))
 			r.subLine(i)

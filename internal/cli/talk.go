@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -310,7 +311,10 @@ func (r *run) hear(t *turn.Turn, msgs []*chatctx.Message, ask func() (*turn.Outc
 	}
 	if err == nil {
 		r.tellUnrun(t.Context, out.Branch)
-		if err := refusal(out.Reply()); !errors.Is(err, turn.ErrNothing) {
+		for _, m := range out.Replies {
+			err = cmp.Or(err, refusal(m))
+		}
+		if !errors.Is(err, turn.ErrNothing) {
 			return out, err
 		}
 		return out, &hinted{turn.ErrNothing, "to ask again: " + r.toAsk("retry", t.Context, out.Branch)}
@@ -512,6 +516,11 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if m == nil {
 		return
 	}
+	for i, earlier := range out.Replies[:len(out.Replies)-1] { // answers to messages of the queue followed
+		if came := screen.OutcomeText(earlier); came != "" {
+			r.note("the answer on %s, #%d, is %s", clean(out.Branch), out.Places[i].Position, came)
+		}
+	}
 	line := fmt.Sprintf("%s on %s, #%d", clean(m.Meta.Model), clean(out.Branch), out.Places[len(out.Places)-1].Position)
 	if m.Meta.InputTokens != nil && m.Meta.OutputTokens != nil {
 		line += fmt.Sprintf(", %d tokens in, %d out", *m.Meta.InputTokens, *m.Meta.OutputTokens)
@@ -521,8 +530,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	}
 	if m.Unfinished {
 		line += ", unfinished"
-	}
-	if came := screen.OutcomeText(m); came != "" {
+	} else if came := screen.OutcomeText(m); came != "" {
 		line += ", " + came
 	}
 	req, _, err := r.foresee(t)

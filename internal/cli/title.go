@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -191,18 +192,15 @@ func (r *run) entitle(all []*untitled) error {
 	return talkHint(failed)
 }
 
-// entitleOne asks for a title. The tokens of an answer without a title are stored and counted too.
+// entitleOne asks for a title and stores it, even after an interrupt, since it is paid for.
 func (r *run) entitleOne(titles *chatctx.Titles, u *untitled) (*chatctx.Committed, error) {
-	title, paid, err := u.Ask(r.ctx)
-	if err != nil && paid != nil {
-		b := r.st.Begin(u.info.ID.String(), "")
-		b.PutLoose(paid)
-		if _, commitErr := b.Commit(r.ctx); commitErr != nil {
-			return nil, errors.Join(err, commitErr)
-		}
-	}
+	answer, err := u.Ask(r.ctx)
 	if err != nil {
 		return nil, err
 	}
-	return titles.Give(r.ctx, u.info.ID.String(), title, paid)
+	done, err := titles.Give(context.WithoutCancel(r.ctx), u.info.ID.String(), answer.Text, answer.Paid)
+	if err != nil {
+		return nil, errors.Join(err, u.Lose(r.ctx, answer))
+	}
+	return done, nil
 }

@@ -147,19 +147,21 @@ type Task struct {
 	Summary    *chatctx.ID `json:"summary"`
 	Reason     string      `json:"reason,omitempty"`
 	ParentGone bool        `json:"parent_gone"`
-	BranchGone bool        `json:"branch_gone"`
-	Kept       bool        `json:"kept"`
-	Started    *time.Time  `json:"started_at"`
-	Ended      *time.Time  `json:"ended_at"`
-	Message    *chatctx.ID `json:"message,omitempty"`
-	Position   int         `json:"position,omitempty"`
-	Operation  string      `json:"operation,omitempty"`
+	// ParentState is how the parent, itself a sub-context, has ended; empty if it has not.
+	ParentState string      `json:"parent_state,omitempty"`
+	BranchGone  bool        `json:"branch_gone"`
+	Kept        bool        `json:"kept"`
+	Started     *time.Time  `json:"started_at"`
+	Ended       *time.Time  `json:"ended_at"`
+	Message     *chatctx.ID `json:"message,omitempty"`
+	Position    int         `json:"position,omitempty"`
+	Operation   string      `json:"operation,omitempty"`
 }
 
 // TaskOf returns the JSON of a sub-context.
 func TaskOf(i *chatctx.TaskInfo) Task {
 	v := Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Branch: i.BranchName, Goal: i.Goal, State: i.State, Depth: i.Depth, Open: i.Open, Summary: ID(i.Summary),
-		Reason: i.Reason, ParentGone: i.ParentGone, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: Time(i.Created), Ended: Time(i.Ended)}
+		Reason: i.Reason, ParentGone: i.ParentGone, ParentState: i.ParentState, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: Time(i.Created), Ended: Time(i.Ended)}
 	if i.Message != (chatctx.ID{}) {
 		v.Call = callRef(i.Message, i.Index)
 	}

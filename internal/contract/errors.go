@@ -79,6 +79,7 @@ var known = []struct {
 	{turn.ErrNoProvider, Usage, "usage"},
 	{turn.ErrRounds, Partial, "partial"},
 	{wire.ErrRefused, Provider, string(wire.Refused)},
+	{pool.ErrNotWhole, Provider, "partial"},
 	{chatctx.ErrTooLarge, Failed, "too_large"},
 	{chatctx.ErrInvalid, Usage, "usage"},
 	{pool.ErrInvalid, Usage, "usage"},
@@ -106,11 +107,17 @@ func Classify(err error) (code int, kind string) {
 	}
 	var provider *wire.Error
 	var budget *enhancer.BudgetError
+	var part *pool.OutcomeError
+	var unusable *enhancer.UnusableError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, chatctx.ErrStopped):
 		return Interrupted, "interrupted"
 	case errors.As(err, &provider):
 		return Provider, string(provider.Kind)
+	case errors.As(err, &part):
+		return Provider, string(part.Outcome)
+	case errors.As(err, &unusable):
+		return Provider, "unusable"
 	case errors.As(err, &budget):
 		return Failed, "too_long"
 	case errors.Is(err, chatctx.ErrNotFound) && errors.Is(err, chatctx.ErrPurged): // a context that was there when the request began

@@ -102,7 +102,9 @@ type Info struct {
 	State      string // as stored, or TaskWaiting
 	Open       int    // its calls that wait or run
 	ParentGone bool   // the parent was removed for good, or is in the trash
-	BranchGone bool   // the branch from which it was started no longer exists
+	// ParentState is the state in which the parent, itself a task, has ended; "" if it has not, or is none.
+	ParentState string
+	BranchGone  bool // the branch from which it was started no longer exists
 }
 
 // Read returns the state of a sub-context. It returns ErrInvalid if the context is none.
@@ -134,6 +136,9 @@ func (i *Info) lookUp(tx kv.Tx, rec *record.ContextRecord) error {
 	if err != nil {
 		return err
 	}
+	if parent != nil && parent.Task != nil && parent.Task.State != record.TaskRunning {
+		i.ParentState = parent.Task.State
+	}
 	if i.ParentGone = parent == nil || parent.Trashed != 0; i.ParentGone {
 		return nil
 	}
@@ -160,6 +165,30 @@ type End struct {
 	// Branch is the parent's branch that gets the summary; "" means the one from which the task was started.
 	Branch string
 	Keep   bool // do not move it to the trash, even if the task does not say so
+	// Unfinished means that the task failed since its last answer is not whole. The parent then gets a message in any case, with the answer as far as it came.
+	Unfinished bool
+	Partial    string
+}
+
+// words returns what a model reads about the end.
+func (e *End) words() string {
+	switch {
+	case e.Summary == "" && e.State != record.TaskReturned:
+		return "the task was " + e.State
+	case !e.Unfinished:
+		return e.Summary
+	case e.Partial == "":
+		return "The task failed, and there is no result: " + e.Summary
+	}
+	return "The task failed: " + e.Summary + ". Its answer is not whole. As far as it came:\n" + e.Partial
+}
+
+// message returns the user's message about the end of a task that no call waits for.
+func (e *End) message(title string) *pool.Message {
+	if e.State == record.TaskReturned {
+		return pool.NewText(pool.User, "The task \""+title+"\" returned:\n"+e.words())
+	}
+	return pool.NewText(pool.User, "The task \""+title+"\" "+e.State+":\n"+e.words())
 }
 
 // Ended is the result of Finish.
@@ -174,7 +203,7 @@ type Ended struct {
 
 // Finish ends the task, and tells the parent: both or neither.
 func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) {
-	if err := c.Store.Texts("summary", &e.Summary); err != nil {
+	if err := c.Store.Texts("summary", &e.Summary, &e.Partial); err != nil {
 		return nil, err
 	}
 	m, err := endMessage(ctx, c, &e)
@@ -220,13 +249,9 @@ func endMessage(ctx context.Context, c *record.Conversation, e *End) (*pool.Mess
 	if err != nil {
 		return nil, err
 	}
-	m := pool.NewText(pool.User, "The task \""+info.Title+"\" returned:\n"+e.Summary)
+	m := e.message(info.Title)
 	if info.Message != (pool.ID{}) {
-		text := e.Summary
-		if text == "" && e.State != record.TaskReturned {
-			text = "the task was " + e.State
-		}
-		m = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: text, IsError: e.State != record.TaskReturned}}
+		m = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: e.words(), IsError: e.State != record.TaskReturned}}
 	}
 	m.Kind, m.AppData = "summary", map[string]json.RawMessage{"subtask": link}
 	return m, nil
@@ -308,14 +333,17 @@ func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Messag
 			return err
 		}
 	}
-	if e.State != record.TaskReturned {
+	if e.State != record.TaskReturned && !e.Unfinished {
 		return nil
 	}
 	if t.Target, err = taskBranch(t, child, e.Branch); err != nil {
-		return err
+		if e.State == record.TaskReturned {
+			return err
+		}
+		return nil // it failed, and nobody is there to read it
 	}
-	if m.Result != nil { // its call was answered otherwise: the summary is reported all the same
-		m.Role, m.Content, m.Result = pool.User, []pool.Part{{Type: pool.TextPart, Text: "The task \"" + child.Rec.Title + "\" returned:\n" + e.Summary}}, nil
+	if m.Result != nil { // its call was answered otherwise: the end is reported all the same
+		m.Role, m.Content, m.Result = pool.User, e.message(child.Rec.Title).Content, nil
 	}
 	placed, err := t.Append(t.Target, []*pool.Message{m})
 	if err != nil {

@@ -1,0 +1,219 @@
+package enhancer
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Completer asks a model apart from a conversation. Squeeze and summaries need one; package chatctx/turn has it.
+type Completer interface {
+	// Name identifies the model, its provider and the limit of its answers. A question without a usable answer is not asked again under the same name.
+	Name() string
+	// Complete returns the model's reply to a prompt, of about limit tokens at most. The reply need not be whole. With an error it is what had arrived, or nil.
+	Complete(ctx context.Context, system, prompt string, limit int) (*pool.Message, error)
+}
+
+// Question is a question to a model apart from a conversation.
+type Question struct {
+	Kind           string // what the answer is for: digest, summary or title
+	System, Prompt string
+	Limit          int // about how many tokens the answer may have
+	// About is a hash of the ids of the messages that the question is about. Together with the model and the form of the question it identifies the question.
+	About pool.Hash
+	// Fits, if not nil, returns an error for a whole answer that cannot be used.
+	Fits func(text string) error
+}
+
+// About returns the hash of the ids of messages for a Question.
+func About(messages []*chatctx.DraftMessage) pool.Hash { return hashOf(messages) }
+
+// Answer is a usable answer of a model.
+type Answer struct {
+	Text string
+	// Paid records what the answer took. It goes into the pool, on no branch, together with what the text is for.
+	Paid *pool.Message
+}
+
+// UnusableError means that a model's answer cannot be used for what it was asked for. What it took is stored.
+type UnusableError struct {
+	Cause error // a *pool.OutcomeError, or what Question.Fits returned
+	// Again means that the model was not asked this time, since it gave such an answer before.
+	Again bool
+}
+
+// Error says what is wrong with the answer.
+func (e *UnusableError) Error() string {
+	if e.Again {
+		return e.Cause.Error() + "; it was asked before, and the same model is not asked for the same messages again"
+	}
+	return e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *UnusableError) Unwrap() error { return e.Cause }
+
+// Ask asks a model a question about a conversation. It returns only the text of a whole answer that fits; any other answer is an *UnusableError. What an unusable
+// answer took is stored before Ask returns, and the question is remembered: Ask does not ask the same model again, unless the reply broke off. A usable answer is
+// for the caller to store, see Lose. With a nil context nothing is stored and nothing is remembered.
+func Ask(ctx context.Context, c *chatctx.ChatContext, m Completer, q Question) (*Answer, error) {
+	if err := unusable(ctx, c, verdictID(c, m, q)); err != nil {
+		return nil, err
+	}
+	reply, err := m.Complete(ctx, q.System, q.Prompt, q.Limit)
+	if reply == nil {
+		return nil, cmp.Or(err, error(&UnusableError{Cause: &pool.OutcomeError{Outcome: pool.Empty, Ending: pool.Empty.Words()}}))
+	}
+	a := &Answer{Paid: receipt(reply, q.Kind)}
+	if err != nil {
+		return nil, errors.Join(err, a.Lose(ctx, c))
+	}
+	if a.Text, err = reply.Whole(); err == nil && q.Fits != nil {
+		err = q.Fits(a.Text)
+	}
+	if err == nil {
+		return a, nil
+	}
+	records := []*pool.Message{a.Paid}
+	if pool.OutcomeOf(reply) != pool.BrokenOff {
+		records = append(records, verdict(verdictID(c, m, q), q.Kind, err))
+	}
+	return nil, errors.Join(&UnusableError{Cause: err}, putLoose(ctx, c, records...))
+}
+
+// Lose stores what an answer took if what it was for could not be stored. Without an answer it does nothing.
+func (a *Answer) Lose(ctx context.Context, c *chatctx.ChatContext) error {
+	if a == nil {
+		return nil
+	}
+	return putLoose(ctx, c, a.Paid)
+}
+
+// putLoose stores records of answers, also after an interrupt.
+func putLoose(ctx context.Context, c *chatctx.ChatContext, records ...*pool.Message) error {
+	if c == nil {
+		return nil
+	}
+	b := c.Begin("")
+	for _, m := range records {
+		b.PutLoose(m)
+	}
+	_, err := b.Commit(context.WithoutCancel(ctx))
+	return err
+}
+
+// receipt returns the message that records what a reply took. It has no text: that is where the answer is used.
+func receipt(reply *pool.Message, kind string) *pool.Message {
+	m := &pool.Message{ID: reply.ID, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, Meta: reply.Meta, Created: reply.Meta.Completed}
+	m.Meta.ProviderData = nil
+	if m.ID == (pool.ID{}) {
+		m.ID = pool.NewID()
+	}
+	return m
+}
+
+// verdictKey is the name in a message's app data for why an answer was not usable.
+const verdictKey = "unusable"
+
+// storedVerdict says why an answer was not usable.
+type storedVerdict struct {
+	Outcome pool.Outcome `json:"outcome,omitempty"`
+	Cause   string       `json:"cause"`
+}
+
+// verdictID returns the id under which a context remembers that a question has no usable answer. It is made of ids, names and sizes: the hash of a text could be
+// tested by guessing after the text was purged.
+func verdictID(c *chatctx.ChatContext, m Completer, q Question) pool.ID {
+	if c == nil {
+		return pool.ID{}
+	}
+	h := sha256.New()
+	h.Write(c.ID[:])
+	h.Write(q.About[:])
+	fmt.Fprintf(h, "%s\x00%s\x00%d\x00%d\x00%d", q.Kind, m.Name(), q.Limit, len(q.System), len(q.Prompt))
+	id := pool.ID(h.Sum(nil)[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of a form of its own, version 8
+	return id
+}
+
+// verdict returns the message that remembers a question without a usable answer.
+func verdict(id pool.ID, kind string, cause error) *pool.Message {
+	v := storedVerdict{Cause: cause.Error()}
+	if o := (*pool.OutcomeError)(nil); errors.As(cause, &o) {
+		v = storedVerdict{o.Outcome, o.Ending}
+	}
+	raw, _ := json.Marshal(v) // texts always encode
+	return &pool.Message{ID: id, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, AppData: map[string]json.RawMessage{verdictKey: raw}}
+}
+
+// unusable returns an *UnusableError if the context remembers a question by its id.
+func unusable(ctx context.Context, c *chatctx.ChatContext, id pool.ID) error {
+	if c == nil {
+		return nil
+	}
+	m, err := c.Message(ctx, id)
+	if err != nil {
+		if errors.Is(err, chatctx.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	var v storedVerdict
+	_ = json.Unmarshal(m.AppData[verdictKey], &v) // unreadable data still mean that it was asked
+	e := &UnusableError{Cause: errors.New(cmp.Or(v.Cause, "the model's answer was not usable")), Again: true}
+	if v.Outcome != pool.Answered {
+		e.Cause = &pool.OutcomeError{Outcome: v.Outcome, Ending: v.Cause}
+	}
+	return e
+}
+
+// Once asks each question only once: all who ask it again, meanwhile or later, get the first answer, from whichever Completer. It serves several requests about
+// one history. A question that failed is asked again. It is safe for concurrent use.
+type Once struct {
+	mu    sync.Mutex
+	asked map[[32]byte]*asked
+}
+
+// By returns a Completer that asks c each question that nobody has asked before.
+func (o *Once) By(c Completer) Completer { return &once{o, c} }
+
+type once struct {
+	*Once
+	Completer
+}
+
+type asked struct {
+	mu    sync.Mutex
+	reply *pool.Message
+}
+
+func (o *once) Complete(ctx context.Context, system, prompt string, limit int) (*pool.Message, error) {
+	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", limit, system, prompt))
+	o.mu.Lock()
+	if o.asked == nil {
+		o.asked = map[[32]byte]*asked{}
+	}
+	q := o.asked[key]
+	if q == nil {
+		q = &asked{}
+		o.asked[key] = q
+	}
+	o.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.reply != nil {
+		return q.reply, nil
+	}
+	reply, err := o.Completer.Complete(ctx, system, prompt, limit)
+	if err == nil {
+		q.reply = reply
+	}
+	return reply, err
+}
