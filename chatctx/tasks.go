@@ -38,7 +38,8 @@ func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTas
 
 // TaskInfo is a sub-context in its present state.
 //
-// Fields: ContextInfo (embedded); Task (embedded); State string; Open int; ParentGone, BranchGone bool; ParentState string. For more of each: go doc chatctx/internal/task.Info
+// Fields: ContextInfo (embedded); Task (embedded); State string; Open int; ParentGone bool; ParentState string; BranchGone bool. For more of each: go doc
+// chatctx/internal/task.Info
 type TaskInfo = task.Info
 
 // TaskInfo returns the state of a sub-context. It returns ErrInvalid if the context is none.

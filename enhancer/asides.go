@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -111,7 +113,7 @@ func putLoose(ctx context.Context, c *chatctx.ChatContext, records ...*pool.Mess
 
 // receipt returns the message that records what a reply took. It has no text: that is where the answer is used.
 func receipt(reply *pool.Message, kind string) *pool.Message {
-	m := &pool.Message{ID: reply.ID, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, Meta: reply.Meta, Created: reply.Meta.Completed}
+	m := &pool.Message{ID: reply.ID, Role: pool.Assistant, Kind: kind, Hidden: true, Unsent: true, Meta: reply.Meta, Created: reply.Meta.Completed}
 	m.Meta.ProviderData = nil
 	if m.ID == (pool.ID{}) {
 		m.ID = pool.NewID()
@@ -150,7 +152,7 @@ func verdict(id pool.ID, kind string, cause error) *pool.Message {
 		v = storedVerdict{o.Outcome, o.Ending}
 	}
 	raw, _ := json.Marshal(v) // texts always encode
-	return &pool.Message{ID: id, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, AppData: map[string]json.RawMessage{verdictKey: raw}}
+	return &pool.Message{ID: id, Role: pool.Assistant, Kind: kind, Hidden: true, Unsent: true, AppData: map[string]json.RawMessage{verdictKey: raw}}
 }
 
 // unusable returns an *UnusableError if the context remembers a question by its id.
@@ -172,6 +174,44 @@ func unusable(ctx context.Context, c *chatctx.ChatContext, id pool.ID) error {
 		e.Cause = &pool.OutcomeError{Outcome: v.Outcome, Ending: v.Cause}
 	}
 	return e
+}
+
+// growth is by what factor a session grows before a model that gave no usable summary is asked for one again by itself.
+const growth = 1.25
+
+// attempt is the question that stands for all automatic compactions of a draft's session, as the store returns it, until it has grown.
+func attempt(d *chatctx.Draft) Question {
+	q := Question{Kind: "summary"}
+	of := slices.Clone(d.Session.ID[:])
+	weight := 1
+	for i, m := range d.Messages {
+		if weight += m.Weight(); i == 0 {
+			of = append(of, m.ID[:]...)
+		}
+	}
+	q.About, q.Limit = sha256.Sum256(of), int(math.Log(float64(weight))/math.Log(growth))
+	return q
+}
+
+// GaveUp reports whether the model's summary of a draft's session was not usable when an automatic compaction asked for it, and the session has not grown by
+// about a quarter since. The draft is as the store returns it.
+func GaveUp(ctx context.Context, c *chatctx.ChatContext, m Completer, d *chatctx.Draft) (bool, error) {
+	err := unusable(ctx, c, verdictID(c, m, attempt(d)))
+	if is := (*UnusableError)(nil); errors.As(err, &is) {
+		return true, nil
+	}
+	return false, err
+}
+
+// GiveUp remembers for GaveUp that an automatic compaction failed with cause. A cause that may pass is not remembered.
+func GiveUp(ctx context.Context, c *chatctx.ChatContext, m Completer, d *chatctx.Draft, cause error) error {
+	var is *UnusableError
+	var o *pool.OutcomeError
+	if !errors.As(cause, &is) || errors.As(cause, &o) && o.Outcome == pool.BrokenOff {
+		return nil
+	}
+	q := attempt(d)
+	return putLoose(ctx, c, verdict(verdictID(c, m, q), q.Kind, is.Cause))
 }
 
 // Once asks each question only once: all who ask it again, meanwhile or later, get the first answer, from whichever Completer. It serves several requests about

@@ -25,7 +25,7 @@ func extremes() map[string][]string {
 		}
 		switch s.Type {
 		case settings.Count:
-			out[s.Name] = []string{"0", "1", "2", "7", "50", "500", "4000", fmt.Sprint(int(s.Max))}
+			out[s.Name] = []string{fmt.Sprint(int(s.Min)), "1", "2", "7", "50", "500", "4000", fmt.Sprint(int(s.Max))}
 		case settings.Share:
 			out[s.Name] = []string{"0", "0.5", fmt.Sprint(s.Max), fmt.Sprintf("\"%v %%\"", 100*s.Max)}
 		case settings.Truth:

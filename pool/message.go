@@ -253,7 +253,8 @@ func (m *Message) Text() string {
 // Receipt reports whether the message only records what a model took for a title, a summary or a shorter digest, or that it had no usable answer. Such a message
 // has no words and is on no branch. It does not count as a message of its conversation, and it stays in the pool as long as that exists, since it was paid for.
 func (m *Message) Receipt() bool {
-	return m.Hidden && m.Unsent && (m.Kind == "title" || m.Kind == "digest" || m.Kind == "summary") && len(m.Content) == 0 && m.Result == nil
+	kind := m.Kind == "title" || m.Kind == "digest" || m.Kind == "summary" && m.Role == Assistant // earlier versions counted a summary's, whose role is user
+	return kind && m.Hidden && m.Unsent && len(m.Content) == 0 && m.Result == nil
 }
 
 // NewText returns a message of one text part.

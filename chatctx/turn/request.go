@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,6 +187,18 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error
 	}
 	if req.Forecast, err = pipeline.Foresee(ctx, req.Options, req.Draft); err != nil {
 		return err
+	}
+	if req.Forecast.Due { // unless the model's summary was not usable
+		gaveUp, err := enhancer.GaveUp(ctx, t.Context, t.completer(req.Draft.Settings), req.Draft)
+		if err != nil {
+			return err
+		}
+		if o := req.Options; gaveUp {
+			o.StepsOff = append(slices.Clone(o.StepsOff), enhancer.CompactStep)
+			if req.Forecast, err = pipeline.Foresee(ctx, o, req.Draft); err != nil {
+				return err
+			}
+		}
 	}
 	if req.Report, err = pipeline.Run(ctx, req.Draft); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (t *Turn) within(ctx context.Context, req *Request, asides *asking) (*Reque
 }
 
 // Compact compacts the branch if its settings say that it is due, with a summary by the model that they name. It returns nil if a compaction is not due or
-// there is nothing to leave out. Call it after a Send; messages may arrive meanwhile.
+// there is nothing to leave out. After a summary that was not usable (*enhancer.UnusableError) it returns nil until the session has grown. Call it after a Send; messages may arrive meanwhile.
 func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	d, err := t.Context.Draft(ctx, t.Branch)
 	if err != nil {
@@ -59,6 +59,7 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
+	by, asked := t.completer(d.Settings), *d
 	if err := enhancer.Exclude().Enhance(ctx, d); err != nil {
 		return nil, err
 	}
@@ -66,14 +67,24 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err := w.Measure(ctx, d); err != nil || !enhancer.Due(w, o, d) {
 		return nil, err
 	}
+	if gaveUp, err := enhancer.GaveUp(ctx, t.Context, by, &asked); gaveUp || err != nil {
+		return nil, err
+	}
 	model := cmp.Or(o.CompactModel, o.Model)
 	embedder, err := t.Embedder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
+	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Completer: by, Model: model, Embedder: embedder})
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return nil, nil
 	}
-	return done, err
+	if err == nil {
+		return done, nil
+	}
+	forgot := enhancer.GiveUp(ctx, t.Context, by, &asked, err)
+	if again := (*enhancer.UnusableError)(nil); errors.As(err, &again) && again.Again {
+		return nil, forgot // it was reported when the model was asked
+	}
+	return nil, errors.Join(err, forgot)
 }

@@ -187,7 +187,7 @@ func compactHint(err error, model bool) error {
 		return err
 	}
 	if model && !errors.Is(err, chatctx.ErrConflict) {
-		return &hinted{talkHint(err), "without a model: chatctx compact --digest, or --summary TEXT"}
+		return withHint(talkHint(err), "without a model: chatctx compact --digest, or --summary TEXT")
 	}
 	return err
 }

@@ -243,6 +243,8 @@ func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchNa
 			r.note("sub-context %s broke off: %s", named(c.Task.Title, c.Task.ID), clean(c.Err.Error()))
 		case c.Outcome.State == chatctx.TaskWaiting:
 			r.note("sub-context %s waits: %s", named(c.Task.Title, c.Task.ID), r.onStore("calls ls --context "+short(c.Task.ID)))
+		case c.Outcome.State == chatctx.TaskFailed:
+			r.note("sub-context %s is failed: %s", named(c.Task.Title, c.Task.ID), clean(c.Outcome.Summary))
 		default:
 			r.note("sub-context %s is %s", named(c.Task.Title, c.Task.ID), c.Outcome.State)
 		}
@@ -278,6 +280,9 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 		return err
 	}
 	if out.State == chatctx.TaskFailed {
+		if errors.Is(out.Cause, pool.ErrNotWhole) {
+			return &hinted{fmt.Errorf("the task failed: %w", out.Cause), "what helps: another model, sub start GOAL --model NAME, or a larger limit, --set max_tokens=N"}
+		}
 		return errors.New("the task failed: " + out.Summary)
 	}
 	return nil
@@ -337,6 +342,9 @@ func doSubReturn(r *run) error {
 		summary = subtask.ByModel(completer)
 	}
 	e, err := subtask.Return(r.ctx, c, summary, r.flag("to"), r.is("keep"))
+	if errors.Is(err, pool.ErrNotWhole) && !r.is("by-model") {
+		return &hinted{err, "nothing was returned; say what came of it with --summary TEXT, --digest or --by-model"}
+	}
 	if err != nil {
 		return talkHint(err)
 	}

@@ -385,10 +385,19 @@ func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 	done, err := t.Compact(r.ctx)
 	switch {
 	case err != nil:
-		r.note("the branch should be compacted, but: %s", clean(err.Error()))
+		r.notCompacted(err)
 	case done != nil && o.Notify:
 		r.tellCompacted(t, done)
 	}
+}
+
+// notCompacted reports that a compaction that is due failed.
+func (r *run) notCompacted(err error) {
+	lines := []string{"the branch should be compacted, but: " + clean(err.Error())}
+	if h := (*hinted)(nil); errors.As(talkHint(err), &h) {
+		lines = append(lines, h.hint)
+	}
+	r.note("%s", r.onLines(lines))
 }
 
 func (r *run) tellCompacted(t *turn.Turn, done *enhancer.Compacted) {
@@ -423,7 +432,7 @@ func (r *run) compactFirst(t *turn.Turn) bool {
 	}
 	done, err := t.Compact(r.ctx)
 	if err != nil && r.ctx.Err() == nil {
-		r.note("the branch should be compacted, but: %s", clean(err.Error()))
+		r.notCompacted(err)
 	}
 	if done != nil && req.Options.Notify {
 		r.tellCompacted(t, done)

@@ -7,7 +7,11 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/enhancer"
 )
+
+// unusableHint says what helps against a summary, a digest or a title that is not whole.
+const unusableHint = "what helps: another model, chatctx config compact.model=NAME, or a larger limit, chatctx config compact.max_tokens=N"
 
 // talkHint says what to type after an error of asking.
 func talkHint(err error) error {
@@ -20,6 +24,9 @@ func talkHint(err error) error {
 	}
 	if errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0 {
 		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: chatctx config base_url=http://…"}
+	}
+	if unusable := (*enhancer.UnusableError)(nil); errors.As(err, &unusable) {
+		return &hinted{err, unusableHint}
 	}
 	if errors.Is(err, adapter.ErrNoModel) {
 		return &hinted{err, "chatctx config --default model=NAME sets it for all conversations, without --default for this branch; --model NAME is for one command"}

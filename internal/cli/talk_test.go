@@ -181,7 +181,7 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tool, arguments, _ := strings.Cut(text, " ")
 	switch do {
 	case "stop": // REASON TEXT
-		io.WriteString(w, p.begin+p.words(arguments)+strings.Replace(p.end, "end_turn", tool, 1))
+		io.WriteString(w, p.begin+p.words(arguments)+p.ends(tool))
 	case "say":
 		io.WriteString(w, p.begin+p.words(text)+p.end)
 	case "call":
@@ -225,6 +225,13 @@ type protocol struct {
 	begin, end, fail string
 	words            func(string) string
 	call             func(tool, arguments string) string
+}
+
+// ends returns the end with another reason.
+func (p protocol) ends(reason string) string {
+	return strings.NewReplacer("end_turn", reason, `"finish_reason":"stop"`, `"finish_reason":"`+reason+`"`, `"finishReason":"STOP"`, `"finishReason":"`+reason+`"`,
+		`"done_reason":"stop"`, `"done_reason":"`+reason+`"`, `"response.completed"`, `"response.incomplete"`,
+		`"status":"completed"`, `"status":"incomplete","incomplete_details":{"reason":"`+reason+`"}`).Replace(p.end)
 }
 
 func protocolOf(path string) protocol {
