@@ -80,9 +80,9 @@ func TestEachShellReadsItsOwn(t *testing.T) {
 		{"bsdxzmu", "x=$(ls); cat \"$x\""}, {"bsdxzmu", "while read -r line; do echo \"$line\"; done"}, {"bsdxzmu", "sh -c 'ls; cat'"}, {"bsdxzmu", "find . -name '*.go' -exec cat {} +"}, {"bsdxzmu", "ls | xargs cat"}, {"bsdxzmu", "cat \"$(cat <<'E'\na b\nE\n)\""},
 		{"b", "ls &>/dev/null"}, {"b", "ls &>>/dev/null"}, {"b", "ls |& cat"}, {"b", "cat <(ls)"}, {"b", "function f { ls; }"}, {"b", "((1)); ls"}, {"b", "[[ $x == a* ]] && ls"}, {"b", "ls {a,b}"},
 		{"bsdxm", "ls =cat"}, {"bsdxm", "ls \"$x[1]\""}, {"bsdxm", "ls a}"}, {"bsdxm", "ls $x:h"}, {"bsdx", "ls $~x"}, {"bsdxm", "> /dev/null; ls"}, {"bsdx", "[ \"$x\" -eq 1 ]; ls"}, {"bsdxzmu", "[ $# -eq 0 ]; ls"}, {"bsdx", "printf %d \"$x\""},
-		{"bzm", "cat <<<x"}, {"bzm", "[[ -n $x ]]; ls"},
+		{"bzm", "cat <<<x"}, {"bsdxzmu", "time ls"}, {"bsdxm", "time -p ls"}, {"bzm", "[[ -n $x ]]; ls"},
 		// none
-		{"", "cat <<E\nE\\\n\ntouch PWNED\nE\n"}, {"", "cat <<E\n\\\nE\ntouch PWNED\nE\n"}, {"", "cat <<E\n$(\nE\n)\nE\n"}, {"", "ls $(cat <<E)\nx\nE\n"}, {"", "cat <<E <<F\nE\nF\n"}, {"", "cat <<E 'a\nE\nb'\nE\n"}, {"", "ls \"$(cat <<'E'\n'\nE\n)\""},
+		{"", "cat <<E\nE\\\n\ntouch PWNED\nE\n"}, {"", "cat <<E\n\\\nE\ntouch PWNED\nE\n"}, {"", "cat <<E\n \\\nE\nls\nE\n"}, {"", "cat <<E\n$(\nE\n)\nE\n"}, {"", "ls $(cat <<E)\nx\nE\n"}, {"", "cat <<E <<F\nE\nF\n"}, {"", "cat <<E 'a\nE\nb'\nE\n"}, {"", "ls \"$(cat <<'E'\n'\nE\n)\""},
 		{"", "ls 12>/dev/null"}, {"", "ls 2>&1-"}, {"", "ls >&x"}, {"", "noglob ls"}, {"", "repeat 2 ls"}, {"", "1=x ls"}, {"", "-x ls"}, {"", "ls *(x)"}, {"", "ls $'x'"}, {"", "ls `echo \\`ls\\``"}, {"", "ls ${x:-'a'}"}, {"", "ls ${x@P}"}, {"", "ls ${!x}"},
 		{"", "ls ${x[a]}"}, {"", "ls ${x:a}"}, {"", "ls ${x:=a}"}, {"", "echo $((x))"}, {"", "echo $(($x))"}, {"", "x='a[$(touch y)]'; echo $((x))"}, {"", "((x)); ls"}, {"", "let x=1"}, {"", "declare -i x=y"}, {"", "[[ $x -eq 1 ]]; ls"}, {"", "test -v \"$x\""},
 		{"", "[ $x ]; ls"}, {"", "[ \"$x\" y ]; ls"}, {"", "printf -v x y"}, {"", "printf %n PATH; ls"}, {"", "printf '%5n' PATH; ls"}, {"", "printf '%s%ln' a PATH"}, {"bsdx", "printf '%05.2f %-3d%%' 1 2"}, {"bsdxzmu", "printf '%-5s|%s\\n' a \"$x\""}, {"", "printf \"$x\" y"}, {"", "read \"$x\""}, {"", "unset \"$x\""}, {"", "export \"$x\""}, {"", "PS4=x; ls"}, {"", "IFS=x; ls"}, {"", "IFS= read -r x; ls"}, {"", "$x ls"},
@@ -132,7 +132,7 @@ func TestStartersAreATable(t *testing.T) {
 			t.Errorf("deny each rm, and %s is %s (%s)", text, got.Effect, got.Why)
 		}
 	}
-	for text, want := range map[string]string{"ls | xargs cat": chatctx.Ask, "find . -exec cat {} +": chatctx.Ask, "./tini x": chatctx.Allow} {
+	for text, want := range map[string]string{"ls | xargs cat": chatctx.Ask, "find . -exec cat {} +": chatctx.Ask, "xargs": chatctx.Ask, "./tini x": chatctx.Allow} {
 		if got := ruledCommand(t, nil, text, onCommand(t, chatctx.Allow, "each ls cat ./tini")); got.Effect != want {
 			t.Errorf("%s is %s (%s): xargs and find are programs themselves", text, got.Effect, got.Notes[0].Why)
 		}

@@ -171,7 +171,10 @@ func (s *reader) wrapped(kind *wrapper, cmd *simple) {
 			s.before(variable, word{text: value, literal: w.literal, single: w.single})
 		}
 	}
-	if len(inner) == 0 {
+	switch {
+	case len(inner) == 0 && name == "xargs":
+		inner = []word{{text: "echo", literal: true, single: true}}
+	case len(inner) == 0:
 		return // it starts nothing and is judged by its own words
 	}
 	cmd.through = !kind.open && cmd.words[0].text == name
