@@ -91,6 +91,12 @@ type Session struct {
 	Digests []Digest `cbor:"6,keyasint,omitempty"`
 	// Data belongs to the enhancers.
 	Data map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
+	// Apart are the positions before Start, in order, of the messages of which the summary does not tell, as they were pinned or excluded when it was made. They
+	// are sent themselves.
+	Apart []int `cbor:"8,keyasint,omitempty"`
+	// Provider made the summary itself, with Model, and only they can read it. Requests to others begin with the session before. "": anybody can read it.
+	Provider string `cbor:"9,keyasint,omitempty"`
+	Model    string `cbor:"10,keyasint,omitempty"`
 
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
 }
@@ -107,6 +113,44 @@ type Digest struct {
 	Message pool.ID `cbor:"6,keyasint,omitzero"`
 	// Kept: somebody asked for this digest, so it is not merged with others.
 	Kept bool `cbor:"7,keyasint,omitempty"`
+	// By is who wrote Text: "text" for a person, model, or digest for rules. "" is of before: a person unless Message is set.
+	By string `cbor:"8,keyasint,omitempty"`
+}
+
+// Current returns the index of the session in which a branch is, -1 if it has none. A session that a provider began is only that of requests to this provider.
+func Current(sessions []Session) int {
+	for i, s := range slices.Backward(sessions) {
+		if s.Provider == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// FirstWith returns the index of the session that a summary was made for: those that resume it, or an earlier one, begin with it too.
+func FirstWith(sessions []Session, summary pool.ID) int {
+	return slices.IndexFunc(sessions, func(o Session) bool { return o.Summary == summary })
+}
+
+// Covered returns the messages before a session's start of which its summary tells, and those after them up to its start that do not go to the model at all,
+// each as the position of the last one, 0 for none. i is the session's index.
+func Covered(sessions []Session, i int) (summarised, gone int) {
+	if i < 0 {
+		return 0, 0
+	}
+	s := &sessions[i]
+	if s.Summary != (pool.ID{}) {
+		summarised = min(sessions[FirstWith(sessions, s.Summary)].Start, s.Start) - 1
+	}
+	if s.Start-1 > summarised {
+		gone = s.Start - 1
+	}
+	return summarised, gone
+}
+
+// Written reports whether somebody wrote the text of a digest that was asked for. Such a text outlives a compaction.
+func (d *Digest) Written() bool {
+	return d.Kept && (d.By == "text" || d.By == "" && d.Message == pool.ID{})
 }
 
 // CheckSessions refuses sessions with positions that no history has. They need not be sorted by Start: a resumed session begins at 1 again.
@@ -119,6 +163,11 @@ func CheckSessions(sessions []Session) error {
 		for _, d := range s.Digests {
 			if d.From < 1 || d.To < d.From {
 				return fmt.Errorf("session %d has a digest of the positions %d to %d: the first must be 1 or more, and not behind the last", i+1, d.From, d.To)
+			}
+		}
+		for k, at := range s.Apart {
+			if at < 1 || at >= s.Start || k > 0 && at <= s.Apart[k-1] {
+				return fmt.Errorf("session %d begins at position %d and sends the messages at %d before it: they must stand there, and be in order", i+1, s.Start, s.Apart)
 			}
 		}
 	}
@@ -134,6 +183,7 @@ func (b *Branch) Copy() *Branch {
 	for i := range c.Sessions {
 		s := &c.Sessions[i]
 		s.Digests, s.Data, s.Extra = slices.Clone(s.Digests), maps.Clone(s.Data), maps.Clone(s.Extra)
+		s.Apart = slices.Clone(s.Apart)
 	}
 	if b.Tokens != nil {
 		tokens := *b.Tokens

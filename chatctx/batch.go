@@ -304,9 +304,14 @@ func (b *Batch) Insert(before Ref, messages ...*Message) {
 
 // Committed is the result of a batch.
 //
-// Fields: Operation, What string; Context ID; Title, Branch string; Revision uint64; Again bool; Steps []*Step. Methods: Last() *Step. For more of each: go
-// doc chatctx/internal/journal.Committed
+// Fields: Operation, What string; Context ID; Title, Branch string; Revision uint64; Again bool; Steps []*Step; Summaries []SummaryChange. Methods: Last()
+// *Step. For more of each: go doc chatctx/internal/journal.Committed
 type Committed = journal.Committed
+
+// SummaryChange says that a change concerns messages of which a branch's summary tells.
+//
+// Fields: Branch string; From, To int; Stands bool. For more of each: go doc chatctx/internal/journal.SummaryChange
+type SummaryChange = journal.SummaryChange
 
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 //
@@ -645,7 +650,7 @@ func (b *Batch) Mark(ref Ref, mark string) {
 		if err := record.CheckKey("a mark", mark); err != nil {
 			return err
 		}
-		id, err := t.Message(t.Target, ref)
+		id, position, err := t.Reader().Find(t.Target, ref)
 		if err != nil {
 			return err
 		}
@@ -655,6 +660,7 @@ func (b *Batch) Mark(ref Ref, mark string) {
 			return err
 		}
 		t.OnContext = true
+		t.Marked(t.Target, position, mark == "excluded")
 		if mark == "" {
 			return t.PutRaw(record.MarkBucket, key, nil)
 		}

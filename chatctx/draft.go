@@ -57,8 +57,17 @@ type Note struct {
 	Before, After int // tokens, if the step counts them
 }
 
-// Draft reads one consistent snapshot of a branch; "" means the active one.
+// Draft reads one consistent snapshot of a branch; "" means the active one. It begins with the branch's current session.
 func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, error) {
+	return c.DraftIn(ctx, branchName, nil)
+}
+
+// DraftIn is like Draft, and begins with the session that choose returns: an index of the branch's sessions, or -1 for the whole history. choose gets the
+// settings in force, may be called again, and changes nothing. Nil chooses the current session.
+func (c *ChatContext) DraftIn(ctx context.Context, branchName string, choose func(sessions []branch.Session, inForce map[string]json.RawMessage) int) (*Draft, error) {
+	if choose == nil {
+		choose = func(sessions []branch.Session, _ map[string]json.RawMessage) int { return branch.Current(sessions) }
+	}
 	d := &Draft{Context: c.ID, Artifact: func(h pool.Hash) ([]byte, error) {
 		data, _, err := c.store.Artifact(ctx, h)
 		return data, err
@@ -86,7 +95,7 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 		if marked, err = view.Marks(tx, c.ID); err != nil {
 			return err
 		}
-		return d.setSession(tx, b)
+		return d.setSession(tx, b, choose(b.Sessions, d.Settings))
 	}, append(view.ToolsKeys(c.ID), view.MarksKey(c.ID), view.SettingsKey)...)
 	if err != nil {
 		return nil, err
@@ -112,12 +121,12 @@ func draftMessage(e Entry, mark string) *DraftMessage {
 	return m
 }
 
-// setSession finds the current session and reads the summary before it.
-func (d *Draft) setSession(tx kv.Tx, b *branch.Branch) error {
-	if len(b.Sessions) == 0 {
+// setSession sets the session with an index, none if it is -1, and reads the summary before it.
+func (d *Draft) setSession(tx kv.Tx, b *branch.Branch, i int) error {
+	if i < 0 || i >= len(b.Sessions) {
 		return nil
 	}
-	d.Session = b.Sessions[len(b.Sessions)-1]
+	d.Session = b.Sessions[i]
 	if d.Session.Summary == (ID{}) {
 		return nil
 	}
@@ -128,6 +137,6 @@ func (d *Draft) setSession(tx kv.Tx, b *branch.Branch) error {
 	if m == nil {
 		return record.Damaged("the summary %s of a session of branch %q is missing", d.Session.Summary, b.Name)
 	}
-	d.Summary = draftMessage(Entry{Message: m, Session: len(b.Sessions) - 1}, "")
+	d.Summary = draftMessage(Entry{Message: m, Session: i}, "")
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// keepEarly puts what precedes the session's start but outlives a summary in front of the draft's messages: the system messages and the pinned messages,
-// the latter with the results of their calls, or the call of their result.
+// keepEarly puts what precedes the session's start but outlives a summary in front of the draft's messages: the system messages, the pinned messages and those
+// of which the summary does not tell, the latter two with the results of their calls, or the call of their result.
 func (d *Draft) keepEarly(ctx context.Context, snap *Snapshot, marked map[ID]string, start int) error {
 	if start <= 1 {
 		return nil
@@ -23,7 +23,7 @@ func (d *Draft) keepEarly(ctx context.Context, snap *Snapshot, marked map[ID]str
 	ids = ids[:min(start-1, len(ids))]
 	kept := map[int]*Entry{}
 	for i, id := range ids {
-		if marked[id] == "pinned" && kept[i+1] == nil {
+		if (marked[id] == "pinned" || marked[id] != "excluded" && slices.Contains(d.Session.Apart, i+1)) && kept[i+1] == nil {
 			if err := snap.withPartners(ctx, i+1, start, kept); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package chatctx_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ func (r *run) compare(c *convo, changed, deep bool) {
 		if l := r.laws[info.ID]; deep || l == nil || l.state != want {
 			r.compareBranch(view, info, want)
 			r.compareHistory(c, view, info, want, deep)
+			if len(want.sessions) > 0 {
+				r.compareRequest(c, view, info.Name, want)
+			}
 		}
 		r.obey(c, info, want)
 	}
@@ -95,9 +99,53 @@ func plain(m map[string]json.RawMessage) map[string]string {
 func plainSessions(in []branch.Session) []session {
 	var out []session
 	for _, s := range in {
-		out = append(out, session{ID: s.ID, Summary: s.Summary, Start: s.Start, PrunedTo: s.PrunedTo})
+		out = append(out, session{ID: s.ID, Summary: s.Summary, Start: s.Start, PrunedTo: s.PrunedTo, apart: apartOf(&s)})
 	}
 	return out
+}
+
+func apartOf(s *branch.Session) string {
+	if s.Summary == (id{}) {
+		return ""
+	}
+	return fmt.Sprint(s.Apart)
+}
+
+// compareRequest holds what a request begins with: the words of each message of the branch, its own or those of a summary, and no others.
+func (r *run) compareRequest(c *convo, view *chatctx.ChatContext, name string, want *branchState) {
+	d, err := view.Draft(bg, name)
+	r.must(err, "draft")
+	texts := map[string]bool{}
+	put := func(m *chatctx.Message) {
+		text := m.Text()
+		if m.Result != nil {
+			text = m.Result.Text
+		}
+		for word := range strings.SplitSeq(text, "; ") {
+			texts[word] = true
+		}
+	}
+	for _, m := range d.Messages {
+		put(m.Message)
+	}
+	if d.Summary != nil {
+		put(d.Summary.Message)
+	}
+	held := map[string]bool{"": true}
+	for i, at := range want.list {
+		m := c.messages[at]
+		for word := range strings.SplitSeq(m.text, "; ") {
+			held[word] = true
+			if !texts[word] && c.ctx.marks[at] != "excluded" {
+				r.fail("a request of %s lacks %q, its message %d of %d; sessions %+v", name, word, i+1, len(want.list), want.sessions)
+			}
+		}
+	}
+	for word := range texts {
+		if !held[word] {
+			r.fail("a request of %s has %q, which it does not hold; sessions %+v", name, word, want.sessions)
+		}
+	}
 }
 
 func (r *run) compareBranch(view *chatctx.ChatContext, info *chatctx.BranchInfo, want *branchState) {

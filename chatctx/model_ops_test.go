@@ -872,7 +872,7 @@ func (r *run) purge(c *convo) error {
 			abandoned = append(abandoned, k)
 			t.splice(k, at, 1)
 		}
-		ends := func(x session) bool { return at >= 0 && x.Start > at+1 || x.Summary == m }
+		ends := func(x session) bool { return x.Summary == m }
 		if i := slices.IndexFunc(t.branch(k).sessions, ends); i >= 0 {
 			s := t.edit(k)
 			s.sessions = s.sessions[:i]

@@ -20,6 +20,7 @@ type id = chatctx.ID
 type session struct {
 	ID, Summary     id
 	Start, PrunedTo int
+	apart           string // the positions of which the summary does not tell
 }
 
 // branchState is a branch as a program sees it. A state is never changed: who changes a branch makes a copy.
@@ -358,27 +359,40 @@ func (t *change) splice(b id, at, removed int, insert ...id) {
 		t.spliced[b] = true
 	}
 	t.passed = slices.Concat(t.passed, insert, s.list[at:at+removed])
+	was := s.list
 	s.list = slices.Concat(s.list[:at], insert, s.list[at+removed:])
-	if removed == 0 && at >= n {
-		return
+	if removed > 0 || at < n {
+		s.sessions = sessionsOn(was, s.list, s.sessions, at+len(insert) == len(s.list))
 	}
-	move := func(pos int) int {
-		switch {
-		case pos-1 < at:
-			return pos
-		case pos-1 < at+removed:
-			return at + 1
+}
+
+// sessionsOn gives the sessions of a history that was another one: those whose summaries still tell of what the history begins with, each at its messages, which
+// follow the last one before it that is still there. Where the history was cut, one without any message ends too.
+func sessionsOn(was, is []id, sessions []session, cut bool) (kept []session) {
+	after := func(n int) int { // the place after what is left of the first n
+		for n > 0 && !slices.Contains(is, was[n-1]) {
+			n--
 		}
-		return pos - removed + len(insert)
-	}
-	var kept []session
-	for _, x := range s.sessions {
-		x.Start, x.PrunedTo = move(x.Start), min(move(x.PrunedTo), len(s.list))
-		if x.Start <= len(s.list)+1 && (x.Start > 1 || x.Summary == id{}) {
-			kept = append(kept, x)
+		if n == 0 {
+			return 0
 		}
+		return slices.Index(is, was[n-1]) + 1
 	}
-	s.sessions = kept
+	for _, x := range sessions {
+		told := 0
+		for _, first := range sessions {
+			if x.Summary != (id{}) && first.Summary == x.Summary {
+				told = min(first.Start, x.Start) - 1
+				break
+			}
+		}
+		if len(is) < told || !slices.Equal(was[:told], is[:told]) || cut && len(is) < x.Start {
+			continue
+		}
+		x.Start, x.PrunedTo = after(x.Start-1)+1, after(x.PrunedTo)
+		kept = append(kept, x)
+	}
+	return kept
 }
 
 // holders are the branches that hold a message.

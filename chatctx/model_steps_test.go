@@ -388,11 +388,8 @@ func (b *batch) forkTo(name string, n int) (id, error) {
 	b.from[made] = b.target
 	b.splice(made, 0, 0, b.share(from.list[:n], true)...)
 	s := b.change.edit(made)
-	for _, x := range from.sessions {
-		if x.Start <= n+1 {
-			x.PrunedTo = min(x.PrunedTo, n)
-			s.sessions = append(s.sessions, x)
-		}
+	if s.sessions = from.sessions; n < len(from.list) {
+		s.sessions = sessionsOn(from.list, from.list[:n], from.sessions, true)
 	}
 	return made, nil
 }
@@ -1030,27 +1027,35 @@ func (b *batch) note() error {
 	return nil
 }
 
+// setSessions compacts the branch up to three times at once. Each summary has the words of the messages that it stands for, so that compareRequest can hold what
+// a request has; it has no words of those that are pinned or excluded.
 func (b *batch) setSessions() error {
 	n := len(b.state().list)
 	if n < 2 {
 		return errSkip
 	}
 	made := []session{{ID: pool.NewID(), Start: 1, PrunedTo: b.rng.Intn(n)}}
-	if b.rng.Intn(2) == 0 {
-		made = append(made, session{ID: pool.NewID(), Start: 2 + b.rng.Intn(n-1), Summary: b.putLoose()})
+	stored := []branch.Session{{ID: made[0].ID, Start: 1, PrunedTo: made[0].PrunedTo}}
+	for start := 2 + b.rng.Intn(n-1); start <= n && len(made) < 4 && b.rng.Intn(3) > 0; start += 1 + b.rng.Intn(n) {
+		text, apart := "", []int(nil)
+		for i, m := range b.state().list[:start-1] {
+			if b.ctx.marks[m] != "" {
+				apart = append(apart, i+1)
+				continue
+			}
+			text += b.message(m).text + "; "
+		}
+		s := session{ID: pool.NewID(), Start: start, Summary: b.putLoose(text), apart: fmt.Sprint(apart)}
+		made = append(made, s)
+		stored = append(stored, branch.Session{ID: s.ID, Start: start, Summary: s.Summary, Apart: apart})
 	}
 	b.say("sessions %d", len(made))
-	var stored []branch.Session
-	for _, s := range made {
-		stored = append(stored, branch.Session{ID: s.ID, Start: s.Start, PrunedTo: s.PrunedTo, Summary: s.Summary})
-	}
 	b.b.SetSessions(stored)
 	b.change.edit(b.target).sessions = made
 	return nil
 }
 
-func (b *batch) putLoose() id {
-	text := b.text()
+func (b *batch) putLoose(text string) id {
 	m := pool.NewText(pool.User, text)
 	m.Kind = "summary"
 	b.b.PutLoose(m)
@@ -1060,7 +1065,7 @@ func (b *batch) putLoose() id {
 
 func (b *batch) loose() error {
 	b.say("loose")
-	b.putLoose()
+	b.putLoose(b.text())
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -28,9 +29,11 @@ type Plan struct {
 	KeptTokens         int // of the tail and the pinned messages
 	// Room is what all summaries together may take, in tokens as we count: summaryShare of the limit. 0 means any.
 	Room int
-	// earlier are the summaries that the request has already.
+	// earlier are the summaries that the request has already, and what somebody wrote in place of a range; digests are those of ranges behind the cut.
 	earlier []part
-	last    int // the position of the newest message
+	digests []branch.Digest
+	old     *branch.Session // the session whose summary is made anew
+	last    int             // the position of the newest message
 	stretch bool
 }
 
@@ -120,12 +123,20 @@ func Used(w *Window, d *chatctx.Draft) int {
 // number makes the compaction due. A cut never parts a call from its result; the tail begins with a user message if one is in reach, and it always has the
 // newest message. The error is ErrNothingToCompact if no message would go.
 func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft) (*Plan, error) {
+	return planFrom(ctx, w, o, d, nil)
+}
+
+// planFrom is PlanCompaction, or cuts where a session began whose summary is to be made anew.
+func planFrom(ctx context.Context, w *Window, o Options, d *chatctx.Draft, old *branch.Session) (*Plan, error) {
 	if err := w.Measure(ctx, d); err != nil {
 		return nil, err
 	}
 	l := layoutOf(d.Messages)
 	cut := turnStart(d.Messages, l.may, tailCut(w, o, d, l.may))
-	p := &Plan{Before: w.Counter.Sizes(d)}
+	if old != nil {
+		cut = slices.IndexFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position >= old.Start })
+	}
+	p := &Plan{Before: w.Counter.Sizes(d), old: old}
 	for i, m := range d.Messages {
 		switch {
 		case i >= cut:
@@ -144,7 +155,27 @@ func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft)
 	}
 	p.Room, p.earlier = int(summaryShare*float64(w.counted(w.Limit()))), partsOf(d.Summary)
 	p.Start, p.last, p.from = d.Messages[cut-1].Position+1, d.Messages[len(d.Messages)-1].Position, max(d.Session.Start, 1)
+	for i := range d.Session.Digests {
+		switch g := &d.Session.Digests[i]; {
+		case g.Kept && g.From >= p.Start:
+			p.digests = append(p.digests, *g)
+		case g.Written() && standing(g, d.Messages):
+			p.earlier = append(p.earlier, newPart(g.From, g.To, "text", strings.TrimPrefix(g.Text, HistoryMark+" ")))
+		}
+	}
 	return p, nil
+}
+
+// standing reports whether a digest still stands for what is at its place in a draft.
+func standing(g *branch.Digest, messages []*chatctx.DraftMessage) bool {
+	var behind []*chatctx.DraftMessage
+	stay := layoutOf(messages).stay
+	for i, m := range messages {
+		if m.Position >= g.From && m.Position <= g.To && !stay[i] {
+			behind = append(behind, m)
+		}
+	}
+	return hashOf(behind) == g.Of
 }
 
 // tailCut returns the first index from which the tail is short enough.
@@ -202,6 +233,8 @@ type Request struct {
 	// Model is the Completer's model, and Limit what it may be given, in tokens; 0 means the model's budget, or Options.Budget, or 100,000.
 	Model string
 	Limit int
+	// Anew makes the summary of the branch's current session again, of the messages as they are now. The new session takes its place.
+	Anew bool
 	// Embedder, if not nil, makes the vector by which the summary can be found. If it fails, the compaction goes on without.
 	Embedder Embedder
 }
@@ -228,15 +261,12 @@ type Compacted struct {
 // no message is removed from the history. No transaction is open while the summary is made, and messages that arrive meanwhile are in the new session. If the
 // summary fails or is empty, nothing changes; if the history before the cut changes meanwhile, the error is a chatctx.ErrConflict.
 func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, r Request) (*Compacted, error) {
-	d, err := c.Draft(ctx, branchName)
+	d, old, err := draftToCompact(ctx, c, branchName, r.Anew)
 	if err != nil {
 		return nil, err
 	}
-	if err := Exclude().Enhance(ctx, d); err != nil {
-		return nil, err
-	}
 	w := o.Window(c)
-	p, err := PlanCompaction(ctx, w, o, d)
+	p, err := planFrom(ctx, w, o, d, old)
 	if err != nil {
 		return nil, err
 	}
@@ -259,8 +289,11 @@ func beginSession(ctx context.Context, c *chatctx.ChatContext, w *Window, d *cha
 	if err := p.worth(w, r, out); err != nil {
 		return nil, err
 	}
-	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now()}
+	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now(), Apart: p.apart(d), Digests: p.digests}
 	setData(&next, compactedKey, p.last)
+	if p.old != nil {
+		next.PrunedTo, next.Digests, next.Data = p.old.PrunedTo, p.old.Digests, p.old.Data
+	}
 	stored, number, err := commitSession(context.WithoutCancel(ctx), c, d, p, summary, next)
 	if err != nil {
 		return nil, err
@@ -295,6 +328,61 @@ func embedSummary(ctx context.Context, c *chatctx.ChatContext, e Embedder, store
 	if done, err := b.Together(stored.batch).Commit(ctx); err == nil {
 		out.Operation = done.Operation
 	}
+}
+
+// ErrNoSession means that a branch has no summary that could be made anew.
+var ErrNoSession = errors.New("the branch has no summary to make anew")
+
+// draftToCompact reads the draft that a compaction begins with, without the excluded messages. If the current session's summary is to be made anew, it is the
+// draft of the session before, and the current one is returned too.
+func draftToCompact(ctx context.Context, c *chatctx.ChatContext, branchName string, anew bool) (d *chatctx.Draft, old *branch.Session, err error) {
+	if !anew {
+		d, err = c.Draft(ctx, branchName)
+	} else {
+		d, err = c.DraftIn(ctx, branchName, func(sessions []branch.Session, _ map[string]json.RawMessage) int {
+			old = nil
+			i := branch.Current(sessions)
+			if i < 0 || sessions[i].Summary == (pool.ID{}) {
+				return -1
+			}
+			old = &sessions[i]
+			return branch.Current(sessions[:i])
+		})
+	}
+	if err == nil && anew && old == nil {
+		err = ErrNoSession
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, old, Exclude().Enhance(ctx, d)
+}
+
+// PlanAnew returns the Plan of a Compact with Request.Anew.
+func PlanAnew(ctx context.Context, c *chatctx.ChatContext, branchName string, w *Window, o Options) (*Plan, error) {
+	d, old, err := draftToCompact(ctx, c, branchName, true)
+	if err != nil {
+		return nil, err
+	}
+	return planFrom(ctx, w, o, d, old)
+}
+
+// apart returns the positions before the new session's start that no summary tells of, except system messages.
+func (p *Plan) apart(d *chatctx.Draft) []int {
+	told := map[int]bool{}
+	for _, m := range p.Gone {
+		told[m.Position] = true
+	}
+	for _, m := range p.Pinned {
+		told[m.Position] = isSystem(m)
+	}
+	apart := slices.Clone(d.Session.Apart)
+	for at := p.from; at < p.Start; at++ {
+		if !told[at] {
+			apart = append(apart, at)
+		}
+	}
+	return apart
 }
 
 // least returns how many tokens, as we count, a compaction must clear.
@@ -360,22 +448,28 @@ type storedSession struct {
 	done  *chatctx.Committed
 }
 
-// commitSession opens the new session. The history before its start must be the one that the draft has; newer messages are in the new session.
+// commitSession opens the new session, in the place of the old one if its summary is made anew. The history before its start must be the one that the draft has; newer messages are in the new session.
 func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft, p *Plan, summary *pool.Message, next branch.Session) (*storedSession, int, error) {
+	current := &d.Session
+	if p.old != nil {
+		current = p.old
+	}
 	var err error
 	for range tries {
 		var snapshot *chatctx.Snapshot
 		if snapshot, err = c.Snapshot(ctx, d.Branch); err != nil {
 			return nil, 0, err
 		}
-		if err = unchanged(ctx, snapshot, d, p); err != nil {
+		if err = unchanged(ctx, snapshot, d, p, current); err != nil {
 			return nil, 0, err
 		}
 		sessions := snapshot.Info.Sessions
-		if len(sessions) == 0 {
+		if branch.Current(sessions) < 0 {
 			sessions = Sessions(snapshot.Info, d.Session)
 		}
-		if last := sessions[len(sessions)-1]; last.PrunedTo >= p.Start {
+		if p.old != nil {
+			sessions = sessions[:branch.Current(sessions)]
+		} else if last := sessions[branch.Current(sessions)]; last.PrunedTo >= p.Start {
 			next.PrunedTo = last.PrunedTo
 		}
 		b := c.Begin(d.Branch)
@@ -394,14 +488,14 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 	return nil, 0, err
 }
 
-// unchanged returns a chatctx.ErrConflict unless the branch before the cut is the one that the draft has.
-func unchanged(ctx context.Context, snapshot *chatctx.Snapshot, d *chatctx.Draft, p *Plan) error {
+// unchanged returns a chatctx.ErrConflict unless the branch is in a session and before the cut is the one that the draft has.
+func unchanged(ctx context.Context, snapshot *chatctx.Snapshot, d *chatctx.Draft, p *Plan, in *branch.Session) error {
 	conflict := &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q changed while the summary was made; nothing was compacted: compact again", d.Branch)}
 	var current pool.ID
-	if n := len(snapshot.Info.Sessions); n > 0 {
-		current = snapshot.Info.Sessions[n-1].ID
+	if i := branch.Current(snapshot.Info.Sessions); i >= 0 {
+		current = snapshot.Info.Sessions[i].ID
 	}
-	if current != d.Session.ID {
+	if current != in.ID {
 		return conflict
 	}
 	ids, err := snapshot.IDs(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -407,7 +408,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if summarised, gone := Stretches(info.Sessions, 3); summarised != list[0].End || gone != total {
+	if summarised, gone := branch.Covered(info.Sessions, 3); summarised != list[0].End || gone != total {
 		t.Errorf("the summary tells of #1 to #%d of %d, and up to #%d nothing goes", summarised, list[0].End, gone)
 	}
 	if r, err := Resume(t.Context(), c, "", o, "3"); err != nil || !r.Whole {

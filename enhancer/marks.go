@@ -145,7 +145,7 @@ func Changed(before, after *branch.Session) bool {
 	return before.PrunedTo != after.PrunedTo || !maps.Equal(marksOf(before), marksOf(after)) || !slices.Equal(before.Digests, after.Digests)
 }
 
-// Sessions returns a branch's sessions with the last one replaced by a draft's, which is the first if there is none yet. The result is for Batch.SetSessions.
+// Sessions returns a branch's sessions with a draft's in its place, which is the first if there is none yet. The result is for Batch.SetSessions.
 func Sessions(info *chatctx.BranchInfo, current branch.Session) []branch.Session {
 	if current.ID == (pool.ID{}) {
 		current.ID, current.Created = pool.NewID(), pool.Now()
@@ -155,6 +155,10 @@ func Sessions(info *chatctx.BranchInfo, current branch.Session) []branch.Session
 		return []branch.Session{current}
 	}
 	out := slices.Clone(info.Sessions)
-	out[len(out)-1] = current
+	i := slices.IndexFunc(out, func(s branch.Session) bool { return s.ID == current.ID })
+	if i < 0 {
+		return append([]branch.Session{current}, out...) // the whole history, before what a provider began
+	}
+	out[i] = current
 	return out
 }

@@ -27,6 +27,7 @@ type SessionInfo struct {
 	Before   string // the summary with which it began
 	// Summary is the summary that stands for it since, with which the next session began; "" for the current one.
 	Summary string
+	of      Stands // what Summary stands for
 	// Input and Output are the sums of what the provider reported for its replies. CacheRead is the part of the input that came from its cache, CacheWrite the
 	// part that it stored there.
 	Input, Output, CacheRead, CacheWrite int64
@@ -60,8 +61,11 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 			return nil, err
 		}
 		out[i].Before = SummaryText(m)
-		if i > 0 && firstWith(list, s.Summary) == i {
+		if i > 0 && branch.FirstWith(list, s.Summary) == i {
 			out[i-1].Summary = out[i].Before
+			if stands := SummaryParts(m); len(stands) > 0 {
+				out[i-1].of = stands[len(stands)-1]
+			}
 		}
 	}
 	return out, nil
@@ -154,7 +158,7 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 	}
 	out := &Resumed{Session: len(list) + 1, Of: s.Number, Tokens: s.Tokens}
 	out.Whole = o.Budget == 0 || s.Summary == "" || float64(s.Tokens) <= o.ResumeShare*float64(o.Budget)
-	next := branch.Session{ID: pool.NewID(), Start: s.Start, Summary: s.Session.Summary, Created: pool.Now()}
+	next := branch.Session{ID: pool.NewID(), Start: s.Start, Summary: s.Session.Summary, Created: pool.Now(), Apart: s.Apart}
 	if out.Whole {
 		rest, err := later(ctx, c, info, s.End+1, list[s.Number:], o)
 		if err != nil {
@@ -163,7 +167,8 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		next.Digests = append(carried(&s.Session, s.End, o.Budget), rest...)
 		setResumed(&next, info.Messages, rest)
 	} else {
-		next.Start, next.Summary = info.Messages+1, list[s.Number].Session.Summary
+		after := &list[s.Number].Session
+		next.Start, next.Summary, next.Apart = info.Messages+1, after.Summary, after.Apart
 		out.Tokens = o.Window(c).Counter.Text(s.Summary)
 	}
 	b := c.Begin(info.Name)
@@ -223,27 +228,6 @@ func numberIn(s *branch.Session, key string) int {
 	return n
 }
 
-// firstWith returns the index of the session that a summary was made for: those that resume it, or an earlier one, begin with it too.
-func firstWith(sessions []branch.Session, summary pool.ID) int {
-	return slices.IndexFunc(sessions, func(o branch.Session) bool { return o.Summary == summary })
-}
-
-// Stretches returns the messages before a session's start of which its summary tells, and those after them up to its start that do not go to the model at all,
-// each as the position of the last one, 0 for none. i is the session's index.
-func Stretches(sessions []branch.Session, i int) (summarised, gone int) {
-	if i < 0 {
-		return 0, 0
-	}
-	s := &sessions[i]
-	if s.Summary != (pool.ID{}) {
-		summarised = min(sessions[firstWith(sessions, s.Summary)].Start, s.Start) - 1
-	}
-	if s.Start-1 > summarised {
-		gone = s.Start - 1
-	}
-	return summarised, gone
-}
-
 // later returns the digest that stands for the messages after a session that is resumed, from a position on, or none if there are none. The later sessions may
 // themselves have gone back to before it.
 func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, from int, sessions []SessionInfo, o Options) ([]branch.Digest, error) {
@@ -280,7 +264,13 @@ func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: laterText(gone, sessions, o.Window(c).Counter, o.DigestTokens), Of: hashOf(gone), Squeezed: true}}, nil
+	// A summary that tells of what stands before cannot be a part of it.
+	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s SessionInfo) bool { return s.Summary == "" || s.of.From < from })
+	by := "digest"
+	if slices.ContainsFunc(sessions, func(s SessionInfo) bool { return s.of.By == "text" }) {
+		by = "text"
+	}
+	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: laterText(gone, sessions, o.Window(c).Counter, o.DigestTokens), Of: hashOf(gone), Squeezed: true, By: by}}, nil
 }
 
 // laterText returns the digest of messages of later sessions: their summaries, and facts of the messages of which none tells, with at most limit tokens.
@@ -288,9 +278,6 @@ func laterText(gone []*chatctx.DraftMessage, sessions []SessionInfo, counter *to
 	var notes []string
 	told := map[int]bool{}
 	for _, s := range sessions {
-		if s.Summary == "" {
-			continue
-		}
 		notes = append(notes, strings.Join(strings.Fields(s.Summary), " "))
 		for pos := s.Start; pos <= s.End; pos++ {
 			told[pos] = true

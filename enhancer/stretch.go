@@ -46,7 +46,7 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 
 // putStretch stores the digest that stands for a stretch. Its summary may be paid for.
 func putStretch(ctx context.Context, c *chatctx.ChatContext, w *Window, d *chatctx.Draft, p *Plan, r Request, info *chatctx.BranchInfo, made *summary) (*Compacted, error) {
-	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: stretchText(made), Of: hashOf(p.Gone), Squeezed: true, Kept: true}
+	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: stretchText(made), Of: hashOf(p.Gone), Squeezed: true, Kept: true, By: made.by()}
 	if made.answer != nil {
 		digest.Message = made.answer.Paid.ID
 	}

@@ -136,15 +136,32 @@ func withoutHead(text string) string {
 }
 
 // shortened makes parts fit room tokens together if no model can merge them: each keeps its beginning. Short parts leave their rest to the long ones, which
-// share it equally.
+// share it equally. What somebody wrote stays whole if it takes no more than half of the room.
 func shortened(c *tokens.Counter, parts []part, room int) []part {
 	if size(c, parts) <= room {
 		return parts
 	}
-	share, over, left := max(room/len(parts), 1), 0, room
+	written := 0
 	for i := range parts {
-		if n := c.Text(parts[i].text); n <= share {
-			left -= n
+		if parts[i].By == "text" {
+			written += c.Text(parts[i].text)
+		}
+	}
+	whole := func(p *part) bool { return p.By == "text" && written <= room/2 }
+	n := 0 // parts that may be cut
+	for i := range parts {
+		if whole(&parts[i]) {
+			room -= c.Text(parts[i].text)
+		} else {
+			n++
+		}
+	}
+	share, over, left := max(room/max(n, 1), 1), 0, room
+	for i := range parts {
+		if size := c.Text(parts[i].text); whole(&parts[i]) {
+			continue
+		} else if size <= share {
+			left -= size
 		} else {
 			over++
 		}
@@ -154,7 +171,7 @@ func shortened(c *tokens.Counter, parts []part, room int) []part {
 	}
 	out := make([]part, len(parts))
 	for i, p := range parts {
-		if c.Text(p.text) > share {
+		if !whole(&p) && c.Text(p.text) > share {
 			p.text, p.Cut = beginning(c, p.text, share), true
 		}
 		out[i] = p

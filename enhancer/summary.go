@@ -62,7 +62,7 @@ func summarise(ctx context.Context, c *chatctx.ChatContext, w *Window, o Options
 	merging := p.merging(w.Counter)
 	bound := p.bound(w.Counter, merging)
 	answer, err := Ask(ctx, c, r.Completer, Question{Kind: "summary", System: system(o, merging), Prompt: prompt(w, o, d, p, r), Limit: bound, About: p.about(d),
-		Fits: func(text string) error { return p.fits(w, p.byModel(text, merging), bound) }})
+		Fits: func(text string) error { return p.fits(w, p.byModel(w.Counter, text, merging), bound) }})
 	var whole *UnusableError
 	switch {
 	case errors.As(err, &whole) && !errors.Is(err, pool.ErrNotWhole):
@@ -74,7 +74,7 @@ func summarise(ctx context.Context, c *chatctx.ChatContext, w *Window, o Options
 	case err != nil:
 		return nil, fmt.Errorf("the summary failed, nothing was compacted: %w", err)
 	}
-	out := p.byModel(answer.Text, merging)
+	out := p.byModel(w.Counter, answer.Text, merging)
 	out.answer = answer
 	return out, nil
 }
@@ -86,7 +86,7 @@ func (p *Plan) about(d *chatctx.Draft) pool.Hash {
 }
 
 // byModel returns the summary with a model's text, which stands beside earlier ones or in their place.
-func (p *Plan) byModel(text string, merging bool) *summary {
+func (p *Plan) byModel(c *tokens.Counter, text string, merging bool) *summary {
 	one := newPart(p.from, p.Start-1, "model", text)
 	if !merging {
 		return &summary{parts: append(slices.Clone(p.earlier), one)}
@@ -94,8 +94,9 @@ func (p *Plan) byModel(text string, merging bool) *summary {
 	if n := p.earlier[0].From; n > 0 {
 		one = newPart(n, p.Start-1, "model", text)
 	}
-	one.Merged = len(p.earlier)
-	return &summary{parts: []part{one}}
+	own := p.written(c)
+	one.Merged = len(p.earlier) - len(own)
+	return &summary{parts: append(own, one)}
 }
 
 // withoutModel makes the summary from a given text, or by rules.
@@ -110,6 +111,16 @@ func (p *Plan) withoutModel(w *Window, r Request) (*summary, error) {
 		return nil, ErrNoSummary
 	}
 	return p.beside(w.Counter, newPart(p.from, p.Start-1, "text", r.Text)), nil
+}
+
+// written returns the earlier summaries that somebody wrote, which stay beside one that a model merges. If they take more than half of the room, that one replaces
+// them too.
+func (p *Plan) written(c *tokens.Counter) []part {
+	own := slices.DeleteFunc(slices.Clone(p.earlier), func(e part) bool { return e.By != "text" })
+	if size(c, own) > p.Room/2 {
+		return nil
+	}
+	return own
 }
 
 // gains returns a *NoGainError if it is certain beforehand that a compaction clears too little.

@@ -101,6 +101,9 @@ type nativeSession struct {
 	PrunedTo int                        `json:"pruned_to,omitempty"`
 	Digests  []nativeDigest             `json:"digests,omitempty"`
 	Data     map[string]json.RawMessage `json:"data,omitempty"`
+	Apart    []int                      `json:"apart,omitempty"`
+	Provider string                     `json:"provider,omitempty"`
+	Model    string                     `json:"model,omitempty"`
 }
 
 type nativeDigest struct {
@@ -111,6 +114,7 @@ type nativeDigest struct {
 	Kept     bool        `json:"kept,omitempty"`
 	Of       string      `json:"of,omitempty"` // hex
 	Message  *chatctx.ID `json:"message,omitempty"`
+	By       string      `json:"by,omitempty"`
 }
 
 type nativeArtifact struct {
@@ -234,9 +238,9 @@ func taskIn(n *nativeTask) *chatctx.Task {
 func sessionsOut(list []branch.Session) []nativeSession {
 	var out []nativeSession
 	for _, s := range list {
-		n := nativeSession{ID: s.ID, Start: s.Start, Summary: idOrNil(s.Summary), Created: stamp(s.Created), PrunedTo: s.PrunedTo, Data: s.Data}
+		n := nativeSession{ID: s.ID, Start: s.Start, Summary: idOrNil(s.Summary), Created: stamp(s.Created), PrunedTo: s.PrunedTo, Data: s.Data, Apart: s.Apart, Provider: s.Provider, Model: s.Model}
 		for _, d := range s.Digests {
-			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Kept: d.Kept, Of: hashText(d.Of), Message: idOrNil(d.Message)})
+			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Kept: d.Kept, Of: hashText(d.Of), Message: idOrNil(d.Message), By: d.By})
 		}
 		out = append(out, n)
 	}
@@ -246,13 +250,13 @@ func sessionsOut(list []branch.Session) []nativeSession {
 func sessionsIn(list []nativeSession) ([]branch.Session, error) {
 	var out []branch.Session
 	for _, n := range list {
-		s := branch.Session{ID: n.ID, Start: n.Start, Summary: idOf(n.Summary), Created: pool.Time(n.Created), PrunedTo: n.PrunedTo, Data: n.Data}
+		s := branch.Session{ID: n.ID, Start: n.Start, Summary: idOf(n.Summary), Created: pool.Time(n.Created), PrunedTo: n.PrunedTo, Data: n.Data, Apart: n.Apart, Provider: n.Provider, Model: n.Model}
 		for _, d := range n.Digests {
 			of, err := parseHashText(d.Of)
 			if err != nil {
 				return nil, err
 			}
-			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Kept: d.Kept, Of: of, Message: idOf(d.Message)})
+			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Kept: d.Kept, Of: of, Message: idOf(d.Message), By: d.By})
 		}
 		out = append(out, s)
 	}

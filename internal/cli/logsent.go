@@ -55,7 +55,7 @@ func currentSession(sessions []branch.Session) string {
 	if of := slices.IndexFunc(sessions[:i], func(o branch.Session) bool { return o.Start == s.Start }); of >= 0 {
 		name += fmt.Sprintf(", session %d again", of+1)
 	}
-	summarised, gone := enhancer.Stretches(sessions, i)
+	summarised, gone := branch.Covered(sessions, i)
 	switch {
 	case gone > 0 && summarised > 0:
 		return fmt.Sprintf("%s: #1 to #%d go to the model as a summary, #%d to #%d do not", name, summarised, summarised+1, gone)

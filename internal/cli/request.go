@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -205,7 +206,7 @@ func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage)
 		return nil, err
 	}
 	before, sessions := &chatctx.Draft{Artifact: req.Draft.Artifact}, snap.Info.Sessions
-	summarised, _ := enhancer.Stretches(sessions, len(sessions)-1)
+	summarised, _ := branch.Covered(sessions, len(sessions)-1)
 	for e, err := range snap.Entries(r.ctx, 1, min(req.Draft.Session.Start-1, snap.Len())) {
 		if err != nil {
 			return nil, err

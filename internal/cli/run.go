@@ -250,7 +250,24 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 			return
 		}
 		r.note("take it back: %s", r.undoOf(c))
+		r.noteSummaries(c)
 	})
+}
+
+// noteSummaries says what became of summaries that tell of messages which a change concerns, and what makes them anew.
+func (r *run) noteSummaries(c *chatctx.Committed) {
+	for _, s := range c.Summaries {
+		what, cmd := "no longer stands, so the messages are sent themselves", "compact"
+		if s.Stands {
+			what, cmd = "still tells of it", "compact --anew"
+		} else if s.From > 1 {
+			cmd = "compact --from REF --to REF"
+		}
+		if s.Branch != c.Branch {
+			cmd += " --branch " + quote(s.Branch)
+		}
+		r.note("the summary of the messages %d to %d %s; to make it anew: %s", s.From, s.To, what, r.again(cmd))
+	}
 }
 
 // flagOnly returns a flag's value unless it comes from the environment.

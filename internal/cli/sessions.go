@@ -68,8 +68,14 @@ func doCompact(r *run) error {
 		}
 		request.Model = cmp.Or(o.CompactModel, o.Model)
 	}
+	if request.Anew = r.is("anew"); request.Anew && (stretch || r.given("keep-tokens") || r.given("keep-messages")) {
+		return usagef("compact --anew leaves the session where it begins: no range, --keep-tokens or --keep-messages goes with it")
+	}
 	if r.is("dry-run") {
 		return r.compactPlan(c, name, o, request, func(w *enhancer.Window, d *chatctx.Draft) (*enhancer.Plan, error) {
+			if request.Anew {
+				return enhancer.PlanAnew(r.ctx, c, name, w, o)
+			}
 			if stretch {
 				return enhancer.PlanStretch(r.ctx, w, d, from, to)
 			}
@@ -178,6 +184,9 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Opti
 func compactHint(err error, model bool) error {
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return &hinted{err, "keep less: compact --keep-tokens 1000"}
+	}
+	if errors.Is(err, enhancer.ErrNoSession) {
+		return &hinted{err, "make one: chatctx compact"}
 	}
 	if errors.Is(err, enhancer.ErrStretch) {
 		return &usageError{err.Error(), "chatctx log shows the numbers; chatctx compact --from u2 --to a4"}

@@ -66,6 +66,7 @@ func compactFlags() []*flag {
 		{name: "keep-messages", kind: number, usage: "keep the newest `N` messages instead"},
 		{name: "from", usage: "summarise a stretch in the middle alone, from `REF` on"},
 		{name: "to", usage: "the last message `REF` of that stretch"},
+		{name: "anew", kind: onOff, usage: "make the newest summary again, of the messages as they are now"},
 		{name: "summary", usage: "the summary's `TEXT`; - for standard input"},
 		{name: "digest", kind: onOff, usage: "a summary made by rules, without a model"},
 		dryRun(), rawText(),

@@ -65,7 +65,11 @@ type Where struct {
 	Operation string     `json:"operation,omitempty"`
 	Context   chatctx.ID `json:"context"`
 	Branch    string     `json:"branch,omitempty"`
+	// Affected has the summaries that tell of messages that the change concerns.
+	Affected []chatctx.SummaryChange `json:"affected_summaries,omitempty"`
 }
 
 // WhereOf returns where a change was made.
-func WhereOf(c *chatctx.Committed) Where { return Where{c.Operation, c.Context, c.Branch} }
+func WhereOf(c *chatctx.Committed) Where {
+	return Where{c.Operation, c.Context, c.Branch, c.Summaries}
+}

@@ -20,7 +20,7 @@ func PlacedOf(c *chatctx.Committed) []Placed {
 	a := c.Last()
 	list := make([]Placed, len(a.Placed))
 	for i, p := range a.Placed {
-		list[i] = Placed{Where{c.Operation, c.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again || p.Known}
+		list[i] = Placed{Where{c.Operation, c.Context, a.Branch, c.Summaries}, p.Message, p.Position, a.Revision, a.Again || p.Known}
 	}
 	return list
 }

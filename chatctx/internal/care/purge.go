@@ -321,13 +321,13 @@ func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool,
 	return forget(t, &out.Collected)
 }
 
-// takeOff removes messages from a branch's history, and sessions whose summaries cover them. It returns how many messages it removed.
+// takeOff removes messages from a branch's history, and sessions whose summaries are among them. It returns how many messages it removed.
 func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, error) {
 	ids, err := branch.IDs(t.Tx, t.ID, b.Pieces)
 	if err != nil {
 		return 0, err
 	}
-	n, first := 0, len(ids)
+	n := 0
 	for i := len(ids) - 1; i >= 0; i-- {
 		if !doomed[ids[i]] {
 			continue
@@ -338,10 +338,10 @@ func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, er
 		if err := t.Splice(b, i, 1, nil); err != nil {
 			return n, err
 		}
-		n, first = n+1, i
+		n++
 	}
 	for i, s := range b.Sessions {
-		if s.Start > first+1 || doomed[s.Summary] {
+		if doomed[s.Summary] {
 			b.Sessions = b.Sessions[:i]
 			n++
 			break

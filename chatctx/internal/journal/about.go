@@ -223,8 +223,8 @@ func (t *telling) branch(id pool.ID, before, after *branch.Branch) error {
 
 // newestSession returns the session that a branch is in, one from its beginning if it has none.
 func newestSession(b *branch.Branch) *branch.Session {
-	if n := len(b.Sessions); n > 0 {
-		return &b.Sessions[n-1]
+	if i := branch.Current(b.Sessions); i >= 0 {
+		return &b.Sessions[i]
 	}
 	return &branch.Session{}
 }

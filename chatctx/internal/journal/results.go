@@ -16,7 +16,8 @@ type Committed struct {
 	Revision  uint64 // of that branch, to be expected by its next change
 	Again     bool   // the keys of its appends were all known: nothing was done
 	Steps     []*Step
-	group     uint64 // of the operation
+	Summaries []SummaryChange // what became of summaries that tell of messages that it concerns
+	group     uint64          // of the operation
 }
 
 // Last returns the last step, which is the only one of most changes. It is never nil.

@@ -98,11 +98,11 @@ func (t *Txn) revertSplice(c record.Change) error {
 	if !branch.Same(branch.Slice(b.Pieces, c.At, c.At+n), c.Inserted) {
 		return record.Conflict("the history of branch %q has changed since: it cannot be taken back on its own", b.Name)
 	}
-	sessions := b.Sessions
+	sessions, notes := b.Sessions, t.summaries
 	if err := t.Splice(b, c.At, n, c.Removed); err != nil {
 		return err
 	}
-	b.Sessions = sessions // sessions are restored as fields
+	b.Sessions, t.summaries = sessions, notes // sessions are restored as fields
 	return nil
 }
 

@@ -52,21 +52,104 @@ func SameSessions(now, used []branch.Session) bool {
 	return true
 }
 
-// sessionsUpTo returns the sessions of a fork with the first n messages: nothing after these is pruned or in a digest.
-func sessionsUpTo(sessions []branch.Session, n int) []branch.Session {
-	var out []branch.Session
-	for _, s := range sessions {
-		if s.Start > n+1 {
-			continue
-		}
-		s.PrunedTo = min(s.PrunedTo, n)
-		s.Digests = digestsUpTo(s.Digests, n)
-		out = append(out, s)
-	}
-	return out
+// SummaryChange says that a change concerns messages of which a branch's summary tells.
+type SummaryChange struct {
+	Branch string `json:"branch"`
+	From   int    `json:"from"` // the positions, before the change, of the messages for which the summary stands
+	To     int    `json:"to"`
+	Stands bool   `json:"stands"` // it goes on telling of them; otherwise the messages are sent themselves again
 }
 
-// digestsUpTo returns the digests that cover no message after a position.
-func digestsUpTo(digests []branch.Digest, position int) []branch.Digest {
-	return slices.DeleteFunc(slices.Clone(digests), func(d branch.Digest) bool { return d.To > position })
+// moveSessions makes a branch's sessions agree with a change of its history, and notes the summaries that no longer stand.
+func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
+	was := b.Sessions
+	b.Sessions = sessionsAfter(was, at, removed, inserted, b.Len())
+	for i := max(branch.Current(was), 0); i < len(was); i++ {
+		n := slices.IndexFunc(b.Sessions, func(s branch.Session) bool { return s.ID == was[i].ID })
+		if n < 0 {
+			told, _ := branch.Covered(was, i)
+			t.noteSummary(b, 1, told, false)
+			continue
+		}
+		for _, d := range was[i].Digests {
+			if d.Kept && !slices.ContainsFunc(b.Sessions[n].Digests, func(o branch.Digest) bool { return o.Of == d.Of }) {
+				t.noteSummary(b, d.From, d.To, false)
+			}
+		}
+	}
+}
+
+// noteSummary notes what becomes of a summary, unless a note says it that was made before.
+func (t *Txn) noteSummary(b *branch.Branch, from, to int, stands bool) {
+	known := func(c SummaryChange) bool { return c.Branch == b.Name && c.From <= from && to <= c.To }
+	if from <= to && !slices.ContainsFunc(t.summaries, known) {
+		t.summaries = append(t.summaries, SummaryChange{b.Name, from, to, stands})
+	}
+}
+
+// Marked notes what a new mark of the message at a position of a branch, 0 for none, means for the branch's summaries. The summary of a session goes on telling of
+// an excluded message; that of a range no longer stands, whatever the mark.
+func (t *Txn) Marked(b *branch.Branch, position int, excluded bool) {
+	i := branch.Current(b.Sessions)
+	if i < 0 || position == 0 {
+		return
+	}
+	s := &b.Sessions[i]
+	if told, _ := branch.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
+		t.noteSummary(b, 1, told, true)
+	}
+	for _, d := range s.Digests {
+		if d.Kept && d.From <= position && position <= d.To {
+			t.noteSummary(b, d.From, d.To, false)
+		}
+	}
+}
+
+// sessionsAfter returns the sessions of a history that was changed at the place at (from 0) and has length messages now. A summary stands only for messages that the branch holds, so a session ends with any change of what its summary tells of; so does one of which no
+// message is left. The other sessions stay at their messages.
+func sessionsAfter(sessions []branch.Session, at, removed, inserted, length int) (kept []branch.Session) {
+	if removed == 0 && at+inserted == length {
+		return sessions // the history grew
+	}
+	for i := range sessions {
+		s := sessions[i]
+		told, _ := branch.Covered(sessions, i)
+		if at < told || at+inserted == length && length < s.Start {
+			continue
+		}
+		if s.Start > at+1 {
+			s.Start = max(at+1, s.Start-removed) + inserted
+		}
+		s.PrunedTo = lastAfter(s.PrunedTo, at, removed, inserted)
+		s.Digests = digestsAfter(s.Digests, at, removed, inserted)
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// lastAfter returns where the last position of a range is after a change: before what was removed if it was among that.
+func lastAfter(position, at, removed, inserted int) int {
+	switch {
+	case position <= at:
+		return position
+	case position <= at+removed:
+		return at
+	}
+	return position - removed + inserted
+}
+
+// digestsAfter returns the digests that stand for what they stood for before a change. Those that somebody asked for move with their messages; others that
+// stood behind the change are made anew when there is need.
+func digestsAfter(digests []branch.Digest, at, removed, inserted int) []branch.Digest {
+	var out []branch.Digest
+	for _, d := range digests {
+		switch {
+		case d.To <= at:
+			out = append(out, d)
+		case d.Kept && d.From > at+removed:
+			d.From, d.To = d.From-removed+inserted, d.To-removed+inserted
+			out = append(out, d)
+		}
+	}
+	return out
 }

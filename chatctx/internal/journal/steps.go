@@ -25,7 +25,7 @@ func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.
 	if err := t.Splice(made, 0, 0, pieces); err != nil {
 		return nil, err
 	}
-	made.Sessions = sessionsUpTo(from.Sessions, n)
+	made.Sessions = sessionsAfter(from.Sessions, n, from.Len()-n, 0, n)
 	res.From, res.At = from.Name, made.At
 	if err := t.copyRules(from, made); err != nil {
 		return nil, err
@@ -192,6 +192,9 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptio
 	made, err := t.Fork(from, name, pos-1, res)
 	if err != nil {
 		return nil, err
+	}
+	if told, _ := branch.Covered(from.Sessions, branch.Current(from.Sessions)); pos <= told {
+		t.noteSummary(made, 1, told, false)
 	}
 	if err := t.appendEdited(made, m, text); err != nil {
 		return nil, err

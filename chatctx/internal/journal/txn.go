@@ -108,6 +108,7 @@ type Txn struct {
 	ours      uint64       // an operation that is a part of the group for certain
 	quiet     branch.Piece // what was written last, if no message of it has a call
 	went      pool.ID      // the new active branch of this person, if Store.Place keeps that
+	summaries []SummaryChange
 }
 
 // active returns the branch that "" names.
@@ -503,32 +504,6 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	return t.Show(b, insert, true)
 }
 
-// moveSessions keeps the starts of sessions at their messages when a history changes before them.
-func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
-	if len(b.Sessions) == 0 || removed == 0 && at >= b.Len()-inserted {
-		return
-	}
-	move := func(pos int) int { // pos counts from 1
-		switch {
-		case pos-1 < at:
-			return pos
-		case pos-1 < at+removed:
-			return at + 1
-		}
-		return pos - removed + inserted
-	}
-	var kept []branch.Session
-	for _, s := range b.Sessions {
-		s.Start = move(s.Start)
-		s.PrunedTo = min(move(s.PrunedTo), b.Len())
-		s.Digests = digestsUpTo(s.Digests, at)
-		if s.Start <= b.Len()+1 && (s.Start > 1 || s.Summary == pool.ID{}) {
-			kept = append(kept, s)
-		}
-	}
-	b.Sessions = kept
-}
-
 // Merge copies short pieces together if edits made too many. It does nothing while calls wait, since these keep their homes.
 func (t *Txn) Merge(b *branch.Branch) error {
 	before := b.Pieces
@@ -613,7 +588,7 @@ func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
 	if err != nil {
 		return nil, err
 	}
-	done.Steps = steps
+	done.Steps, done.Summaries = steps, t.summaries
 	for _, s := range steps {
 		s.finish(t)
 	}
