@@ -22,8 +22,8 @@ type Judge = record.Judge
 
 // Question is a call as rules see it.
 //
-// Fields: Context, Branch, Message ID; Index int; Tool string; Arguments json.RawMessage; Mode, Dir string; Schema json.RawMessage; Command, Env []string. For more of
-// each: go doc chatctx/internal/record.Question
+// Fields: Context, Branch, Message ID; Index int; Tool string; Arguments json.RawMessage; Mode, Dir string; Schema json.RawMessage; Command, Env []string.
+// For more of each: go doc chatctx/internal/record.Question
 type Question = record.Question
 
 // Ruling is the rules' answer to a Question.
