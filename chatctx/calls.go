@@ -40,9 +40,19 @@ const (
 
 // Decision is one recorded step in the life of a call. From and To are values of CallState.
 //
-// Fields: At pool.Time; From, To, ByKind, ByName, Program, Reason string; ArgsSHA256 pool.Hash; Arguments json.RawMessage; Said bool; User, Claimed string.
-// For more of each: go doc chatctx/internal/record.Decision
+// Fields: At pool.Time; From, To, ByKind, ByName, Program, Reason string; ArgsSHA256 pool.Hash; Arguments json.RawMessage; Said bool; User, Claimed string;
+// Runs *Runs. For more of each: go doc chatctx/internal/record.Decision
 type Decision = record.Decision
+
+// Runs is what runs the calls of a tool, without their arguments: the tool's command or its MCP server, as a store had it when a step was taken. The zero value
+// means that the store had no such tool.
+//
+// Fields: Command []string; MCP bool; URL, Dir string; Env, Headers []string; Stdin, Dashes bool. Methods: Same(other *Runs) bool; String() string. For more of
+// each: go doc chatctx/internal/record.Runs
+type Runs = record.Runs
+
+// RunsOf returns what runs the calls of a tool, where folder is that of the setting calls.folder.
+func RunsOf(t *Tool, folder string) *Runs { return record.RunsOf(t, folder) }
 
 // The kinds of decision makers.
 const (
@@ -205,12 +215,12 @@ func (b *Batch) settle(ref CallRef) {
 
 // ClaimOptions are options of ClaimCall.
 //
-// Fields: Again bool; PID int; Hold time.Duration; Name string. For more of each: go doc chatctx/internal/toolcall.ClaimOptions
+// Fields: Again bool; PID int; Hold time.Duration; Name string; Stored bool. For more of each: go doc chatctx/internal/toolcall.ClaimOptions
 type ClaimOptions = toolcall.ClaimOptions
 
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 //
-// Fields: Call *Call; Token ID. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim, error); Resolve(ctx
+// Fields: Call *Call; Token ID; Tool *Tool; Older bool. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim, error); Resolve(ctx
 // context.Context, a Answer) (*Committed, error). For more of each: go doc chatctx/internal/toolcall.CallClaim
 type CallClaim = toolcall.CallClaim
 
@@ -226,7 +236,7 @@ const ClaimLife = record.ClaimLife
 
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
 // as does a claim of a call that may not run. Rules decide about a waiting call first, and an approved call that a rule denies by now cannot be claimed.
-// The context and the call are named as in Store.Call.
+// If its tool was replaced after the approval, the call waits for a decision again. The context and the call are named as in Store.Call.
 func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, ref CallRef, o ClaimOptions) (*CallClaim, error) {
 	c, err := s.Call(ctx, contextRef, branchName, ref)
 	if err != nil {
@@ -242,6 +252,16 @@ func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, re
 		}
 	}
 	return toolcall.ClaimCall(ctx, s.at, contextRef, branchName, ref, o)
+}
+
+// Replaced returns why an approved call will wait for a decision again: its tool was replaced after the approval. It is "" for any other call.
+func (s *Store) Replaced(ctx context.Context, c *Call) (why string, err error) {
+	return toolcall.Replaced(ctx, s.at, c)
+}
+
+// Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval, as ClaimCall does; changed reports that.
+func (s *Store) Reconsider(ctx context.Context, c *Call) (changed bool, err error) {
+	return toolcall.Reconsider(ctx, s.at, c)
 }
 
 // ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.

@@ -64,6 +64,7 @@ const (
 type Event struct {
 	Step     string
 	Call     *chatctx.Call
+	Older    bool               // of claimed: the approval was stored before approvals held what the tool runs
 	Answered *chatctx.Committed // of resolved
 }
 
@@ -236,8 +237,7 @@ func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[st
 		if c, err = w.decide(ctx, c, tools[c.Tool]); err != nil {
 			break
 		}
-		run, why := w.runnerFor(c, tools)
-		if run == nil {
+		if run, why := w.runnerFor(c, tools); run == nil {
 			if c.Open() {
 				w.wait(c, why)
 			}
@@ -247,7 +247,7 @@ func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[st
 		w.slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-w.slots }()
-			w.one(ctx, c, run, tools[c.Tool])
+			w.one(ctx, c)
 		})
 	}
 	wg.Wait()
@@ -262,7 +262,7 @@ func (w *working) wait(c *chatctx.Call, why string) {
 // answered first.
 func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
 	if c.Status != pool.Pending {
-		return w.takeBack(ctx, c)
+		return w.takeBack(ctx, c, t)
 	}
 	if w.runnerOf(c.Tool, t) != nil {
 		if err := checkCall(c, t); err != nil {
@@ -289,11 +289,30 @@ func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) 
 	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
-// takeBack denies an approved call if a newer rule denies it: it would wait for ever, since nobody may claim it.
-func (w *working) takeBack(ctx context.Context, c *chatctx.Call) (*chatctx.Call, error) {
+// reconsider lets a call whose tool was replaced after its approval wait for a decision again, and lets the rules decide.
+func (w *working) reconsider(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
+	store := w.Context.Store()
+	if _, err := store.Reconsider(ctx, c); err != nil {
+		return c, err
+	}
+	is, err := store.Call(ctx, c.Context.String(), c.Branch, c.Ref())
+	if err != nil || is.Status != pool.Pending {
+		return is, err
+	}
+	return w.decide(ctx, is, t)
+}
+
+// takeBack takes back the approval of a call if its tool was replaced, or denies the call if a newer rule does: it would wait for ever, since nobody may claim
+// it.
+func (w *working) takeBack(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
 	store := w.Context.Store()
 	if c.State() != chatctx.CallState(pool.Approved, pool.NotRun) {
 		return c, nil
+	}
+	if why, err := store.Replaced(ctx, c); err != nil {
+		return c, err
+	} else if why != "" {
+		return w.reconsider(ctx, c, t)
 	}
 	r, err := store.Judge(ctx, c)
 	if err != nil || r.Effect != chatctx.Deny || r.Rule.Default || r.Untold {
@@ -381,25 +400,30 @@ func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*c
 		return nil, err
 	}
 	t := tools[c.Tool]
-	run := e.runnerOf(c.Tool, t)
 	claimable := c.Status == pool.Approved && c.Execution == pool.NotRun || again && c.Execution == pool.Uncertain
-	if run == nil && claimable {
+	if e.runnerOf(c.Tool, t) == nil && claimable {
 		return nil, chatctx.NotFound("tool that can be run here:", c.Tool)
 	}
-	claim, err := e.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: again})
+	return e.claimed(ctx, c, again)
+}
+
+// claimed claims a call and runs it, with the store's tool as the claim found it.
+func (e *Executor) claimed(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
+	o := chatctx.ClaimOptions{Again: again, Stored: e.Functions[c.Tool] == nil}
+	claim, err := e.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), o)
 	if err != nil {
 		return nil, err
 	}
-	return e.runClaimed(ctx, claim, run, t)
+	t := claim.Tool
+	if t != nil && t.Dir == "" {
+		t.Dir = e.Dir
+	}
+	return e.runClaimed(ctx, claim, t)
 }
 
 // one claims and runs a call. It is no error if another program has claimed the call.
-func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatctx.Tool) {
-	claim, err := w.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: c.Execution == pool.Uncertain})
-	var a *chatctx.Committed
-	if err == nil {
-		a, err = w.runClaimed(ctx, claim, run, t)
-	}
+func (w *working) one(ctx context.Context, c *chatctx.Call) {
+	a, err := w.claimed(ctx, c, c.Execution == pool.Uncertain)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -414,9 +438,9 @@ func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatc
 }
 
 // runClaimed runs a claimed call and stores its result.
-func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (*chatctx.Committed, error) {
-	e.show(Event{Step: StepClaimed, Call: claim.Call})
-	answer, err := e.ended(ctx, claim, run, t)
+func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, t *chatctx.Tool) (*chatctx.Committed, error) {
+	e.show(Event{Step: StepClaimed, Call: claim.Call, Older: claim.Older})
+	answer, err := e.ended(ctx, claim, t)
 	if err != nil {
 		return nil, err
 	}
@@ -434,7 +458,11 @@ var ErrTimeout = errors.New("ended at its time limit")
 // ended runs a tool within its time limit and while its claim is held, and turns any outcome into an answer. Its error is ErrHandedOver, or ErrTaken if the
 // tool was ended because the claim was lost, for example while the machine slept: then the new holder decides about the call, and this Executor records
 // nothing.
-func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (chatctx.Answer, error) {
+func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *chatctx.Tool) (chatctx.Answer, error) {
+	run := e.runnerOf(claim.Call.Tool, t)
+	if run == nil { // it was removed since it was looked for
+		return chatctx.Answer{Result: pool.Result{Text: fmt.Sprintf("not run: there is no tool %q here any more", claim.Call.Tool), IsError: true}}, nil
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if limit := e.timeLimit(claim.Call.Tool, t); limit > 0 {

@@ -159,6 +159,19 @@ type nativeDecision struct {
 	Reason     string          `json:"reason,omitempty"`
 	ArgsSHA256 string          `json:"arguments_sha256,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	Runs       *nativeRuns     `json:"runs,omitempty"`
+}
+
+// nativeRuns is chatctx.Runs.
+type nativeRuns struct {
+	Command []string `json:"command,omitempty"`
+	MCP     bool     `json:"mcp,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Dir     string   `json:"cwd,omitempty"`
+	Env     []string `json:"env,omitempty"`
+	Headers []string `json:"headers,omitempty"`
+	Stdin   bool     `json:"stdin,omitempty"`
+	Dashes  bool     `json:"dashes,omitempty"`
 }
 
 type nativeEnd struct {
@@ -268,7 +281,7 @@ func callOut(c *chatctx.NativeCall) nativeCall {
 		Since: stamp(c.Since), Effective: c.Effective, Expires: stamp(c.Expires)}
 	for _, d := range c.Decisions {
 		n.Decisions = append(n.Decisions, nativeDecision{At: stamp(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
-			Program: d.Program, User: d.User, Claimed: d.Claimed, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256), Arguments: d.Arguments})
+			Program: d.Program, User: d.User, Claimed: d.Claimed, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256), Arguments: d.Arguments, Runs: (*nativeRuns)(d.Runs)})
 	}
 	return n
 }
@@ -292,7 +305,7 @@ func callIn(n *nativeCall) (chatctx.NativeCall, error) {
 			return c, err
 		}
 		c.Decisions = append(c.Decisions, chatctx.Decision{At: pool.Time(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
-			Program: d.Program, User: d.User, Claimed: d.Claimed, Reason: d.Reason, ArgsSHA256: h, Arguments: d.Arguments})
+			Program: d.Program, User: d.User, Claimed: d.Claimed, Reason: d.Reason, ArgsSHA256: h, Arguments: d.Arguments, Runs: (*chatctx.Runs)(d.Runs)})
 	}
 	return c, nil
 }

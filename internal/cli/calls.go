@@ -120,7 +120,7 @@ func callWatches() []*command {
 			flags: []*flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
 		{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
 			more: "The steps of a call, from the first on, lead to its present state.",
-			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
+			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments, runs{command, mcp, url, cwd, env, headers, stdin, dashes}; a line each", example: "chatctx calls log --json"},
 	}
 }
 
@@ -378,6 +378,9 @@ func (r *run) stepLine(s *chatctx.CallStep) {
 	}
 	if s.Reason != "" {
 		words = append(words, oneLine(s.Reason))
+	}
+	if s.Runs != nil && !s.Runs.Same(&chatctx.Runs{}) {
+		words = append(words, "runs: "+oneLine(s.Runs.String()))
 	}
 	r.printf("%s  %s:%d  %s  %s\n", r.paint(dim, moment(s.At)), r.paint(yellow, short(s.Message)), s.Index, clean(s.Tool), strings.Join(words, "  "))
 }

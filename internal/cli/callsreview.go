@@ -31,10 +31,17 @@ func doCallsShow(r *run) error {
 	if err != nil {
 		return err
 	}
+	replaced, err := st.Replaced(r.ctx, c)
+	if err != nil {
+		return err
+	}
 	return r.emit(contract.ShownOf(c, judged), func() {
 		r.judgedLine(st, c, judged, map[chatctx.ID]string{})
 		r.printArguments(st, c)
 		r.printRuling(st, c)
+		if replaced != "" {
+			r.printf("waits for a decision again when it runs: %s\n", oneLine(replaced))
+		}
 		for _, d := range c.Decisions {
 			r.stepLine(&chatctx.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
 		}

@@ -118,11 +118,15 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	dir, _ := os.Getwd()
 	e := &approval.Executor{Context: c, Dir: dir, Helper: r.con.helper, Functions: r.ownTools(c), Allowed: ownAllowed}
 	e.Show = func(ev approval.Event) {
-		if ev.Step != approval.StepResolved {
+		if ev.Step == approval.StepEnded || ev.Step == approval.StepClaimed && !ev.Older {
 			return
 		}
 		r.executors.telling.Lock()
 		defer r.executors.telling.Unlock()
+		if ev.Step == approval.StepClaimed {
+			r.note("%s %s was approved before approvals held what a tool runs: it runs with the tool as it is now", callName(ev.Call), clean(ev.Call.Tool))
+			return
+		}
 		if r.name == "calls run" {
 			_ = r.answeredCall(ev.Answered) // if the reader has gone, the command itself reports it
 			return

@@ -125,13 +125,37 @@ type Step struct {
 	Reason    string          `json:"reason"`
 	SHA256    string          `json:"arguments_sha256,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Runs      *Runs           `json:"runs,omitempty"` // of an approval, what the call was to run with; of a claim, what ran
 	User      string          `json:"user,omitempty"` // on a server: the database's user, a slash, the local user
+}
+
+// Runs is what runs the calls of a tool. The zero value means that the store had no such tool.
+type Runs struct {
+	Command []string `json:"command,omitempty"` // the tool's, without arguments
+	Argv    []string `json:"argv,omitempty"`    // of a call: the command with its arguments
+	MCP     bool     `json:"mcp,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Dir     string   `json:"cwd,omitempty"`
+	Env     []string `json:"env,omitempty"` // only the names
+	Headers []string `json:"headers,omitempty"`
+	Stdin   bool     `json:"stdin,omitempty"`
+	Dashes  bool     `json:"dashes,omitempty"`
+	Timeout string   `json:"timeout,omitempty"`
+	Why     string   `json:"why,omitempty"` // of a call: why it would not run
+}
+
+// RunsOf returns the JSON of what runs the calls of a tool, nil for nil.
+func RunsOf(r *chatctx.Runs) *Runs {
+	if r == nil {
+		return nil
+	}
+	return &Runs{Command: r.Command, MCP: r.MCP, URL: r.URL, Dir: r.Dir, Env: r.Env, Headers: r.Headers, Stdin: r.Stdin, Dashes: r.Dashes}
 }
 
 // StepOf returns the JSON of a step in the life of a call.
 func StepOf(s *chatctx.CallStep) Step {
 	v := Step{Call: callRef(s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: Time(s.At), From: s.From, To: s.To,
-		By: byOf(&s.Decision), Program: s.Program, Origin: s.Origin, Reason: s.Reason, Arguments: s.Arguments, User: s.User}
+		By: byOf(&s.Decision), Program: s.Program, Origin: s.Origin, Reason: s.Reason, Arguments: s.Arguments, Runs: RunsOf(s.Runs), User: s.User}
 	if s.ArgsSHA256 != (pool.Hash{}) {
 		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
 	}

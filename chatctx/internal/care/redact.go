@@ -428,6 +428,13 @@ func (r *redactor) calls(t *journal.Txn) error {
 				r.text("call", "", text)
 			}
 			r.json("call", "", &d.Arguments)
+			if d.Runs != nil {
+				for j := range d.Runs.Command {
+					r.text("call", "", &d.Runs.Command[j])
+				}
+				r.text("call", "", &d.Runs.URL)
+				r.text("call", "", &d.Runs.Dir)
+			}
 		}
 		if r.hit {
 			if err := record.PutRecord(t.Tx, record.CallBucket, key, rec); err != nil {

@@ -186,6 +186,12 @@ func (c *NativeCall) texts(s *record.Store) error {
 		if err := s.Value("arguments", &c.Decisions[i].Arguments); err != nil {
 			return err
 		}
+		if runs := c.Decisions[i].Runs; runs != nil {
+			for j := range runs.Command {
+				reasons = append(reasons, &runs.Command[j])
+			}
+			reasons = append(reasons, &runs.URL, &runs.Dir)
+		}
 	}
 	if err := s.Value("arguments", &c.Effective); err != nil {
 		return err

@@ -47,6 +47,9 @@ type Decision struct {
 	User string // on a store that a server keeps: Store.User
 	// Claimed is the name that whoever took the step gave; it is not checked. ByName is the user that the program ran as.
 	Claimed string
+	// Runs, of an approval, is what the call was to run with; of a claim, what ran. nil: the step was stored before there was this field, or is another one, or
+	// a program ran the call with something of its own.
+	Runs *Runs
 }
 
 // The kinds of decision makers.

@@ -96,6 +96,7 @@ type (
 		Said       bool            `cbor:"10,keyasint,omitempty"`
 		User       string          `cbor:"11,keyasint,omitempty"`
 		Claimed    string          `cbor:"12,keyasint,omitempty"`
+		Runs       *Runs           `cbor:"13,keyasint,omitempty"`
 	}
 
 	storedClaim struct {

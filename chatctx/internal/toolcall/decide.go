@@ -119,7 +119,13 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 			return "", err
 		}
 	}
-	if err := StepCall(t, a, v.Status, pool.NotRun, v.by(t.Store)); err != nil || v.Status != pool.Denied {
+	d := v.by(t.Store)
+	if v.Status == pool.Approved {
+		if d.Runs, _, err = view.RunsNow(t.Tx, t.ID, t.Rec, holder, a.Rec.Tool); err != nil {
+			return "", err
+		}
+	}
+	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied {
 		return holder.Name, err
 	}
 	last, err := inLastTurn(t, holder, a)

@@ -1,10 +1,11 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
@@ -25,18 +26,26 @@ type ClaimOptions struct {
 	Hold time.Duration
 	// Name is what the runner calls itself, recorded as claimed beside the program; "" claims nothing.
 	Name string
+	// Stored: the runner runs CallClaim.Tool. The step records it.
+	Stored bool
 }
 
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 type CallClaim struct {
 	Call  *record.Call
 	Token pool.ID // lets another process renew and resolve
+	// Tool is the store's tool, nil if it has none, as it was when the claim was made: the approval holds for it. Its folder is that of the setting
+	// calls.folder if it names none itself.
+	Tool *record.Tool
+	// Older: the approval was stored before approvals held what the tool runs, so nothing shows whether the tool was replaced after it.
+	Older bool
 	store *record.Store
 	hold  pool.Time
 }
 
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
-// as does a claim of a call that may not run. The context and the call are named as in Store.Call.
+// as does a claim of a call that may not run. If the tool was replaced after the approval, the call waits for a decision again, and the error is ErrConflict.
+// The context and the call are named as in Store.Call.
 func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, o ClaimOptions) (*CallClaim, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
@@ -52,22 +61,136 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	hold := holdOf(o.Hold)
 	claim.Hold(claim.Since, hold)
 	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
+	var waits error // again
 	err = s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
 		t, err := journal.BeginAt(s, tx, found.Context)
 		if err != nil {
 			return err
 		}
 		t.What = "claim"
-		k.Call, err = ClaimFor(t, found, claim, o)
-		if err == nil {
+		if waits, err = k.claim(t, found, claim, o); err == nil {
 			_, err = t.Finish()
 		}
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, waits); err != nil {
 		return nil, err
 	}
 	return k, nil
+}
+
+// claim makes a call running, or lets it wait again if its tool was replaced, which waits says.
+func (k *CallClaim) claim(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOptions) (waits, err error) {
+	var other *replacedError
+	if k.Call, err = ClaimFor(t, c, claim, o); errors.As(err, &other) {
+		return other, reconsider(t, c, other.why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	approval := approvalOf(k.Call.Decisions)
+	k.Older = approval != nil && approval.Runs == nil
+	b, err := t.Branch(k.Call.Branch)
+	if err != nil {
+		return nil, err
+	}
+	runs, tool, err := view.RunsNow(t.Tx, t.ID, t.Rec, b, c.Tool)
+	if k.Tool = tool; tool != nil {
+		tool.Dir = runs.Dir
+	}
+	return nil, err
+}
+
+// replacedError is the conflict of a call whose tool was replaced after its approval.
+type replacedError struct {
+	why string
+	error
+}
+
+func (e *replacedError) Unwrap() error { return e.error }
+
+// Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval; changed reports that.
+func Reconsider(ctx context.Context, s *record.Store, c *record.Call) (changed bool, err error) {
+	err = s.Update(view.Lane(ctx, s, c.Context), func(tx kv.RwTx) error {
+		changed = false
+		t, err := journal.BeginAt(s, tx, c.Context)
+		if err != nil {
+			return err
+		}
+		at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
+		if err != nil || at.Rec.State() != record.CallState(pool.Approved, pool.NotRun) {
+			return err
+		}
+		holder, err := HolderOf(t, at)
+		if err != nil {
+			return err
+		}
+		runs, _, err := view.RunsNow(t.Tx, t.ID, t.Rec, holder, at.Rec.Tool)
+		if err != nil {
+			return err
+		}
+		why := at.replaced(runs)
+		if why == "" {
+			return nil
+		}
+		changed, t.What = true, "settle"
+		if err := reconsider(t, c, why); err != nil {
+			return err
+		}
+		_, err = t.Finish()
+		return err
+	})
+	return changed, err
+}
+
+// reconsider lets an approved call wait for a decision again, with nothing left of the approval but its step.
+func reconsider(t *journal.Txn, c *record.Call, why string) error {
+	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
+	if err != nil {
+		return err
+	}
+	at.Rec.Effective, at.Rec.Expires = nil, 0
+	return StepCall(t, at, pool.Pending, pool.NotRun, record.Decision{ByKind: record.ByCheck, ByName: t.Store.Program, Reason: why})
+}
+
+// Replaced returns why an approved call will wait again: its tool was replaced after the approval. It is "" for any other call.
+func Replaced(ctx context.Context, s *record.Store, c *record.Call) (why string, err error) {
+	if c.State() != record.CallState(pool.Approved, pool.NotRun) {
+		return "", nil
+	}
+	err = view.At(ctx, &record.Conversation{ID: c.Context, Store: s}, func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.Context, rec, c.Branch)
+		if err != nil {
+			return err
+		}
+		runs, _, err := view.RunsNow(tx, c.Context, rec, b, c.Tool)
+		if err == nil {
+			why = replaced(c.Decisions, runs)
+		}
+		return err
+	})
+	return why, err
+}
+
+func (a *callAt) replaced(runs *record.Runs) string { return replaced(a.Rec.Decisions, runs) }
+
+// replaced says that the tool of a call is not the one that was approved, and is "" if it is, or if the approval does not hold that.
+func replaced(steps []record.Decision, runs *record.Runs) string {
+	approval := approvalOf(steps)
+	if approval == nil || approval.Runs == nil || approval.Runs.Same(runs) {
+		return ""
+	}
+	return fmt.Sprintf("its tool was replaced after the approval, from %s to %s", approval.Runs, runs)
+}
+
+// approvalOf returns the newest step that approves a call, nil if there is none: whoever appended it as approved decided.
+func approvalOf(steps []record.Decision) *record.Decision {
+	for i := len(steps) - 1; i >= 0; i-- {
+		if d := &steps[i]; d.To == record.CallState(pool.Approved, pool.NotRun) && d.ArgsSHA256 != (pool.Hash{}) {
+			return d
+		}
+	}
+	return nil
 }
 
 // ClaimFor makes a call running under a claim, as a step of the transaction.
@@ -91,9 +214,21 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	if err := at.approved(); err != nil {
 		return nil, err
 	}
+	runs, _, err := view.RunsNow(t.Tx, t.ID, t.Rec, holder, at.Rec.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if why := at.replaced(runs); why != "" && fresh {
+		return nil, &replacedError{why, record.Conflict("call %s waits for a decision again: %s", at.name(), why)}
+	} else if why != "" {
+		return nil, record.Conflict("call %s cannot run again: %s; chatctx calls resolve answers it", at.name(), why)
+	}
 	d := record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Claimed: o.Name}
 	if again {
 		d = record.Decision{ByKind: record.ByPerson, ByName: t.Store.Person, Reason: "run again", Claimed: o.Name}
+	}
+	if o.Stored {
+		d.Runs = runs
 	}
 	at.Rec.Token = claim.Token
 	if err := StepCall(t, at, pool.Approved, pool.Running, d); err != nil {
@@ -108,16 +243,11 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 // approved refuses a call if its approval was for other arguments than those that would run, or comes from an imported file alone. A call that was appended
 // as approved has no such step: whoever appended it decided.
 func (a *callAt) approved() error {
-	for _, d := range slices.Backward(a.Rec.Decisions) {
-		if d.To != record.CallState(pool.Approved, pool.NotRun) || d.ArgsSHA256 == (pool.Hash{}) {
-			continue
-		}
-		if !d.Said && d.ArgsSHA256 == sha256.Sum256(jsontree.Canonical(a.arguments())) {
-			return nil
-		}
-		return record.Conflict("no decision in this store approves the arguments that call %s would run with: deny it, and let the model call again", a.name())
+	d := approvalOf(a.Rec.Decisions)
+	if d == nil || !d.Said && d.ArgsSHA256 == sha256.Sum256(jsontree.Canonical(a.arguments())) {
+		return nil
 	}
-	return nil
+	return record.Conflict("no decision in this store approves the arguments that call %s would run with: deny it, and let the model call again", a.name())
 }
 
 // Renew extends the claim. It returns ErrTaken if the claim has ended or another program has it, and another ErrStopped if no branch holds the call's

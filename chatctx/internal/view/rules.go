@@ -125,14 +125,11 @@ func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 	}
 	v := settings.Values(settings.WithEnv(own, os.Getenv))
 	q.Mode, q.Dir = v.Text("mode"), v.Text("calls.folder")
-	tools, err := ToolsFor(tx, id)
+	t, err := ToolNamed(tx, id, q.Tool)
 	if err != nil {
 		return err
 	}
-	for _, t := range tools {
-		if t.Name != q.Tool {
-			continue
-		}
+	if t != nil {
 		if q.Schema = t.Schema; t.Dir != "" {
 			q.Dir = t.Dir
 		}

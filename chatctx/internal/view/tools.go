@@ -1,10 +1,16 @@
 package view
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"sort"
+	"strings"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -48,6 +54,62 @@ func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	}
 	sort.Slice(tools, func(i, j int) bool { return tools[i].Name < tools[j].Name })
 	return tools, nil
+}
+
+// ToolNamed returns the tool of a context that has a name, nil if there is none: of several, the one that ToolsFor names last. It reads by key.
+func ToolNamed(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
+	for end := len(name); end > 0; end = strings.LastIndex(name[:end], remoteMark) {
+		t, err := keptTool(tx, id, name[:end])
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			continue
+		}
+		for _, one := range offers(*t) {
+			if one.Name == name {
+				return &one, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// keptTool returns the record of a context's tool, or else of the store's, nil if neither has one.
+func keptTool(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
+	for _, scope := range []pool.ID{id, {}} {
+		raw, err := tx.Get(record.ToolBucket, record.Under(scope, []byte(name)...))
+		if err != nil {
+			return nil, err
+		}
+		if raw == nil {
+			continue
+		}
+		t := &record.Tool{}
+		if err := record.DecMode.Unmarshal(raw, t); err != nil {
+			return nil, record.Damaged("the tool %q: %v", name, err)
+		}
+		return t, nil
+	}
+	return nil, nil
+}
+
+// RunsNow returns what runs the calls of a tool on a branch now, and the tool, nil if the store has none.
+func RunsNow(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.Branch, name string) (*record.Runs, *record.Tool, error) {
+	t, err := ToolNamed(tx, id, name)
+	if t == nil || err != nil {
+		return record.RunsOf(nil, ""), nil, err
+	}
+	own, err := Effective(tx, rec, b)
+	return record.RunsOf(t, folderOf(own)), t, err
+}
+
+// folderOf returns the folder of the setting calls.folder, "" if it names none: nobody knows where a relative one would begin.
+func folderOf(own map[string]json.RawMessage) string {
+	if dir := settings.Values(settings.WithEnv(own, os.Getenv)).Text("calls.folder"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return ""
 }
 
 // remoteMark stands between the names of an MCP server and its tool in the name that a model sees.
