@@ -77,7 +77,7 @@ func (s *Store) Unchanged(ctx context.Context, from SourceLink, digest pool.Hash
 type ImportedFile = intake.ImportedFile
 
 // KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
-// one of its conversations is gone, is in the trash, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
+// one of its conversations is gone, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
 // is called only if a file of that name and size was noted.
 func (s *Store) KnownFile(ctx context.Context, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
 	return intake.KnownFile(ctx, s.at, f, sum)

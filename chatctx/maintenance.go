@@ -106,20 +106,21 @@ func (m *Maintenance) PurgeDue(ctx context.Context) (bool, error) {
 	return care.PurgeDue(ctx, m.store.at)
 }
 
-// PurgeOptions are options of PurgeContext, PurgeBranch and PurgeMessages. With DryRun they only return what they would remove.
-type PurgeOptions struct{ DryRun bool }
+// PurgeOptions are options of PurgeContext, PurgeBranch and PurgeMessages. With DryRun they only return what they would remove. With Forget no mark stays of
+// what was purged, and an import of its source brings it back.
+type PurgeOptions struct{ DryRun, Forget bool }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. The context must be named: "" is an ErrInvalid. One line on the store's journal stays and says that there was a purge.
 func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (out *Purged, err error) {
-	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeContext(ctx, s.at, ref); return err })
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeContext(ctx, s.at, ref, o.Forget); return err })
 	return out, err
 }
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
 func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (out *Purged, err error) {
-	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeBranch(ctx, s.at, contextRef, name); return err })
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeBranch(ctx, s.at, contextRef, name, o.Forget); return err })
 	return out, err
 }
 
@@ -127,7 +128,7 @@ func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, 
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
 func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []Ref, o PurgeOptions) (out *Purged, err error) {
 	err = m.run(o.DryRun, func(s *Store) error {
-		out, err = care.PurgeMessages(ctx, s.at, contextRef, branchName, refs)
+		out, err = care.PurgeMessages(ctx, s.at, contextRef, branchName, refs, o.Forget)
 		return err
 	})
 	return out, err

@@ -147,6 +147,7 @@ var sourceFields = []field[Source]{
 	{name: "node", at: func(s *Source) any { return &s.Node }},
 	{name: "role", at: func(s *Source) any { return &s.Role }},
 	{name: "raw", at: func(s *Source) any { return &s.Raw }},
+	{name: "grew_from", at: func(s *Source) any { return &s.GrewFrom }},
 }
 
 // cursor is a place in a message, as a JSON Pointer (RFC 6901), for code that walks through the message.

@@ -226,6 +226,8 @@ type Source struct {
 	Role         string `cbor:"4,keyasint,omitempty"` // the role there, if it is none of the four
 	// Raw is the original record, if something in it was not understood.
 	Raw []byte `cbor:"5,keyasint,omitempty"`
+	// GrewFrom is the length of the text that was imported first, in bytes, if a later import brought more of it; 0: it did not grow.
+	GrewFrom int64 `cbor:"7,keyasint,omitempty"`
 
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
 }

@@ -92,7 +92,7 @@ func readAnthropicItem(r *reading, at place, v value) error {
 			anthropicMessage(t, at.in("message "+itoa(n)), itoa(n), m, model)
 		}
 	}
-	in.Conversation = firstOf(in.Conversation, t.contentID())
+	in.Conversation = firstOf(in.Conversation, t.contentID(v))
 	t.r.about(in, v, allTexts(contentParts(v.get("system")))...)
 	return t.emit(in, t.last())
 }

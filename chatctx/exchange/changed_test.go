@@ -66,12 +66,12 @@ func TestWhatChangedSince(t *testing.T) {
 		branches string
 		warnings int
 	}{
-		"another text and title": {[]string{state(first, "Old", "q=q", "a=one"), state(second, "New", "q=q", "a=two")}, nil, "New", "main: q one\nmain.2: q two\n", 1},
+		"another text and title": {[]string{state(first, "Old", "q=q", "a=one"), state(second, "New", "q=q", "a=two")}, nil, "New", "main: q one\nmain.2: q two\n", 2},
 		"more beside a text": {[]string{state(first, "T", "q=q", "a=a"), strings.Replace(state(second, "T", "q=q", "a=a"), `"content_type":"text",`, `"content_type":"text","cites":["a page"],`, 1)},
 			nil, "T", "main: q a\n", 1},
 		"less beside a text": {[]string{strings.Replace(state(first, "T", "q=q", "a=a"), `"content_type":"text",`, `"content_type":"text","cites":["a page"],`, 1), state(second, "T", "q=q", "a=a")},
 			nil, "T", "main: q a\n", 0},
-		"a title without times": {[]string{state(0, "Old", "q=q"), state(0, "New", "q=q")}, nil, "New", "main: q\n", 0},
+		"a title without times": {[]string{state(0, "Old", "q=q"), state(0, "New", "q=q")}, nil, "New", "main: q\n", 1},
 		"an older title":        {[]string{state(second, "New", "q=q"), state(first, "Old", "q=q")}, nil, "New", "main: q\n", 1},
 		"renamed here": {[]string{state(first, "Old", "q=q", "a=a"), state(second, "New", "q=q", "a=a")}, func(b *chatctx.Batch) { b.SetTitle("Mine") },
 			"Mine", "main: q a\n", 1},
@@ -79,12 +79,16 @@ func TestWhatChangedSince(t *testing.T) {
 			"T", "main: q one more end\nmain.2: q two more end last\n", 1},
 		"where somebody went on": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=two")}, func(b *chatctx.Batch) { b.Append(pool.NewText(pool.User, "here")) },
 			"T", "main: q one here\nmain.2: q two\n", 1},
-		"written on":         {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=one and two")}, nil, "T", "main: q one and two\n", 0},
+		"written on":         {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=one and two")}, nil, "T", "main: q one and two\n", 1},
 		"written on, before": {[]string{state(second, "T", "q=q", "a=one and two"), state(first, "T", "q=q", "a=one")}, nil, "T", "main: q one and two\n", 0},
 		"there and back": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=two"), state(first, "T", "q=q", "a=one"),
 			state(second, "T", "q=q", "a=two")}, nil, "T", "main: q one\nmain.2: q two\n", 1},
 		"a third": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=two"), state(second+1, "T", "q=q", "a=three"), state(second+2, "T", "q=q", "a=two!")}, nil,
-			"T", "main: q one\nmain.2: q two!\nmain.3: q three\n", 2},
+			"T", "main: q one\nmain.2: q two!\nmain.3: q three\n", 3},
+		"a prompt written on": {[]string{state(first, "T", "q=fix it", "a=one"), state(second, "T", "q=fix it now", "a=one")}, nil, "T", "main: fix it one\nmain.2: fix it now one\n", 1},
+		"a prompt cut":        {[]string{state(second, "T", "q=fix it now", "a=one"), state(first, "T", "q=fix it", "a=one")}, nil, "T", "main: fix it now one\nmain.2: fix it one\n", 1},
+		"written on, but answered here": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=one and two")}, func(b *chatctx.Batch) { b.Append(pool.NewText(pool.User, "here")) },
+			"T", "main: q one here\nmain.2: q one and two\n", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()

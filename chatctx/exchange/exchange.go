@@ -28,6 +28,7 @@ type Options struct {
 	DryRun   bool           // read and report, but store nothing
 	Progress func(Progress) // called from time to time, by the goroutine that reads; nil means never
 	Stdin    io.Reader      // the input for the path "-"
+	Purged   bool           // bring what was purged here, too
 	Limits   Limits         // zero fields mean the defaults
 
 	finished bool // leave out what may still be written; see Follower
@@ -86,7 +87,7 @@ type Warning struct {
 	Text  string `json:"text"`
 }
 
-// Report is the result of an import. The files have Messages + Skipped + Duplicated + Structural messages in all.
+// Report is the result of an import. The files have Messages + Skipped + Duplicated + Structural + Purged messages in all.
 type Report struct {
 	Files           int        `json:"files"`    // that were read and have a known format
 	Contexts        int        `json:"contexts"` // that are new or got something new
@@ -97,13 +98,17 @@ type Report struct {
 	Repaired        int        `json:"repaired"` // messages that were stored only after a change
 	Structural      int        `json:"structural"`
 	SkippedContexts int        `json:"skipped_contexts"`
-	Failed          int        `json:"failed"` // files that could not be read, or not to their end
+	Failed          int        `json:"failed"`           // files that could not be read, or not to their end
+	Purged          int        `json:"purged,omitempty"` // messages that were purged here, and are not brought back
 	Warnings        []Warning  `json:"warnings"`
 	MoreWarnings    int        `json:"more_warnings,omitempty"` // that are only counted
 	Imported        []Imported `json:"imported"`
 
 	limit  int
 	hidden map[chatctx.ID]bool // contexts that a dry run made; nil if it is none
+	// trashed are the titles of conversations that stay in the trash; places has each context's place in Imported.
+	trashed []string
+	places  map[chatctx.ID]int
 }
 
 // Imported is a conversation of the report.
@@ -112,8 +117,13 @@ type Imported struct {
 	Title    string `json:"title"`
 	Format   string `json:"format"`
 	SourceID string `json:"source_id"`
-	Messages int    `json:"messages"` // that were added
-	Branches int    `json:"branches"` // that it has
+	Messages int    `json:"messages"`          // that were added
+	Branches int    `json:"branches"`          // that it has
+	Trashed  bool   `json:"trashed,omitempty"` // it is in the trash and stays there
+	// Operation changed a conversation that was here; "" if none did.
+	Operation string `json:"-"`
+
+	counted bool // among Report.Contexts
 }
 
 func (r *Report) warn(w Warning) {
@@ -145,6 +155,11 @@ func (r *Report) Outcome() Outcome {
 		return Partial
 	}
 	return Complete
+}
+
+// Changed reports whether the import changed the store.
+func (r *Report) Changed() bool {
+	return r.Contexts > 0 || slices.ContainsFunc(r.Imported, func(i Imported) bool { return i.Operation != "" })
 }
 
 // Read reads files, folders and archives ("-" is Options.Stdin) and passes each conversation to sink, with all its branches, as in the file: it uses no store.

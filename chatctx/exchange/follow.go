@@ -92,7 +92,7 @@ func (f *Follower) Take(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if rep.Files > 0 && rep.Contexts > 0 && f.Report != nil {
+		if rep.Files > 0 && (rep.Changed() || rep.Purged > 0) && f.Report != nil {
 			f.Report(path, rep)
 		}
 		if still {

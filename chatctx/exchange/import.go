@@ -39,6 +39,9 @@ func importTo(ctx context.Context, s *chatctx.Store, paths []string, o Options, 
 	im.release = st.release
 	im.native, im.below, im.artifact, im.settings, im.known = st.native, st.below, st.artifact, st.settings, st.unchanged
 	im.knownFile, im.note, im.counted = st.knownFile, st.note, st.counted
+	if st.run.Purged = o.Purged; o.Purged { // what is known may lack what was purged
+		im.known, im.knownFile = nil, nil
+	}
 	err := im.paths(paths)
 	if err == nil {
 		err = st.flush()
@@ -311,8 +314,14 @@ func (r *Report) count(file, format, source string, done *chatctx.Imported) {
 	r.Messages += done.Messages
 	r.Duplicated += done.Known
 	r.Branches += done.NewBranches
-	if done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0 {
-		r.Contexts++
+	r.Purged += done.Purged
+	switch title := show.Clip(done.Title, 60); {
+	case done.Wiped:
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was purged here and is not brought back (import --purged brings it)", title)})
+		return
+	case done.Purged > 0:
+		r.warn(Warning{File: file, Text: fmt.Sprintf("of the conversation %q, %s that %s purged here %s not brought back (import --purged brings what was purged)", title,
+			plural.Count(done.Purged, "message"), was(done.Purged), are(done.Purged))})
 	}
 	if done.UntakenCount > 0 {
 		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q is here already; what the file says otherwise is not taken: %s", show.Clip(done.Title, 60), untakenList(done.Untaken, done.UntakenCount))})
@@ -321,20 +330,80 @@ func (r *Report) count(file, format, source string, done *chatctx.Imported) {
 		r.warn(Warning{File: file, Text: fmt.Sprintf("the file has other words for %s of %q than the store: %s", plural.Count(done.Changed, "message"), show.Clip(done.Title, 60),
 			branchList(done.ChangedOn))})
 	}
-	if done.Restored {
-		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was in the trash and is restored", show.Clip(done.Title, 60))})
+	if len(done.Notes) > 0 {
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q: %s", show.Clip(done.Title, 60), notesList(done.Notes))})
 	}
-	context := ""
+	if done.Trashed {
+		r.trashed = append(r.trashed, show.Clip(done.Title, 60))
+	}
+	if done.Restored {
+		r.warn(Warning{File: file, Text: fmt.Sprintf("the conversation %q was in the trash and is restored, since the file has something new", show.Clip(done.Title, 60))})
+	}
+	r.list(format, source, done)
+}
+
+func was(n int) string { return map[bool]string{true: "was", false: "were"}[n == 1] }
+func are(n int) string { return map[bool]string{true: "is", false: "are"}[n == 1] }
+
+// list adds a conversation to those of the report, once: it may stand in several files.
+func (r *Report) list(format, source string, done *chatctx.Imported) {
+	at, listed := r.places[done.Context]
+	if !listed {
+		at = len(r.Imported)
+		r.Imported = append(r.Imported, Imported{Format: format, SourceID: source})
+	}
+	if r.places == nil {
+		r.places = map[chatctx.ID]int{}
+	}
 	if done.Created && r.hidden != nil {
 		r.hidden[done.Context] = true
 	}
-	if done.Context != (chatctx.ID{}) && !r.hidden[done.Context] {
-		context = done.Context.String()
+	i := &r.Imported[at]
+	i.Title, i.Branches, i.Trashed, i.Messages = done.Title, done.Branches, done.Trashed, i.Messages+done.Messages
+	if done.Context != (chatctx.ID{}) {
+		r.places[done.Context] = at
 	}
-	r.Imported = append(r.Imported, Imported{
-		Context: context, Title: done.Title, Format: format, SourceID: source,
-		Messages: done.Messages, Branches: done.Branches,
-	})
+	if done.Context != (chatctx.ID{}) && !r.hidden[done.Context] {
+		i.Context = done.Context.String()
+	}
+	if r.hidden == nil && done.Operation != "" {
+		i.Operation = done.Operation
+	}
+	if changed := done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0; changed && !i.counted {
+		i.counted = true
+		r.Contexts++
+	}
+}
+
+// notesListed is how many notes about a conversation are listed, and trashListed how many conversations that stay in the trash.
+const notesListed, trashListed = 20, 5
+
+func notesList(notes []string) string {
+	more := ""
+	if n := len(notes) - notesListed; n > 0 {
+		notes, more = notes[:notesListed], fmt.Sprintf("; and %d more", n)
+	}
+	out := make([]string, len(notes))
+	for i, n := range notes {
+		out[i] = show.Clip(n, 2*mostOfPlace)
+	}
+	return strings.Join(out, "; ") + more
+}
+
+// staysInTrash reports the conversations that are in the trash and of which the files have nothing new.
+func (r *Report) staysInTrash() {
+	if len(r.trashed) == 0 {
+		return
+	}
+	titles := make([]string, 0, trashListed)
+	for _, t := range r.trashed[:min(trashListed, len(r.trashed))] {
+		titles = append(titles, fmt.Sprintf("%q", t))
+	}
+	if n := len(r.trashed) - trashListed; n > 0 {
+		titles = append(titles, fmt.Sprintf("%d more", n))
+	}
+	r.warn(Warning{Text: fmt.Sprintf("%s in the trash, of which the files have nothing new, and there %s: %s", plural.Count(len(r.trashed), "conversation"),
+		map[bool]string{true: "it stays", false: "they stay"}[len(r.trashed) == 1], strings.Join(titles, ", "))})
 }
 
 // mostOfPlace is how many characters are named of a place in a value, which a file may make as long as it likes.
@@ -375,9 +444,11 @@ func branchList(names []string) string {
 // addTo adds the goroutine's counts to the reader's report.
 func (st *storing) addTo(rep *Report) {
 	r := &st.result
+	r.staysInTrash()
 	rep.Contexts += r.Contexts
 	rep.Messages += r.Messages
 	rep.Branches += r.Branches
+	rep.Purged += r.Purged
 	rep.Skipped += r.Skipped
 	rep.SkippedContexts += r.SkippedContexts
 	rep.Duplicated += r.Duplicated

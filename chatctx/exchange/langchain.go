@@ -29,7 +29,7 @@ func langChainMessage(v value) bool {
 func readLangChain(r *reading) error {
 	l := &langChain{r: r, t: r.thread(place{})}
 	return r.atEnd(r.eachItem("", l.message), func() error {
-		return l.t.emit(&chatctx.Incoming{Conversation: l.t.contentID()}, l.t.last())
+		return l.t.emit(&chatctx.Incoming{Conversation: l.t.contentID(value{})}, l.t.last())
 	})
 }
 

@@ -301,7 +301,7 @@ func TestAParentComesWithItsFile(t *testing.T) {
 	part, _ := imported(t, before)
 	check(part, alone, true, map[*chatctx.ChatContext]chatctx.ID{second: {}})
 	for _, c := range []*chatctx.ChatContext{second, first} {
-		if _, err := s.Maintenance().PurgeContext(ctx, c.ID.String(), chatctx.PurgeOptions{}); err != nil {
+		if _, err := s.Maintenance().PurgeContext(ctx, c.ID.String(), chatctx.PurgeOptions{Forget: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -252,11 +252,11 @@ func TestTextsBesideMessages(t *testing.T) {
 // TestAGrownTwin: of two states of a conversation in one file the report names what only the shorter state of a message has beside its words.
 func TestAGrownTwin(t *testing.T) {
 	state := func(text, note string) string {
-		return `{"title":"t","conversation_id":"c","mapping":{"u":{"id":"u","parent":null,"children":[],"message":{"id":"u","author":{"role":"user"},"content":{"content_type":"text","parts":["` + text +
+		return `{"title":"t","conversation_id":"c","mapping":{"u":{"id":"u","parent":null,"children":[],"message":{"id":"u","author":{"role":"assistant"},"content":{"content_type":"text","parts":["` + text +
 			`"]},"metadata":{"note":"` + note + `"}}}},"current_node":"u"}`
 	}
 	_, rep := imported(t, []byte("["+state("hello", "old note")+","+state("hello world", "new note")+"]"))
-	if len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "the earlier metadata.provider_data.chatgpt.metadata.note of the message u") {
+	if len(rep.Warnings) != 2 || !strings.Contains(warningsOf(rep), "the earlier metadata.provider_data.chatgpt.metadata.note of the message u") {
 		t.Errorf("%+v", rep)
 	}
 }

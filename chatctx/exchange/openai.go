@@ -194,7 +194,7 @@ func (o *openAI) first() string {
 }
 
 func (o *openAI) emit(v value, active string) error {
-	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID())}
+	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID(v))}
 	o.r.about(in, v)
 	return o.t.emit(in, active)
 }

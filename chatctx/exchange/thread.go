@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -179,9 +180,16 @@ func (t *thread) next(at place, id string, msgs ...*chatctx.Message) {
 	t.add(at, id, t.last(), msgs...)
 }
 
-// contentID returns an id for a conversation without one, made from all its contents.
-func (t *thread) contentID() string {
+// contentID returns an id for a conversation without one, made from all its contents, and from the tools that its record names: rows that differ in these
+// alone are different conversations.
+func (t *thread) contentID(record value) string {
 	var all []byte
+	for _, key := range []string{"tools", "functions"} {
+		var plain bytes.Buffer
+		if raw := record.get(key).raw(); len(raw) > 2 && json.Compact(&plain, raw) == nil { // not null or empty
+			all = append(append(all, key...), plain.Bytes()...)
+		}
+	}
 	for i := range t.records {
 		if m := t.records[i].message; m != nil {
 			words := t.r.words(m)

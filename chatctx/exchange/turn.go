@@ -236,7 +236,7 @@ func (t *thread) handOn(in *chatctx.Incoming, v value, active string) error {
 		t.r.about(in, v)
 	}
 	if in.Conversation == "" {
-		in.Conversation = t.contentID()
+		in.Conversation = t.contentID(v)
 	}
 	return t.emit(in, firstOf(active, t.last()))
 }

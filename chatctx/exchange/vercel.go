@@ -52,7 +52,7 @@ func readVercel(r *reading) error {
 		return nil
 	})
 	return r.atEnd(err, func() error {
-		return c.t.emit(&chatctx.Incoming{Conversation: c.t.contentID()}, c.t.last())
+		return c.t.emit(&chatctx.Incoming{Conversation: c.t.contentID(value{})}, c.t.last())
 	})
 }
 
@@ -68,7 +68,7 @@ func readVercelChat(r *reading, at place, v, list value) error {
 		}
 	}
 	if in.Conversation == "" {
-		in.Conversation = c.t.contentID()
+		in.Conversation = c.t.contentID(v)
 	}
 	r.about(in, v)
 	return c.t.emit(in, firstOf(v.get("headId").str(), c.t.last()))

@@ -224,6 +224,7 @@ type importParams struct {
 	keyed
 	Uploads []string `json:"uploads" doc:"the uploads that uploads.add returned; the import removes them"`
 	DryRun  bool     `json:"dry_run,omitempty" doc:"only report what an import would do; store nothing and keep the uploads"`
+	Purged  bool     `json:"purged,omitempty" doc:"bring what was purged here, too"`
 }
 
 // progress says how far an import is.
@@ -258,7 +259,7 @@ func importUploads(r *request, in *importParams) (rep *exchange.Report, err erro
 		}
 		paths = append(paths, up.path)
 	}
-	return r.bring(paths, in.DryRun)
+	return r.bring(paths, exchange.Options{DryRun: in.DryRun, Purged: in.Purged})
 }
 
 func listPlaces(r *request, _ *struct{}) (list[exchange.Place], error) {
@@ -291,18 +292,18 @@ func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
 			return nil, chatctx.NotFound("tool with conversations on this machine", tool)
 		}
 	}
-	return r.bring(paths, false)
+	return r.bring(paths, exchange.Options{})
 }
 
 // bring imports files and reports progress.
-func (r *request) bring(paths []string, dry bool) (*exchange.Report, error) {
+func (r *request) bring(paths []string, o exchange.Options) (*exchange.Report, error) {
 	next := time.Now()
-	o := exchange.Options{DryRun: dry, Progress: func(p exchange.Progress) {
+	o.Progress = func(p exchange.Progress) {
 		if now := time.Now(); !now.Before(next) {
 			next = now.Add(100 * time.Millisecond)
 			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // a reader that has gone ends the context
 		}
-	}}
+	}
 	rep, err := exchange.Import(r.ctx, r.store, paths, o)
 	if rep != nil {
 		for i := range rep.Warnings {

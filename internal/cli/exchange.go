@@ -29,9 +29,10 @@ func exchangeCommands() []*command {
 			more: "The content of a file decides its format. Importing again adds only new messages. With --watch a message is taken when its tool marks it finished, or its file was still for 10 seconds; nothing is written or locked in the folders of other tools. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
 			flags: []*flag{dryRun(),
 				{name: "scan", kind: onOff, usage: "list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"},
+				{name: "purged", kind: onOff, usage: "bring what was purged here, too: without it, that stays away"},
 				{name: "watch", kind: onOff, usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
 				{name: "all", kind: onOff, usage: "with --scan or --watch: every tool that is found"}},
-			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation; with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
+			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, purged, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches, trashed}]; operation; with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run
 chatctx import --scan --all
@@ -175,7 +176,7 @@ func doImport(r *run) error {
 
 // importPaths imports the arguments.
 func importPaths(r *run) error {
-	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
+	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Purged: r.is("purged"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
 	defer func() { src.cleanup() }()
 	began := time.Now()
 	rep, err := r.importFrom(src)
@@ -187,7 +188,7 @@ func importPaths(r *run) error {
 		err = r.useImported(rep)
 	}
 	operation, undo := "", ""
-	if !src.options.DryRun && rep.Contexts > 0 {
+	if !src.options.DryRun && rep.Changed() {
 		operation, undo = r.importOperation(rep, began)
 	}
 	printErr := r.emit(struct {
@@ -229,13 +230,12 @@ func (r *run) importOperation(rep *exchange.Report, since time.Time) (operation,
 		operation, undo = id, "undo "+id
 	}
 	for _, i := range rep.Imported {
-		id := isImport(r.st.Operations(ctx, i.Context))
 		switch {
-		case id == "":
+		case i.Operation == "":
 		case operation != "":
 			return "", ""
 		default:
-			operation, undo = id, "undo "+id+" --context "+i.Context[max(len(i.Context)-8, 0):]
+			operation, undo = i.Operation, "undo "+i.Operation+" --context "+i.Context[max(len(i.Context)-8, 0):]
 		}
 	}
 	return operation, undo
@@ -350,7 +350,7 @@ func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, e
 
 // useImported makes the context of an import of one conversation the current one.
 func (r *run) useImported(rep *exchange.Report) error {
-	if r.st == nil || len(rep.Imported) != 1 || rep.Imported[0].Context == "" {
+	if r.st == nil || len(rep.Imported) != 1 || rep.Imported[0].Context == "" || rep.Imported[0].Trashed {
 		return nil
 	}
 	_, err := r.st.Use(r.ctx, rep.Imported[0].Context)
@@ -373,7 +373,7 @@ func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 	for _, n := range []struct {
 		n    int
 		what string
-	}{{rep.Duplicated, "message%s there already"}, {rep.Skipped, "message%s left out"}, {rep.Repaired, "message%s repaired"}, {rep.Structural, "record%s without a message"}, {rep.SkippedContexts, "conversation%s left out"}, {rep.Failed, "file%s could not be read"}} {
+	}{{rep.Duplicated, "message%s there already"}, {rep.Purged, "message%s purged here before"}, {rep.Skipped, "message%s left out"}, {rep.Repaired, "message%s repaired"}, {rep.Structural, "record%s without a message"}, {rep.SkippedContexts, "conversation%s left out"}, {rep.Failed, "file%s could not be read"}} {
 		if n.n > 0 {
 			s := "s"
 			if n.n == 1 {
@@ -399,7 +399,7 @@ func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 	if rep.MoreWarnings > 0 {
 		r.note("and %s more", count(rep.MoreWarnings, "warning"))
 	}
-	if dry || rep.Contexts == 0 {
+	if dry || !rep.Changed() {
 		return
 	}
 	look := r.onStore("use CTX")

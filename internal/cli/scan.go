@@ -100,7 +100,7 @@ func doWatch(r *run) error {
 	if err != nil {
 		return err
 	}
-	f := &exchange.Follower{Store: st, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
+	f := &exchange.Follower{Store: st, Options: exchange.Options{Purged: r.is("purged")}, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	changed := make(chan string, 1000)
@@ -119,7 +119,7 @@ func doWatch(r *run) error {
 		return r.watchEnded(ctx)
 	}
 	defer frugal()()
-	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress()})
+	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress(), Purged: r.is("purged")})
 	r.endProgress()
 	if err != nil {
 		return r.watchEnded(ctx)

@@ -26,9 +26,11 @@ func spaceCommands() []*command {
 			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten",
 			example: "chatctx gc --older-than 90d --dry-run"},
 		{name: "purge", args: "[CTX]", does: "erase a conversation, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
-			flags: []*flag{{name: "message", kind: several, usage: "erase the message `REF` from all branches, with its copies; may be given again"}, dryRun(), yes()},
+			flags: []*flag{{name: "message", kind: several, usage: "erase the message `REF` from all branches, with its copies; may be given again"},
+				{name: "forget", kind: onOff, usage: "keep no mark of what was erased: an import of its source brings it back"}, dryRun(), yes()},
 			more: `CTX erases the whole conversation, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
-else needs go too; a branch or a message takes its conversation's undo along. Nothing brings it back. Copies of the file made before still have it.`,
+else needs go too; a branch or a message takes its conversation's undo along. Nothing brings it back. Copies of the file made before still have it. A mark stays, from which nobody can read what was there, so that no import
+of the same source brings it back (import --purged does); --forget keeps none.`,
 			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes",
 			example: `chatctx purge "Holiday plans" --dry-run
 chatctx purge --message @-2 --yes`},
@@ -186,15 +188,15 @@ func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), err
 			list[i] = chatctx.Ref(s)
 		}
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeMessages(r.ctx, ref, r.branchName(), list, chatctx.PurgeOptions{DryRun: dry})
+			return st.Maintenance().PurgeMessages(r.ctx, ref, r.branchName(), list, chatctx.PurgeOptions{DryRun: dry, Forget: r.is("forget")})
 		}, nil
 	case r.branchName() != "":
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeBranch(r.ctx, ref, r.branchName(), chatctx.PurgeOptions{DryRun: dry})
+			return st.Maintenance().PurgeBranch(r.ctx, ref, r.branchName(), chatctx.PurgeOptions{DryRun: dry, Forget: r.is("forget")})
 		}, nil
 	case r.arg(0) != "":
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeContext(r.ctx, ref, chatctx.PurgeOptions{DryRun: dry})
+			return st.Maintenance().PurgeContext(r.ctx, ref, chatctx.PurgeOptions{DryRun: dry, Forget: r.is("forget")})
 		}, nil
 	}
 	return nil, &usageError{"purge: what?", "chatctx purge CTX, or --branch BRANCH, or --message REF"}

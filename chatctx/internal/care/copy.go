@@ -20,7 +20,7 @@ import (
 )
 
 // AllBuckets lists all buckets of a store.
-var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.SourceBucket, record.OpenBucket, record.LooseBucket, record.LabelBucket, pool.ArtifactBucket,
+var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.SourceBucket, record.OpenBucket, record.LooseBucket, record.LabelBucket, record.GoneBucket, pool.ArtifactBucket,
 	index.WaitingBucket, index.DocBucket, index.TermBucket}, OwnBuckets...)
 
 // CopyOptions are options of CopyStore.

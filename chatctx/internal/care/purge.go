@@ -159,19 +159,21 @@ type Purged struct {
 	Collected Collected
 	touched   map[pool.ID]bool // contexts
 	rewritten map[index.Doc]bool
+	marks     *record.GoneMarks // nil: none are kept
 }
 
 func (p *Purged) begin(what string, id pool.ID, title string) {
-	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}}
+	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}, marks: p.marks}
 }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
-// file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge.
-func PurgeContext(ctx context.Context, s *record.Store, ref string) (*Purged, error) {
+// file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge. Unless
+// noMarks is set, marks of what was purged stay, so that no import brings it back.
+func PurgeContext(ctx context.Context, s *record.Store, ref string, noMarks bool) (*Purged, error) {
 	if err := record.Named("conversation", ref); err != nil {
 		return nil, err
 	}
-	return purge(ctx, s, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
 		id, err := view.ResolveContext(s, tx, ref)
 		if err != nil {
 			return err
@@ -181,6 +183,9 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string) (*Purged, er
 			return err
 		}
 		out.begin("context", id, rec.Title)
+		if err := out.noteContext(tx, id); err != nil {
+			return err
+		}
 		c := &collector{tx: tx, id: id, now: s.Now(), out: &out.Collected}
 		if err := c.removeContext(rec); err != nil {
 			return err
@@ -191,11 +196,11 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string) (*Purged, er
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
-func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string) (*Purged, error) {
+func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, noMarks bool) (*Purged, error) {
 	if err := record.Named("branch", name); err != nil {
 		return nil, err
 	}
-	return purge(ctx, s, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
 		t, err := journal.Begin(s, tx, contextRef, name)
 		if err != nil {
 			return err
@@ -205,6 +210,9 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string) 
 		}
 		out.begin("branch", t.ID, t.Rec.Title)
 		out.Branches = []string{t.Target.Name}
+		if err := out.noteBranch(tx, t.ID, t.Target); err != nil {
+			return err
+		}
 		if err := t.Remove(t.Target); err != nil {
 			return err
 		}
@@ -217,13 +225,13 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string) 
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
-func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref) (*Purged, error) {
+func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref, noMarks bool) (*Purged, error) {
 	for _, ref := range refs {
 		if err := record.Named("message", string(ref)); err != nil {
 			return nil, err
 		}
 	}
-	return purge(ctx, s, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
 		t, err := journal.Begin(s, tx, contextRef, branchName)
 		if err != nil {
 			return err
@@ -244,6 +252,9 @@ func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName 
 		out.Copies = len(doomed) - len(refs)
 		for _, id := range where {
 			out.touched[id] = true
+			if err := out.noteMessages(tx, id, record.GoneMessage, func(m pool.ID) bool { return doomed[m] }); err != nil {
+				return err
+			}
 			if err := purgeFrom(s, tx, id, doomed, out); err != nil {
 				return err
 			}
@@ -471,12 +482,22 @@ func without(op *record.Operation, id pool.ID) {
 var errNothing = errors.New("nothing to remove")
 
 // purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
-func purge(ctx context.Context, s *record.Store, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
+func purge(ctx context.Context, s *record.Store, noMarks bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
 	ctx = kv.WithPurpose(ctx, "purge")
 	out := &Purged{}
-	err := s.Update(ctx, func(tx kv.RwTx) error {
+	err := s.Update(ctx, func(tx kv.RwTx) (err error) {
+		if out.marks = nil; !noMarks {
+			if out.marks, err = record.NewGoneMarks(tx); err != nil {
+				return err
+			}
+		}
 		if err := fn(tx, out); err != nil {
 			return err
+		}
+		if out.marks != nil {
+			if err := out.marks.Put(tx, s.Now()); err != nil {
+				return err
+			}
 		}
 		if err := find.DropFromIndex(tx, out.touched, out.rewritten, s.Now()); err != nil {
 			return err

@@ -64,7 +64,7 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 		return nil, record.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
 	}
 	out := &Redacted{}
-	p, err := purge(ctx, s, func(tx kv.RwTx, p *Purged) error {
+	p, err := purge(ctx, s, false, func(tx kv.RwTx, p *Purged) error {
 		p.begin("redact", pool.ID{}, "")
 		p.touched, out.Found = map[pool.ID]bool{}, nil
 		ids, err := toRedact(s, tx, o.Context)
@@ -73,6 +73,7 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 		}
 		for _, id := range ids {
 			r := newRedactor(tx, s, o.Find)
+			r.purged = p
 			if err := r.context(id, &p.Collected); err != nil {
 				return err
 			}
@@ -125,6 +126,7 @@ type redactor struct {
 	find    func(string) ([]Secret, error)
 	found   []Redaction
 	changed map[index.Doc]bool
+	purged  *Purged         // of a context: it notes the changed messages
 	prompts map[string]bool // ids of prompts that were stored under a new id
 	at      Redaction       // the place that it looks at
 	hit     bool            // a secret was replaced since hit was last reset
@@ -353,6 +355,13 @@ func (r *redactor) messages(t *journal.Txn) error {
 		return r.err
 	})
 	r.at.Message = pool.ID{}
+	if err == nil && len(changed) > 0 {
+		hit := map[pool.ID]bool{}
+		for _, m := range changed {
+			hit[m.ID] = true
+		}
+		err = r.purged.noteMessages(r.tx, id, record.GoneRedacted, func(m pool.ID) bool { return hit[m] })
+	}
 	for _, m := range changed {
 		r.changed[find.DocOf(find.MessageDoc, id, m.ID)] = true
 		if err == nil {

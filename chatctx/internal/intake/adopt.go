@@ -2,8 +2,6 @@ package intake
 
 import (
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -63,15 +61,7 @@ func (g *graft) closeImported(id pool.ID, answer *pool.Message) error {
 			c.Execution = pool.Failed
 		}
 	}
-	key := record.Under(g.t.ID, m.ID[:]...)
-	old, err := g.t.Tx.Get(pool.Bucket, key)
-	if err != nil {
-		return err
-	}
-	if err := g.t.Remember(pool.Bucket, key, old); err != nil {
-		return err
-	}
-	return find.PutMessage(g.t.Tx, g.t.ID, m, g.t.Now)
+	return g.t.Rewrite(m)
 }
 
 // same returns how many messages at the beginning of a branch are those of a path.

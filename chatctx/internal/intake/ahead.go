@@ -21,7 +21,7 @@ const aheadBytes = 4 << 20
 
 // storeAhead stores the messages and branches of a new conversation that is too large for memory.
 func (r *ImportRun) storeAhead(ctx context.Context, in *Incoming) error {
-	if in.ahead != nil || !in.large() {
+	if in.ahead != nil || in.wiped || !in.large() {
 		return nil
 	}
 	var known pool.ID

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"maps"
@@ -64,7 +65,17 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 			if err != nil {
 				return found, err
 			}
-			if later := m.Continues(now); exact || later || now.Continues(m) {
+			redacted := false
+			if !exact {
+				if redacted, err = wasRedacted(tx, m.ID); err != nil {
+					return found, err
+				}
+			}
+			if redacted {
+				return match{key: v.key, message: m, untaken: []string{redactedHere}}, nil
+			}
+			later := isAnswer(m) && m.Continues(now)
+			if exact || later || isAnswer(m) && now.Continues(m) {
 				same := match{key: v.key, message: m, goesOn: !exact && !later}
 				if !same.goesOn {
 					same.untaken, err = besideOf(now, m)
@@ -78,6 +89,17 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 		found.key = slices.Concat(key, words[:])
 	}
 	return found, nil
+}
+
+// redactedHere is reported of a message that the file has with other words.
+const redactedHere = "text (parts of it were redacted here)"
+
+// wasRedacted reports whether parts of a message were redacted here.
+func wasRedacted(tx kv.Tx, id pool.ID) (bool, error) {
+	key := record.GoneID(id)
+	var mark record.GoneMark
+	ok, err := record.GetRecord(tx, record.GoneBucket, key[:], &mark)
+	return ok && mark.Kind == record.GoneRedacted, err
 }
 
 // variant is one thing that a node has said.
@@ -106,9 +128,18 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 		if err != nil {
 			return err
 		}
+		if found.goesOn {
+			if found.goesOn, err = g.grows(found.message); err != nil {
+				return err
+			}
+			if found.changed = !found.goesOn; found.changed {
+				found = match{key: slices.Concat(g.in.nodeKey(i), g.in.words[i][:8]), changed: true}
+			}
+		}
 		switch {
 		case found.goesOn:
-			g.replaced[found.message.ID] = i
+			g.replaced[found.message.ID], g.grown[i] = i, found.message
+			g.stored[n.Message.ID] = found.message.ID
 			if twice {
 				if err := g.outgrown(found.message, i, res); err != nil {
 					return err
@@ -126,14 +157,20 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 			g.changed[i] = true
 			res.Changed++
 		}
-		if err := linkCopy(st, g.in, g.t.ID, n); err != nil {
-			return err
+		if !found.goesOn {
+			if err := linkCopy(st, g.in, g.t.ID, n); err != nil {
+				return err
+			}
 		}
 		res.count(n)
 		if n.ID == "" {
 			continue
 		}
-		if err := g.t.PutRaw(record.SourceBucket, found.key, sourceNode(g.t.ID, n.Message.ID, g.in.words[i]).Value()); err != nil {
+		id := n.Message.ID
+		if found.goesOn {
+			id = found.message.ID
+		}
+		if err := g.t.PutRaw(record.SourceBucket, found.key, sourceNode(g.t.ID, id, g.in.words[i]).Value()); err != nil {
 			return err
 		}
 	}
@@ -168,35 +205,84 @@ func (in *Incoming) asKnown(m *pool.Message) *pool.Message {
 	return light
 }
 
-// replace puts messages that have grown in the place of the earlier ones, on each branch that was not forked here.
-func (g *graft) replace() error {
+// isAnswer reports whether a longer text of the message is the same message written on. A person's or a system's text that is longer is an edit.
+func isAnswer(m *pool.Message) bool { return m.Role == pool.Assistant || m.Role == pool.ToolRole }
+
+// grows reports whether a stored answer may become the file's longer one in its place: only where nothing of this store stands after it.
+func (g *graft) grows(was *pool.Message) (bool, error) {
+	all, err := g.branches()
+	if err != nil {
+		return false, err
+	}
+	for _, b := range all {
+		ids, err := branch.IDs(g.t.Tx, g.t.ID, b.Pieces)
+		if err != nil {
+			return false, err
+		}
+		at := slices.Index(ids, was.ID)
+		for _, id := range ids[at+1:] {
+			m, err := pool.Get(g.t.Tx, g.t.ID, id)
+			if err != nil {
+				return false, err
+			}
+			if at >= 0 && (m == nil || m.Source == nil || m.Source.Format != g.in.Format || m.Source.Conversation != g.in.Conversation) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// replace makes stored messages that have grown say what the file says. They keep their ids and their places, and what a person decided about them.
+func (g *graft) replace(res *Imported) error {
 	if len(g.replaced) == 0 {
 		return nil
 	}
+	for _, node := range slices.Sorted(maps.Values(g.replaced)) {
+		n := &g.in.Nodes[node]
+		was := g.grown[node]
+		now, err := g.in.whole(node)
+		if err != nil {
+			return err
+		}
+		longer := *now
+		longer.ID, longer.Home, longer.CopiedFrom, longer.Created = was.ID, was.Home, was.CopiedFrom, was.Created
+		if longer.Hidden != was.Hidden || longer.Unsent != was.Unsent {
+			res.untaken(n.ID, "", "whether it is hidden or sent")
+			longer.Hidden, longer.Unsent = was.Hidden, was.Unsent
+		}
+		src := pool.Source{Format: g.in.Format, Conversation: g.in.Conversation, Node: n.ID}
+		if now.Source != nil {
+			src = *now.Source
+		}
+		src.GrewFrom = int64(len(was.Text()))
+		if was.Source != nil && was.Source.GrewFrom > 0 {
+			src.GrewFrom = was.Source.GrewFrom
+		}
+		longer.Source = &src
+		if err := g.t.Rewrite(&longer); err != nil {
+			return err
+		}
+		g.home[node], n.Message = was.Home, g.in.asKnown(&longer)
+		g.t.OnContext = true
+		res.note("the answer %s has grown from %d to %d bytes", n.ID, len(was.Text()), len(longer.Text()))
+	}
+	return g.touchGrown()
+}
+
+// touchGrown gives the branches with messages that have grown new revisions.
+func (g *graft) touchGrown() error {
 	all, err := g.branches()
 	if err != nil {
 		return err
 	}
 	for _, b := range all {
-		if b.From != (pool.ID{}) {
-			continue
-		}
 		ids, err := branch.IDs(g.t.Tx, g.t.ID, b.Pieces)
 		if err != nil {
 			return err
 		}
-		for at, id := range ids {
-			node, ok := g.replaced[id]
-			if !ok {
-				continue
-			}
-			pieces, err := g.pieces(b, []int{node})
-			if err != nil {
-				return err
-			}
-			if err := g.t.Splice(b, at, 1, pieces); err != nil {
-				return err
-			}
+		if slices.ContainsFunc(ids, func(id pool.ID) bool { _, grown := g.replaced[id]; return grown }) {
+			g.t.Touch(b)
 		}
 	}
 	return nil
@@ -206,12 +292,15 @@ func (g *graft) replace() error {
 // message, and a title given here beats both. It reports what is not taken and, if the conversation comes twice in one file, what the earlier one said.
 func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
 	rec, about := g.t.Rec, g.in.about()
-	newer := g.in.dated() >= src.Dated
+	newer := g.dated >= src.Dated
 	switch own, other := !g.in.Derived, g.in.Title != rec.Title && !strings.Contains(rec.Title, record.RedactedMark); {
 	case g.in.Title == "":
 	case !rec.Named() && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
 		if twice && other && !rec.Derived {
 			res.untaken("", "", "the earlier title")
+		}
+		if other {
+			res.note("its title follows the file; it was %q", rec.Title)
 		}
 		rec.Title, rec.Derived, g.t.OnContext = g.in.Title, g.in.Derived, true
 	case own && other && about[""] != src.About[""]:
@@ -228,38 +317,48 @@ func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
 		case twice:
 			res.untaken("", "", unlike("the earlier app data "+k, was, data)...)
 		}
+		if !bytes.Equal(was, data) {
+			res.note("its app data %q follow the file", k)
+		}
 		rec.AppData, g.t.OnContext = withValue(rec.AppData, k, data), true
 	}
 	if rec.Named() {
 		about[""] = src.About[""]
 	}
 	if newer {
-		src.Dated, src.About = g.in.dated(), about
+		src.Dated, src.About = g.dated, about
 	}
 }
 
 // relabel makes the labels follow the file: it adds labels that the file's newest earlier state did not have, and removes those that the file no longer
 // has.
-func (g *graft) relabel(src *record.SourceRecord) error {
-	if g.in.dated() < src.Dated || slices.Equal(g.in.Labels, src.Labels) {
+func (g *graft) relabel(src *record.SourceRecord, res *Imported) error {
+	if g.dated < src.Dated || slices.Equal(g.in.Labels, src.Labels) {
 		return nil
 	}
 	labels := g.t.Rec.Labels
+	var own []string // labels of the file that somebody gave here before: they stay if the file drops them
 	for _, l := range src.Labels {
-		if !slices.Contains(g.in.Labels, l) {
+		if !slices.Contains(g.in.Labels, l) && slices.Contains(labels, l) {
 			labels = record.WithoutLabel(labels, l)
+			res.note("its label %q is gone, as in the file", l)
 		}
 	}
 	for _, l := range g.in.Labels {
-		if slices.Contains(src.Labels, l) {
+		switch {
+		case slices.Contains(src.Labels, l):
+			continue
+		case slices.Contains(labels, l):
+			own = append(own, l)
 			continue
 		}
 		var err error
 		if labels, err = record.WithLabels(labels, l); err != nil {
 			return err
 		}
+		res.note("it has the label %q, as in the file", l)
 	}
-	src.Labels = g.in.Labels
+	src.Labels = slices.DeleteFunc(slices.Clone(g.in.Labels), func(l string) bool { return slices.Contains(own, l) })
 	g.t.OnContext = g.t.OnContext || !slices.Equal(labels, g.t.Rec.Labels)
 	g.t.Rec.Labels = labels
 	return nil

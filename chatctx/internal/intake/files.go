@@ -64,7 +64,7 @@ func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 }
 
 // KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
-// one of its conversations is gone, is in the trash, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
+// one of its conversations is gone, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
 // is called only if a file of that name and size was noted.
 func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
 	candidate := false
@@ -115,10 +115,10 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 		return nil, err
 	}
 	rec, _, err := record.GetContext(tx, c.Context)
-	if err != nil || rec == nil || rec.Trashed != 0 {
+	if err != nil || rec == nil {
 		return nil, err
 	}
-	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches)}, nil
+	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}, nil
 }
 
 // SourceOf reports whether a record of the source bucket is about a context: a message, a conversation, or a file that held one.

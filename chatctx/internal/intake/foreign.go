@@ -158,6 +158,7 @@ const (
 
 // known looks up a message. A new context knows only what came with its file. A redacted message counts as the same.
 func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
+	into := m
 	if i.more == nil {
 		return no, nil
 	}
@@ -166,6 +167,11 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 		return no, err
 	}
 	if was != nil {
+		if was.Kind == pool.Late && m.Result != nil { // as holdResults left it
+			late := *m
+			late.Kind, late.Unsent = was.Kind, was.Unsent
+			m = &late
+		}
 		same, err := pool.SameBut(was, m, record.RedactedMark)
 		if err != nil {
 			return no, err
@@ -175,8 +181,23 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			for _, w := range what {
 				i.more.other = append(i.more.other, Untaken{m.ID.String(), "", w})
 			}
-			*m = *was
+			*into = *was
 			return asIs, err
+		}
+	}
+	if was != nil && was.Source != nil && was.Source.GrewFrom > 0 && was.Continues(m) { // the file has an earlier state of it
+		*into = *was
+		return asIs, nil
+	}
+	if was != nil {
+		redacted, err := wasRedacted(tx, was.ID)
+		if err != nil {
+			return no, err
+		}
+		if redacted {
+			i.more.other = append(i.more.other, Untaken{m.ID.String(), "", redactedHere})
+			*into = *was
+			return asIs, nil
 		}
 	}
 	has, err := pool.Has(tx, i.context.ID, ownID(i.context.ID, m))

@@ -47,6 +47,10 @@ type Incoming struct {
 
 	ahead    *NativeImport // with the messages that are stored already
 	prepared bool          // by Ready
+	erased   int           // nodes that were purged here and are left out, by Import
+	wiped    bool          // the conversation was purged here
+	anew     bool          // its nodes are compared with what is here, even if they are as in the last import
+	back     int           // nodes that were purged or redacted here and are brought all the same
 	stored   bool          // by Import
 	print    pool.Hash     // the fingerprint of what the file says, by Ready
 	words    []pool.Hash
@@ -91,12 +95,18 @@ type NodeLink struct{ Conversation, Node string }
 
 // IncomingBranch is a branch that ends at the node Leaf, a number counted from 1; 0 means an empty branch.
 type IncomingBranch struct {
+	// ID is the branch's id in our own format: it goes on as that branch. Zero: as the branch that holds its path or ends inside it.
+	ID             pool.ID
 	Name           string
 	Leaf           int
 	System, Prompt string // "": the conversation's
 	Settings       map[string]json.RawMessage
 	AppData        map[string]json.RawMessage
 	Sessions       []branch.Session // a Summary is the id of a message in Loose or of a node's message
+	// From is the name of the branch from which it was forked, and At the last message that they share; both only with an ID.
+	From   string
+	At     pool.ID
+	Tokens *branch.Tokens
 }
 
 // SourceLink names an imported conversation.
@@ -107,9 +117,12 @@ type Imported struct {
 	Context     pool.ID
 	Title       string
 	Created     bool // the context is new
-	Restored    bool // it was in the trash
+	Restored    bool // it was in the trash, and the file has something new
+	Trashed     bool // it is in the trash and stays there, since the file has nothing new
 	Messages    int  // added, as counted in the file
 	Known       int  // already there, or copies of messages of other conversations that were
+	Purged      int  // not brought, since they were purged here
+	Wiped       bool // nothing was brought, since the conversation was purged here
 	Branches    int  // in the context afterwards
 	NewBranches int
 	// Changed counts messages that are here already and differ in this file; ChangedOn names the new branches that have the file's versions.
@@ -118,6 +131,10 @@ type Imported struct {
 	// Untaken lists what the file says otherwise than is here and that was not taken: the first thousand. UntakenCount counts them all.
 	Untaken      []Untaken
 	UntakenCount int
+	// Notes say what the import changed beside adding messages, a sentence each.
+	Notes []string
+	// Operation is the operation that changed a context that was here, "" if none did.
+	Operation string
 }
 
 // fingerprint returns a hash that changes with a conversation's title, data, nodes, branches or the words of a message. It also remembers the words' hashes
@@ -296,6 +313,9 @@ type ImportRun struct {
 	// spans has the ids of the contexts that were there when the first one came in by its ids, and of those that came in since.
 	spans   map[pool.ID]span
 	renamed map[pool.ID]map[pool.ID]pool.ID // for each context that came in: the messages that have other ids here
+	// Purged makes the run bring what was purged here.
+	Purged bool
+	gone   goneMarks
 }
 
 // NewImportRun begins the imports of one command. remove takes a context out of the store with all that belongs to it.
@@ -318,6 +338,9 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 	}
 	out := make([]Imported, len(in))
+	if err := r.leaveOutGone(ctx, in); err != nil {
+		return nil, err
+	}
 	all := largeAlone(in, rounds(in, linkedFirst(in)))
 	for n, round := range all {
 		if len(round) == 1 {
@@ -464,6 +487,9 @@ func (r *ImportRun) update(ctx context.Context, fn func(*journal.StoreTxn) error
 
 // importOne adds a new conversation, or what is new of a known one.
 func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
+	if in.wiped {
+		return Imported{Title: in.Title, Purged: in.erased, Wiped: true}, nil
+	}
 	key := record.SourceKey(in.Format, in.Conversation, "")
 	var src record.SourceRecord
 	known := false
@@ -480,10 +506,12 @@ func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, err
 		}
 		if rec != nil {
 			twice := in.File != "" && r.came[SourceLink{in.Format, in.Conversation}] == in.File
-			return importMore(st, in.again(), key, src, twice)
+			res, err := importMore(st, in.again(), key, src, twice)
+			return in.noteGone(res), err
 		}
 	}
-	return importNew(st, in, key)
+	res, err := importNew(st, in, key)
+	return in.noteGone(res), err
 }
 
 func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error) {
@@ -520,7 +548,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 		return res, err
 	}
 	for i := range in.Branches {
-		if _, err := g.newBranch(i, i == 0); err != nil {
+		if _, err := g.newBranch(i, i == 0, pool.NewID()); err != nil {
 			return res, err
 		}
 	}
@@ -638,12 +666,23 @@ type graft struct {
 	twins map[pool.ID][]int
 	// stored maps the file's message ids to those of the stored messages, for a conversation that comes again; nil for a new one.
 	stored map[pool.ID]pool.ID
-	// replaced maps stored messages that have grown since to the nodes that take their places.
+	// replaced maps stored messages that have grown since to the nodes that say more, and grown those nodes to the messages as they were.
 	replaced map[pool.ID]int
+	grown    map[int]*pool.Message
 	// changed has the nodes that differ from what was imported of them before.
 	changed map[int]bool
 	// skipped has messages on no branch that differ from what is here, and are stored only if something refers to them.
 	skipped map[pool.ID]bool
+	// late has the results of such a file that go to no model.
+	late map[pool.ID]bool
+	// unheld has its messages that are here on no branch.
+	unheld map[pool.ID]bool
+	// erased has the branches of such a file that were purged here.
+	erased map[pool.ID]bool
+	// dated is the newest time in the file's state of the conversation.
+	dated pool.Time
+	// brought has the messages of a file of our own format that the store did not have.
+	brought map[pool.ID]bool
 }
 
 func (g *graft) loose() error {
@@ -656,14 +695,7 @@ func (g *graft) loose() error {
 }
 
 // path returns the nodes from the root to a leaf.
-func (g *graft) path(leaf int) []int {
-	var out []int
-	for n := leaf; n > 0; n = g.in.Nodes[n-1].Parent {
-		out = append(out, n-1)
-	}
-	slices.Reverse(out)
-	return out
-}
+func (g *graft) path(leaf int) []int { return g.in.path(leaf) }
 
 // pieces stores the nodes of a path that are not stored yet, in the branch's segment, and returns the history.
 func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
@@ -729,12 +761,17 @@ func (g *graft) there(node int) error {
 	return err
 }
 
-// newBranch makes branch i of a conversation and returns its name. The first branch of a new context replaces main if it has that name.
-func (g *graft) newBranch(i int, first bool) (string, error) {
+// newBranch makes branch i of a conversation, under an id, and returns its name. The first branch of a new context replaces main if it has that name.
+func (g *graft) newBranch(i int, first bool, id pool.ID) (string, error) {
 	want := g.in.Branches[i]
-	b, err := g.takeName(want.Name, first)
+	b, err := g.takeName(want.Name, first, id)
 	if err != nil {
 		return "", err
+	}
+	if b.At, b.Tokens = want.At, want.Tokens; want.From != "" {
+		if b.From, err = g.origin(want.From); err != nil {
+			return "", err
+		}
 	}
 	pieces, err := g.pieces(b, g.path(want.Leaf))
 	if err != nil {
@@ -762,21 +799,35 @@ func (g *graft) prompt(own, all string) (string, error) {
 	return g.t.PutPrompt(own)
 }
 
-func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {
+// origin returns the id of the branch here that a name of the file means, the zero id if there is none.
+func (g *graft) origin(name string) (pool.ID, error) {
+	for i := range g.in.Branches {
+		if b := &g.in.Branches[i]; b.Name == name {
+			l, err := g.t.Load(b.ID)
+			if l == nil || err != nil {
+				return pool.ID{}, err
+			}
+			return b.ID, nil
+		}
+	}
+	return pool.ID{}, nil
+}
+
+func (g *graft) takeName(name string, first bool, id pool.ID) (*branch.Branch, error) {
 	name = branch.Reachable(name)
 	if first && name == record.MainBranch {
 		return g.t.Target, nil
 	}
-	id, err := branch.Lookup(g.t.Tx, g.t.ID, name)
+	other, err := branch.Lookup(g.t.Tx, g.t.ID, name)
 	if err != nil {
 		return nil, err
 	}
-	if id != (pool.ID{}) {
+	if other != (pool.ID{}) {
 		if name, err = g.t.FreeName(name); err != nil {
 			return nil, err
 		}
 	}
-	return g.t.Create(name, nil)
+	return g.t.CreateAs(id, name, nil)
 }
 
 // again copies what importMore changes, so that a second run of the transaction begins with the file's messages and not with those of the store.
@@ -794,13 +845,8 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		return res, err
 	}
 	t.What = "import"
-	res.Title, res.Branches, res.Restored = t.Rec.Title, int(t.Rec.Branches), t.Rec.Trashed != 0
-	if res.Restored {
-		if err := bringBack(st, t); err != nil {
-			return res, err
-		}
-	}
-	if src.Fingerprint == in.print {
+	res.Title, res.Branches, res.Trashed = t.Rec.Title, int(t.Rec.Branches), t.Rec.Trashed != 0
+	if src.Fingerprint == in.print && !in.anew {
 		for _, n := range in.Nodes {
 			if !n.Further {
 				res.Known++
@@ -808,21 +854,26 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		}
 		return res, nil
 	}
-	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]int{}, changed: map[int]bool{}}
-	if err := g.relabel(&src); err != nil {
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]int{}, changed: map[int]bool{}, grown: map[int]*pool.Message{}, dated: in.dated()}
+	if err := g.known(st, twice, &res); err != nil {
+		return res, err
+	}
+	if res.Trashed {
+		if back, err := g.comesBack(st, &res); err != nil || !back {
+			return res, err
+		}
+	}
+	if err := g.relabel(&src, &res); err != nil {
 		return res, err
 	}
 	g.retitle(&src, twice, &res)
 	if err := linkAll(st, t, in); err != nil {
 		return res, err
 	}
-	if err := g.known(st, twice, &res); err != nil {
-		return res, err
-	}
 	if err := g.answered(); err != nil {
 		return res, err
 	}
-	if err := g.replace(); err != nil {
+	if err := g.replace(&res); err != nil {
 		return res, err
 	}
 	if err := g.extend(&res); err != nil {
@@ -839,8 +890,39 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 	if err := takeIn(st, in, t.ID); err != nil {
 		return res, err
 	}
-	_, err = t.Finish()
+	done, err := t.Finish()
+	if err == nil {
+		res.Operation = done.Operation
+	}
 	return res, err
+}
+
+// comesBack takes a context out of the trash if the file has something new for it, and reports whether it does.
+func (g *graft) comesBack(st *journal.StoreTxn, res *Imported) (bool, error) {
+	res.Trashed = true
+	news := res.Messages > 0
+	for i := 0; i < len(g.in.Branches) && !news; i++ {
+		want := &g.in.Branches[i]
+		path := g.path(want.Leaf)
+		if want.ID == (pool.ID{}) {
+			b, err := g.longest(path, want.Name)
+			if err != nil {
+				return false, err
+			}
+			news = b.Branch == nil
+			continue
+		}
+		b, err := g.line(path, want)
+		if err != nil {
+			return false, err
+		}
+		news = b.Branch == nil && !b.apart && !b.removed && !g.erased[want.ID]
+	}
+	if !news {
+		return false, nil
+	}
+	res.Restored, res.Trashed = true, false
+	return true, bringBack(st, g.t)
 }
 
 // bringBack takes a context out of the trash before something is added to it.
@@ -859,39 +941,52 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 // extend brings each branch of the conversation into the context. It adds nothing if a branch holds the path already, the rest of the path if a branch ends
 // inside it, and else a new branch.
 func (g *graft) extend(res *Imported) error {
-	for i, want := range g.in.Branches {
+	for i := range g.in.Branches {
+		want := &g.in.Branches[i]
+		if want.ID != (pool.ID{}) {
+			if err := g.extendByID(i, res); err != nil {
+				return err
+			}
+			continue
+		}
 		path := g.path(want.Leaf)
 		b, err := g.longest(path, want.Name)
 		if err != nil {
 			return err
 		}
-		if b.Branch == nil {
-			name, err := g.newBranch(i, false)
-			if err != nil {
+		if b.Branch != nil {
+			if err := g.continueBranch(b, path, want, res); err != nil {
 				return err
-			}
-			res.NewBranches++
-			if slices.ContainsFunc(path, func(n int) bool { return g.changed[n] }) {
-				res.ChangedOn = append(res.ChangedOn, name)
 			}
 			continue
 		}
-		if b.same < len(path) {
-			if err := g.lengthen(b, path, want.Sessions); err != nil {
-				return err
-			}
-		}
-		what, err := g.besideBranch(b.Branch, &g.in.Branches[i])
+		name, err := g.newBranch(i, false, pool.NewID())
 		if err != nil {
 			return err
 		}
-		res.untaken("", want.Name, what...)
+		g.made(path, name, res)
 	}
 	return nil
 }
 
-// lengthen adds the rest of a path to a branch that ends inside it.
-func (g *graft) lengthen(b held, path []int, sessions []branch.Session) error {
+// continueBranch adds the rest of a path to a branch that ends inside it, and reports what else the file says of the branch.
+func (g *graft) continueBranch(b held, path []int, want *IncomingBranch, res *Imported) error {
+	if b.same < len(path) {
+		if err := g.holdResults(path, true, res); err != nil {
+			return err
+		}
+		if err := g.lengthen(b, path, want); err != nil {
+			return err
+		}
+	}
+	what, err := g.besideBranch(b.Branch, want)
+	res.untaken("", want.Name, what...)
+	return err
+}
+
+// lengthen adds the rest of a path to a branch that ends inside it. A session of our own format that stands for a message that is here does not come with it,
+// since a file decides nothing about what a model is told of that message.
+func (g *graft) lengthen(b held, path []int, want *IncomingBranch) error {
 	pieces, err := g.pieces(b.Branch, path[b.same:])
 	if err != nil {
 		return err
@@ -903,7 +998,10 @@ func (g *graft) lengthen(b held, path []int, sessions []branch.Session) error {
 	if n := len(b.Sessions); n > 0 {
 		last = b.Sessions[n-1].Start
 	}
-	more, err := g.sessions(sessions, last)
+	if want.ID != (pool.ID{}) && last <= b.same {
+		return nil
+	}
+	more, err := g.sessions(want.Sessions, last)
 	b.Sessions = append(b.Sessions, more...)
 	return err
 }

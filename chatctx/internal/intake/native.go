@@ -113,6 +113,11 @@ type NativeImport struct {
 	renamed  map[pool.ID]pool.ID // the ids here of the file's messages that got other ids
 	changed  map[pool.ID]bool    // of those, by their ids here: the context has another message under the file's id
 	more     *nativeMore         // if the store has the context
+	wiped    bool                // the context was purged here
+	out      map[pool.ID]bool    // messages of the file that were purged here
+	kept     [][]bool            // of each branch: which of its messages in the file were not purged here
+	revived  bool                // the context was purged here and is brought all the same
+	back     int                 // messages that were purged or redacted here and are brought all the same
 }
 
 // nativeSource is the source from which a message was imported.
@@ -138,11 +143,17 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	}
 	alone := r.bound(&n)
 	i := &NativeImport{Alone: alone, run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{},
-		seen: map[pool.ID]bool{}, renamed: map[pool.ID]pool.ID{}, changed: map[pool.ID]bool{}}
+		seen: map[pool.ID]bool{}, out: map[pool.ID]bool{}, renamed: map[pool.ID]pool.ID{}, changed: map[pool.ID]bool{}}
 	err = r.store.DB.View(ctx, func(tx kv.Tx) error {
 		rec, _, err := record.GetContext(tx, n.ID)
+		if err == nil {
+			err = r.gone.read(tx)
+		}
+		if rec == nil && r.gone.id(n.ID) == record.GoneContext {
+			i.wiped, i.revived = !r.Purged, r.Purged
+		}
 		if rec != nil {
-			i.more = &nativeMore{in: &Incoming{Format: NativeFormat}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}}
+			i.more = &nativeMore{in: &Incoming{Format: NativeFormat}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}, late: map[pool.ID]bool{}}
 		}
 		if r.spans == nil && err == nil {
 			r.spans, err = readSpans(tx)
@@ -199,9 +210,86 @@ func (c *NativeCall) texts(s *record.Store) error {
 	return s.Texts("reason", reasons...)
 }
 
+// shared makes the number of shared messages of a branch one of those that were not purged here. It returns which of those in the file were not.
+func (i *NativeImport) shared(n *NativeBranch) ([]bool, error) {
+	if n.Shared <= 0 {
+		return nil, nil
+	}
+	at := slices.IndexFunc(i.branches, func(b *branch.Branch) bool { return b.Name == n.Like })
+	if at < 0 || len(i.kept[at]) < n.Shared {
+		return nil, record.Invalidf("branch %q begins with %s of the branch %q, which has fewer", n.Name, plural.Count(n.Shared, "message"), n.Like)
+	}
+	kept := slices.Clone(i.kept[at][:n.Shared])
+	n.Shared = 0
+	for _, is := range kept {
+		if is {
+			n.Shared++
+		}
+	}
+	return kept, nil
+}
+
+// leftOut returns those of the messages that were not purged here, with the calls of those, and hides the texts of those that were redacted and are not here.
+func (i *NativeImport) leftOut(ctx context.Context, msgs []*pool.Message, calls []NativeCall) ([]*pool.Message, []NativeCall, error) {
+	if len(i.run.gone.kinds) == 0 {
+		return msgs, calls, nil
+	}
+	var left []*pool.Message
+	err := i.run.store.DB.View(ctx, func(tx kv.Tx) error {
+		left = nil
+		for _, m := range msgs {
+			kind, err := i.kind(tx, m)
+			switch {
+			case err != nil:
+				return err
+			case kind == record.GoneMessage:
+				i.out[m.ID] = true
+				continue
+			case kind == record.GoneRedacted:
+				m = hiddenMessage(m)
+			}
+			left = append(left, m)
+		}
+		return nil
+	})
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c NativeCall) bool { return i.out[c.Message] })
+	return left, calls, err
+}
+
+// kind returns the kind of the mark of a message or its original that the store does not have, 0 for none.
+func (i *NativeImport) kind(tx kv.Tx, m *pool.Message) (int, error) {
+	kind := i.run.gone.id(m.ID)
+	if kind == 0 && m.CopiedFrom != nil {
+		kind = i.run.gone.id(*m.CopiedFrom)
+	}
+	if kind == 0 {
+		return 0, nil
+	}
+	has, err := pool.Has(tx, i.context.ID, m.ID)
+	switch {
+	case has || err != nil:
+		return 0, err
+	case i.run.Purged:
+		i.back++
+		return 0, nil
+	}
+	return kind, nil
+}
+
+// keep notes which messages of the branch that was begun last were not purged here.
+func (i *NativeImport) keep(ids ...pool.ID) {
+	last := len(i.kept) - 1
+	for _, id := range ids {
+		i.kept[last] = append(i.kept[last], !i.out[id])
+	}
+}
+
 // Branch begins a branch.
 func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
-	n.Name = branch.Reachable(n.Name)
+	if i.wiped {
+		return nil
+	}
+	n.Name, n.Like, n.From = branch.Reachable(n.Name), branch.Reachable(n.Like), branch.Reachable(n.From)
 	if err := branch.CheckName(n.Name); err != nil {
 		return err
 	}
@@ -222,19 +310,20 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if slices.ContainsFunc(i.branches, func(other *branch.Branch) bool { return other.ID == b.ID }) {
 		return record.Invalidf("two branches have the id %s", b.ID)
 	}
-	if n.Shared > 0 {
-		like := i.named(n.Like)
-		if like == nil || i.length(like) < n.Shared {
-			return record.Invalidf("branch %q begins with %s of the branch %q, which has fewer", n.Name, plural.Count(n.Shared, "message"), n.Like)
-		}
-		b.Pieces = branch.Slice(like.Pieces, 0, n.Shared)
+	shared, err := i.shared(&n)
+	if err != nil {
+		return err
 	}
+	if n.Shared > 0 && i.more == nil {
+		b.Pieces = branch.Slice(i.named(n.Like).Pieces, 0, n.Shared)
+	}
+	i.kept = append(i.kept, shared)
 	if i.more != nil {
 		i.branches = append(i.branches, b)
 		i.more.begin(n)
 		return nil
 	}
-	err := i.write(ctx, b, func(t *journal.Txn, b *branch.Branch) (err error) {
+	err = i.write(ctx, b, func(t *journal.Txn, b *branch.Branch) (err error) {
 		t.Rec.Branches++
 		if b.System, err = t.PutPrompt(n.System); err != nil {
 			return err
@@ -294,19 +383,25 @@ func (i *NativeImport) named(name string) *branch.Branch {
 	return nil
 }
 
-func (i *NativeImport) length(b *branch.Branch) int {
-	if i.more != nil {
-		return len(i.more.paths[slices.Index(i.branches, b)])
-	}
-	return b.Len()
-}
-
 // Append adds messages, which must have ids, to the branch that was begun last, and the states of their calls.
 func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls []NativeCall) error {
+	if i.wiped {
+		i.erase(msgs)
+		return nil
+	}
 	if len(i.branches) == 0 {
 		return record.Invalidf("a message stands before the first branch")
 	}
-	if err := i.ready(msgs, calls); err != nil {
+	ids := make([]pool.ID, len(msgs))
+	for n, m := range msgs {
+		ids[n] = m.ID
+	}
+	msgs, calls, err := i.leftOut(ctx, msgs, calls)
+	if err != nil {
+		return err
+	}
+	i.keep(ids...)
+	if err := i.ready(msgs, calls); err != nil || len(msgs) == 0 {
 		return err
 	}
 	if i.more != nil {
@@ -314,7 +409,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 		i.more.calls = append(i.more.calls, calls...)
 		return nil
 	}
-	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, b *branch.Branch) error {
+	err = i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, b *branch.Branch) error {
 		if err := i.settle(t.Tx, msgs, calls); err != nil {
 			return err
 		}
@@ -424,6 +519,13 @@ func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 
 // Again adds messages that were added before, by their ids, to the branch that was begun last.
 func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
+	if i.wiped {
+		return nil
+	}
+	if len(i.branches) > 0 {
+		i.keep(ids...)
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id pool.ID) bool { return i.out[id] })
+	}
 	if i.more != nil {
 		return i.more.again(ids)
 	}
@@ -444,7 +546,16 @@ func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
 
 // Loose adds a message that no branch holds, such as a session's summary or a tagged message, and the states of its calls.
 func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []NativeCall) error {
-	if err := i.ready([]*pool.Message{m}, calls); err != nil {
+	if i.wiped {
+		i.erase([]*pool.Message{m})
+		return nil
+	}
+	msgs, calls, err := i.leftOut(ctx, []*pool.Message{m}, calls)
+	if err != nil || len(msgs) == 0 {
+		return err
+	}
+	m = msgs[0]
+	if err := i.ready(msgs, calls); err != nil {
 		return err
 	}
 	if len(i.branches) == 0 {
@@ -455,8 +566,7 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 		i.more.calls = append(i.more.calls, calls...)
 		return nil
 	}
-	msgs := []*pool.Message{m}
-	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, _ *branch.Branch) error {
+	err = i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, _ *branch.Branch) error {
 		if err := i.settle(t.Tx, msgs, calls); err != nil {
 			return err
 		}
@@ -470,6 +580,13 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 		i.homes[m.ID] = pool.Home{}
 	}
 	return err
+}
+
+// erase counts messages of a context that was purged here.
+func (i *NativeImport) erase(msgs []*pool.Message) {
+	for _, m := range msgs {
+		i.out[m.ID] = true
+	}
 }
 
 // Tag names a message. If the message does not come before Finish, the name has no effect.
@@ -493,6 +610,7 @@ func (i *NativeImport) Mark(message pool.ID, mark string) error {
 
 // resolve removes what refers to messages that did not come.
 func (i *NativeImport) resolve() {
+	i.cutSessions()
 	maps.DeleteFunc(i.tags, func(_ string, id pool.ID) bool { return !i.seen[id] })
 	maps.DeleteFunc(i.marks, func(id pool.ID, _ string) bool { return !i.seen[id] })
 	all := i.sessions
@@ -510,9 +628,22 @@ func (i *NativeImport) resolve() {
 	}
 }
 
+// cutSessions leaves out the sessions that may say what a message said that was purged here.
+func (i *NativeImport) cutSessions() {
+	for n, kept := range i.kept {
+		first := slices.Index(kept, false)
+		if i.more != nil {
+			b := &i.more.in.Branches[n]
+			b.Sessions = sessionsBefore(b.Sessions, first)
+			continue
+		}
+		i.sessions[n] = sessionsBefore(i.sessions[n], first)
+	}
+}
+
 // Drop gives the import up. Nothing of a new context stays; one that the store had already is as it was.
 func (i *NativeImport) Drop(ctx context.Context) error {
-	if i.more != nil || i.rec.Trashed == 0 {
+	if i.more != nil || i.wiped || i.rec.Trashed == 0 {
 		return nil
 	}
 	return i.run.store.Update(ctx, func(tx kv.RwTx) error {
@@ -526,6 +657,9 @@ func (i *NativeImport) Drop(ctx context.Context) error {
 
 // Finish makes the context visible, as one operation.
 func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
+	if i.wiped {
+		return Imported{Title: i.context.Title, Purged: len(i.out), Wiped: true}, nil
+	}
 	i.resolve()
 	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
 		return Imported{}, record.Invalidf("conversation %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
@@ -550,6 +684,13 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 	if err == nil && i.more != nil {
 		i.run.brought(i.context.ID, slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose))
 	}
+	res.Purged = len(i.out)
+	if i.revived {
+		i.back = len(i.seen)
+	}
+	if i.back > 0 {
+		res.note("it has again what was purged here: %s", plural.Count(i.back, "message"))
+	}
 	if err == nil && below {
 		i.run.remember(i.context.ID, i.more == nil, task, i.renamed)
 	}
@@ -570,7 +711,7 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 			return Imported{}, err
 		}
 	}
-	if err := i.putNames(t); err != nil {
+	if err := i.putNames(t, i.tags, i.marks); err != nil {
 		return Imported{}, err
 	}
 	if err := i.putSources(st); err != nil {
@@ -622,9 +763,9 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 }
 
 // putNames writes the tags and marks that the context does not have yet. A tag whose name belongs to another message here gets a number.
-func (i *NativeImport) putNames(t *journal.Txn) error {
-	for _, name := range slices.Sorted(maps.Keys(i.tags)) {
-		id, free := i.to(i.tags[name]), name
+func (i *NativeImport) putNames(t *journal.Txn, tags map[string]pool.ID, marks map[pool.ID]string) error {
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		id, free := i.to(tags[name]), name
 		for n := 2; ; n++ {
 			was, err := i.putName(t, record.TagBucket, []byte(free), id[:])
 			if err != nil {
@@ -636,7 +777,7 @@ func (i *NativeImport) putNames(t *journal.Txn) error {
 			free = fmt.Sprintf("%s.%d", name, n)
 		}
 	}
-	for id, mark := range i.marks {
+	for id, mark := range marks {
 		id = i.to(id)
 		if _, err := i.putName(t, record.MarkBucket, id[:], []byte(mark)); err != nil {
 			return err
@@ -664,7 +805,7 @@ type nativeMore struct {
 	known map[pool.ID]*pool.Message // all messages of the file so far
 	calls []NativeCall              // the states of calls in the file
 	other []Untaken                 // what is beside the words of known messages
-	fresh map[pool.ID]bool          // messages that are new to the store
+	late  map[pool.ID]bool          // results that go to no model, as holdResults found in this or an earlier run of the transaction
 }
 
 // nativeStep is a message after the node parent.
@@ -681,8 +822,8 @@ func (n *nativeMore) begin(b NativeBranch) {
 		}
 	}
 	n.paths = append(n.paths, path)
-	n.in.Branches = append(n.in.Branches, IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, AppData: b.AppData,
-		Sessions: b.Sessions})
+	n.in.Branches = append(n.in.Branches, IncomingBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings,
+		AppData: b.AppData, Sessions: b.Sessions, From: b.From, At: b.At, Tokens: b.Tokens})
 	n.leaf()
 }
 
@@ -735,28 +876,13 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 		return res, err
 	}
 	t.What = "import"
-	res.Title, res.Restored = t.Rec.Title, t.Rec.Trashed != 0
-	if res.Restored {
-		if err := bringBack(st, t); err != nil {
-			return res, err
-		}
-	}
-	i.retell(t, &res)
+	res.Title, res.Branches = t.Rec.Title, int(t.Rec.Branches)
 	if err := i.settleMore(t.Tx); err != nil {
 		return res, err
 	}
-	for _, u := range i.more.other {
-		res.untaken(u.Message, "", u.What)
-	}
-	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}, stored: map[pool.ID]pool.ID{},
-		skipped: map[pool.ID]bool{}}
-	for n := range g.in.Nodes {
-		id := g.in.Nodes[n].Message.ID
-		g.twins[id] = append(g.twins[id], n)
-	}
-	g.changed = map[int]bool{}
-	for n := range g.in.Nodes {
-		g.changed[n] = i.changed[g.in.Nodes[n].Message.ID]
+	g, err := i.grafting(t)
+	if err != nil {
+		return res, err
 	}
 	for _, is := range i.changed {
 		if is {
@@ -766,6 +892,18 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	if err := i.knownByID(g, &res); err != nil {
 		return res, err
 	}
+	if t.Rec.Trashed != 0 {
+		if back, err := g.comesBack(st, &res); err != nil || !back {
+			return res, err
+		}
+	}
+	if err := i.findUnheld(g); err != nil {
+		return res, err
+	}
+	i.retell(t, &res)
+	for _, u := range i.more.other {
+		res.untaken(u.Message, "", u.What)
+	}
 	if err := g.extend(&res); err != nil {
 		return res, err
 	}
@@ -774,15 +912,44 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 			res.untaken(m.CopiedFrom.String(), "", "text")
 		}
 	}
-	if err := i.putMoreCalls(t, &res); err != nil {
+	if err := i.putMoreCalls(g, &res); err != nil {
 		return res, err
 	}
-	if err := i.putNames(t); err != nil {
+	if err := i.putMoreNames(g, &res); err != nil {
 		return res, err
 	}
 	res.Branches = int(t.Rec.Branches)
-	_, err = t.Finish()
+	t.OnContext = t.OnContext || res.Messages > 0 || res.NewBranches > 0 // so that undo finds it on any branch
+	done, err := t.Finish()
+	if err == nil {
+		res.Operation = done.Operation
+	}
 	return res, err
+}
+
+// grafting returns the graft of the file's tree into the context.
+func (i *NativeImport) grafting(t *journal.Txn) (*graft, error) {
+	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}, stored: map[pool.ID]pool.ID{},
+		skipped: map[pool.ID]bool{}, changed: map[int]bool{}, brought: map[pool.ID]bool{}, erased: map[pool.ID]bool{}, late: i.more.late}
+	for n := range g.in.Nodes {
+		id := g.in.Nodes[n].Message.ID
+		g.twins[id] = append(g.twins[id], n)
+	}
+	for n := range g.in.Nodes {
+		g.changed[n] = i.changed[g.in.Nodes[n].Message.ID]
+	}
+	for n := range g.in.Branches {
+		id := g.in.Branches[n].ID
+		if i.run.Purged || i.run.gone.id(id) != record.GoneBranch {
+			continue
+		}
+		l, err := t.Load(id)
+		if err != nil {
+			return nil, err
+		}
+		g.erased[id] = l == nil
+	}
+	return g, nil
 }
 
 // settleMore calls settle for everything that was collected.
@@ -792,7 +959,9 @@ func (i *NativeImport) settleMore(tx kv.Tx) error {
 		return err
 	}
 	for n := range i.more.in.Branches {
-		i.sessionsTo(i.more.in.Branches[n].Sessions)
+		b := &i.more.in.Branches[n]
+		b.At = i.to(b.At)
+		i.sessionsTo(b.Sessions)
 	}
 	i.more.known = map[pool.ID]*pool.Message{}
 	for _, node := range i.more.in.Nodes {
@@ -802,10 +971,11 @@ func (i *NativeImport) settleMore(tx kv.Tx) error {
 }
 
 // putMoreCalls records what the file says of the calls of new messages, as said by the file. What it says of other calls has no effect, and is reported.
-func (i *NativeImport) putMoreCalls(t *journal.Txn, res *Imported) error {
+func (i *NativeImport) putMoreCalls(g *graft, res *Imported) error {
+	t := g.t
 	for n := range i.more.calls {
 		c := i.more.calls[n]
-		if !i.more.fresh[c.Message] {
+		if !g.brought[c.Message] {
 			what, err := besideCall(t, &c)
 			if err != nil {
 				return err
@@ -829,8 +999,15 @@ func (i *NativeImport) putMoreCalls(t *journal.Txn, res *Imported) error {
 
 // knownByID finds the messages that the context has already.
 func (i *NativeImport) knownByID(g *graft, res *Imported) error {
-	i.more.fresh = map[pool.ID]bool{}
-	for id := range i.more.known {
+	held := map[pool.ID]bool{} // by branches that were not purged here
+	for n := range g.in.Branches {
+		if b := &g.in.Branches[n]; !g.erased[b.ID] {
+			for _, node := range g.path(b.Leaf) {
+				held[g.in.Nodes[node].Message.ID] = true
+			}
+		}
+	}
+	for id := range held {
 		has, err := pool.Has(g.t.Tx, g.t.ID, id)
 		if err != nil {
 			return err
@@ -839,7 +1016,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 			res.Known++
 		} else {
 			res.Messages++
-			i.more.fresh[id] = true
+			g.brought[id] = true
 		}
 	}
 	for n := range g.in.Nodes {
@@ -866,7 +1043,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 			continue
 		}
 		res.Messages++
-		i.more.fresh[m.ID] = true
+		g.brought[m.ID] = true
 		if err := g.t.KeepNew(m); err != nil {
 			return err
 		}
@@ -889,6 +1066,53 @@ func (i *NativeImport) referred(id pool.ID) bool {
 	return false
 }
 
+// findUnheld finds the tagged and marked messages that no branch here holds: what the file says of those counts.
+func (i *NativeImport) findUnheld(g *graft) error {
+	g.unheld = map[pool.ID]bool{}
+	for _, of := range slices.Concat(slices.Collect(maps.Values(i.tags)), slices.Collect(maps.Keys(i.marks))) {
+		id := i.to(of)
+		m := i.more.known[id]
+		if m == nil || g.brought[id] {
+			continue
+		}
+		holders, err := g.t.Holders(m.Home)
+		if err != nil {
+			return err
+		}
+		g.unheld[id] = len(holders) == 0
+	}
+	return nil
+}
+
+// putMoreNames writes the tags and marks of messages that came with the file. What it has of messages that are here stays as it is here, and is reported.
+func (i *NativeImport) putMoreNames(g *graft, res *Imported) error {
+	here := func(of pool.ID, what, bucket string, key, value []byte) error {
+		has, err := g.t.Tx.Get(bucket, record.Under(g.t.ID, key...))
+		if err == nil && !bytes.Equal(has, value) {
+			res.untaken(of.String(), "", what)
+		}
+		return err
+	}
+	tags, marks := map[string]pool.ID{}, map[pool.ID]string{}
+	for _, name := range slices.Sorted(maps.Keys(i.tags)) {
+		of := i.tags[name]
+		if id := i.to(of); g.brought[id] || g.unheld[id] {
+			tags[name] = of
+		} else if err := here(of, fmt.Sprintf("tag %q", name), record.TagBucket, []byte(name), id[:]); err != nil {
+			return err
+		}
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(i.marks), compareIDs) {
+		mark := i.marks[of]
+		if id := i.to(of); g.brought[id] || g.unheld[id] {
+			marks[of] = mark
+		} else if err := here(of, fmt.Sprintf("mark %q", mark), record.MarkBucket, id[:], []byte(mark)); err != nil {
+			return err
+		}
+	}
+	return i.putNames(g.t, tags, marks)
+}
+
 // retell makes the title follow the file, unless somebody gave one here or the file is older than what is here. It reports what else the file says of the
 // context otherwise than here.
 func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
@@ -897,6 +1121,7 @@ func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
 	switch {
 	case n.Title == "" || n.Title == rec.Title || strings.Contains(rec.Title, record.RedactedMark):
 	case !rec.Renamed && n.Updated >= rec.Updated && (rec.Derived || !n.Derived):
+		res.note("its title follows the file; it was %q", rec.Title)
 		rec.Title, rec.Derived, rec.RenamedThere, t.OnContext = n.Title, n.Derived, n.Renamed, true
 		res.Title = n.Title
 	default:

@@ -21,11 +21,11 @@ func Unchanged(ctx context.Context, s *record.Store, from SourceLink, digest poo
 			return err
 		}
 		rec, _, err := record.GetContext(tx, src.Context)
-		if err != nil || rec == nil || rec.Trashed != 0 {
+		if err != nil || rec == nil {
 			return err
 		}
 		same = true
-		res = Imported{Context: src.Context, Title: rec.Title, Branches: int(rec.Branches)}
+		res = Imported{Context: src.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}
 		return nil
 	})
 	return res, same, err

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -60,6 +61,37 @@ func (t *Txn) keepMessage(m *pool.Message) error {
 	t.wrote = true
 	delete(t.Fresh, m.ID)
 	return find.PutMessage(t.Tx, t.ID, m, t.Now)
+}
+
+// Rewrite replaces the record of a stored message: of one that an import brought and that its source has more of now. The old record goes on the journal.
+func (t *Txn) Rewrite(m *pool.Message) error {
+	key := record.Under(t.ID, m.ID[:]...)
+	old, err := t.Tx.Get(pool.Bucket, key)
+	if err != nil {
+		return err
+	}
+	if err := t.Remember(pool.Bucket, key, old); err != nil {
+		return err
+	}
+	if err := t.uncount(m.ID); err != nil {
+		return err
+	}
+	return find.PutMessage(t.Tx, t.ID, m, t.Now)
+}
+
+// uncount drops the token counts of a message whose words change.
+func (t *Txn) uncount(id pool.ID) error {
+	var keys [][]byte
+	err := t.Tx.Scan(record.CountBucket, kv.Prefix(record.Under(t.ID, id[:]...)), func(key, _ []byte) error {
+		keys = append(keys, bytes.Clone(key))
+		return nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = t.Tx.Delete(record.CountBucket, key)
+		}
+	}
+	return err
 }
 
 // StoreLoose puts a message into the pool but on no branch, unless it is there.

@@ -76,7 +76,11 @@ func (t *Txn) revertChange(c record.Change) error {
 	case c.Kind == record.SpliceChange:
 		return t.revertSplice(c)
 	case c.Kind == record.RecordChange && c.Bucket == pool.Bucket:
-		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.MessageDoc, t.ID, pool.ID(c.Key[16:]))); err != nil {
+		id := pool.ID(c.Key[16:])
+		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.MessageDoc, t.ID, id)); err != nil {
+			return err
+		}
+		if err := t.uncount(id); err != nil {
 			return err
 		}
 		return t.PutRaw(c.Bucket, c.Key, c.Old)

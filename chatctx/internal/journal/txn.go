@@ -329,10 +329,15 @@ func (t *Txn) Touch(b *branch.Branch) { t.Branches[b.ID].touched = true }
 
 // Create makes an empty branch with the prompts and settings of like. An undo removes it.
 func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
+	return t.CreateAs(pool.NewID(), name, like)
+}
+
+// CreateAs is Create with the id of the branch, under which the context has no record.
+func (t *Txn) CreateAs(id pool.ID, name string, like *branch.Branch) (*branch.Branch, error) {
 	if err := t.free(name); err != nil {
 		return nil, err
 	}
-	b := &branch.Branch{ID: pool.NewID(), Name: name, Created: t.Now}
+	b := &branch.Branch{ID: id, Name: name, Created: t.Now}
 	if like != nil {
 		b.System, b.Prompt, b.Settings = like.System, like.Prompt, like.Settings
 		b.Sessions, b.From = slices.Clone(like.Sessions), like.ID

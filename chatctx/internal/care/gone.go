@@ -1,0 +1,109 @@
+package care
+
+import (
+	"bytes"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// What a purge or a redaction notes of what it removes, so that no import brings it back. It notes before it removes. All of it does nothing if the purge is
+// to leave no marks.
+
+// noteContext notes a context, the conversations of other programs that it is, and the messages that are known by their words alone.
+func (p *Purged) noteContext(tx kv.Tx, id pool.ID) error {
+	if p.marks == nil {
+		return nil
+	}
+	p.marks.Add(record.GoneContext, record.GoneID(id))
+	made := false
+	err := tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if _, node := record.ParseSourceNode(value); node {
+			return nil
+		}
+		var rec record.SourceRecord
+		if record.DecodeKept(record.SourceBucket, value, &rec) == nil && rec.Context == id {
+			p.marks.Source(record.GoneContext, key)
+			made = made || bytes.Contains(key, []byte(record.MadeID))
+		}
+		return nil
+	})
+	if err != nil || !made {
+		return err
+	}
+	return p.noteMessages(tx, id, record.GoneMessage, func(pool.ID) bool { return true })
+}
+
+// noteBranch notes a branch, and its messages that no other branch holds.
+func (p *Purged) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
+	if p.marks == nil {
+		return nil
+	}
+	p.marks.Add(record.GoneBranch, record.GoneID(b.ID))
+	own, others := map[pool.ID]bool{}, map[pool.ID]bool{}
+	err := branch.List(tx, context, func(o *branch.Branch) error {
+		ids, err := branch.IDs(tx, context, o.Pieces)
+		for _, id := range ids {
+			if o.ID == b.ID {
+				own[id] = true
+			} else {
+				others[id] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.noteMessages(tx, context, record.GoneMessage, func(id pool.ID) bool { return own[id] && !others[id] })
+}
+
+// noteMessages notes those messages of a context that are wanted.
+func (p *Purged) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(pool.ID) bool) error {
+	if p.marks == nil {
+		return nil
+	}
+	noted := map[pool.ID]bool{}
+	err := branch.List(tx, context, func(b *branch.Branch) error {
+		ids, err := branch.IDs(tx, context, b.Pieces)
+		for i := 0; i < len(ids) && err == nil; i++ {
+			if wanted(ids[i]) && !noted[ids[i]] {
+				noted[ids[i]] = true
+				err = p.noteMessage(tx, context, kind, ids, i)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return pool.Scan(tx, context, func(id pool.ID, m *pool.Message, err error) error {
+		if err == nil && wanted(id) && !noted[id] {
+			p.marks.Add(kind, p.marks.Keys(m, nil, nil)...)
+		}
+		return err
+	})
+}
+
+// noteMessage notes the message at a place of a history.
+func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID, i int) error {
+	m, err := pool.Get(tx, context, ids[i])
+	if err != nil || m == nil {
+		return err
+	}
+	var before, after *pool.Message
+	if m.Source != nil && record.MadeUp(m.Source.Conversation) {
+		if i > 0 {
+			before, err = pool.Get(tx, context, ids[i-1])
+		}
+		if i+1 < len(ids) && err == nil {
+			after, err = pool.Get(tx, context, ids[i+1])
+		}
+	}
+	if err == nil {
+		p.marks.Add(kind, p.marks.Keys(m, before, after)...)
+	}
+	return err
+}
