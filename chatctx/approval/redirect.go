@@ -70,14 +70,14 @@ func (s *reader) hereDocument(r *syntax.Redirect) {
 	name, quoted := strings.Trim(mark[0], `'"`), mark[1] == ""
 	rest, _, _ := strings.Cut(s.text[behind:], "\n")
 	begin := at + 1
-	end := begin
-	for end < len(lines) && hereLine(r, lines[end]) != name {
-		end++
+	end, like := begin, false // mksh ends it at a line that goes on with )
+	for ; end < len(lines) && hereLine(r, lines[end]) != name; end++ {
+		like = like || strings.HasPrefix(strings.TrimLeft(lines[end], " \t"), name)
 	}
 	body := strings.Join(lines[min(begin, len(lines)):end], "")
 	agreed := r.Hdoc == nil && body == "" || r.Hdoc != nil && int(r.Hdoc.Pos().Line()) == begin+1 && int(r.Hdoc.End().Line()) == end+1
 	switch {
-	case end == len(lines), !agreed:
+	case end == len(lines), !agreed, like:
 		s.cannot("shells read the end of its here-document differently")
 	case !afterMark().MatchString(rest), strings.Count(rest, `"`)%2 != 0, strings.Count(lines[at], "<<") > 1:
 		s.cannot("shells may read the beginning of its here-document differently")
@@ -116,7 +116,7 @@ func (s *reader) filledBody(r *syntax.Redirect, body string) {
 			s.cannot("what its here-document puts in goes over lines, and may hold its end")
 		}
 	}
-	s.parts(r.Hdoc.Parts, true)
+	s.parts(r.Hdoc.Parts)
 }
 
 // evenBody reports whether a text in a substitution ends it for no shell: old ones count its quotes and parentheses.

@@ -185,7 +185,7 @@ func (s *reader) expression(n syntax.Node) {
 		if n.Dollar {
 			s.cannot(`it holds $"…"`)
 		}
-		s.parts(n.Parts, true)
+		s.parts(n.Parts)
 	case *syntax.ParamExp:
 		s.parameter(n)
 	case *syntax.CmdSubst:
@@ -345,7 +345,7 @@ func (s *reader) word(w *syntax.Word) {
 	if r, ok := s.parent().(*syntax.Redirect); ok && r.Hdoc == w {
 		return
 	}
-	s.parts(w.Parts, false)
+	s.parts(w.Parts)
 	text := ""
 	if lit, ok := w.Parts[0].(*syntax.Lit); ok {
 		text = lit.Value
@@ -386,13 +386,13 @@ func isBraced(part syntax.WordPart) bool {
 var expanded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{[^}]*(,|\.\.)`) })
 
 // parts looks for what shells read differently between the parts of a word.
-func (s *reader) parts(parts []syntax.WordPart, quoted bool) {
+func (s *reader) parts(parts []syntax.WordPart) {
 	for i, part := range parts {
 		switch p := part.(type) {
 		case *syntax.ExtGlob:
 			s.cannot("it is of another shell")
 		case *syntax.Lit:
-			if at := bareDollar(p.Value); at >= 0 && (at < len(p.Value)-1 || i < len(parts)-1 && !quoted) {
+			if at := bareDollar(p.Value); at >= 0 && (at < len(p.Value)-1 || i < len(parts)-1) {
 				s.only(sh, "a lone $")
 			}
 		case *syntax.ParamExp:

@@ -15,7 +15,7 @@ func (g *scripter) pick(words ...string) string { return words[g.rng.IntN(len(wo
 
 // text makes a text: a list of commands, one that was spoilt, a known trap in another place, or signs as they come.
 func (g *scripter) text() string {
-	switch g.rng.IntN(10) {
+	switch g.rng.IntN(13) {
 	case 0, 1:
 		return g.spoilt(g.list())
 	case 2:
@@ -25,6 +25,10 @@ func (g *scripter) text() string {
 	case 4:
 		return g.spoilt(g.around(g.pick(traps...)))
 	case 5:
+		return g.around(g.hereDocument())
+	case 6:
+		return g.around(g.filling())
+	case 7:
 		return g.plain() + g.pick("; ", "\n", " && ", " | ") + g.plain()
 	}
 	return g.list()
@@ -52,6 +56,39 @@ var traps = []string{
 	"zsh -c 'aa =bb'", "busybox sh -c 'aa'", "dash -c 'aa &>/dev/null rm x'", "sh -e -c 'aa' x y", "sh -ec aa", "bash -o pipefail -c 'aa|bb'", "mksh -c 'aa'", "nohup aa", "nice -n 5 aa", "timeout 5 aa", "env CI=1 aa", "env V=1 aa",
 	"aa 'b\nrm x\n'", "aa \"b\nrm x\n\"", "aa b\\;rm", "aa b\\\\;bb", "aa 'b'\\''c'", "aa \"\\\\\"; bb", "aa \"\\`rm\\`\"", "aa \\$(bb)", "aa \\`bb", "aa %1", "%1 aa", "aa=b", "a-b=c", "a[1]=x aa", "a[$(rm x)]=1",
 	"aa ${#A}", "aa ${#}", "aa ${A:+b}", "aa ${Z:?$(rm x)}", "aa ${Z:=x}", "aa ${A/x/y}", "aa ${A^^}", "aa $_", "aa ${A%%x*}", "aa ${D##*/}", "aa \"${C}\"", "$C", "${C}", "\"$C\"", "$(echo rm) x", "a$Z", "aa $C; $Z", "$Z aa", "$Z rm x",
+}
+
+// hereDocument makes a here-document whose end may be found in several places.
+func (g *scripter) hereDocument() string {
+	mark := g.pick("E", "'E'", "\"E\"", "\\E", "E", "-E", "-'E'", " E", "E1", "\"E 1\"", "$E")
+	var b strings.Builder
+	b.WriteString(g.pick("cat", "aa", "aa -x", "{ aa; } ") + " <<" + mark + g.pick("", "", "", " | bb", " > x", " && bb", "; bb", " 2>&1", " \\", " 'b", " $(bb", " # x", " \"$A\"", " <<F", ")") + "\n")
+	for range g.rng.IntN(5) {
+		b.WriteString(g.pick("a", "", "\t", " ", "rm x", "$(rm h)", "$(bb)", "`bb`", "$A", "${A:-b}", "$((1))", "\\$(rm x)", "'", "\"", "E", "\tE", "E ", "\\E", "E\\", "\\", " \\", "$(", ")", "(", "`", "${V:-", "}", "#", "F", "E)", "é") + "\n")
+	}
+	b.WriteString(g.pick("E\n", "E\n", "E\n", "E", "\tE\n", "E1\n", "E 1\n", "F\nE\n", "") + g.pick("", "", g.plain(), "rm x", "E\n"))
+	return b.String()
+}
+
+// filling makes commands with redirections, variables and computations in their places.
+func (g *scripter) filling() string {
+	var b strings.Builder
+	if g.rng.IntN(2) == 0 {
+		name := g.pick("V", "v", "A", "CI", "LC_ALL", "COLUMNS", "TZ", "PATH", "IFS", "x", "SECONDS", "i", "LANG")
+		b.WriteString(g.pick("", "", "export ", "readonly ", "declare -i ", "local ") + name + g.pick("=", "=", "=", "+=", "[0]=") +
+			g.pick("1", "'a b'", "$A", "\"$A\"", "$(bb)", "'a[$(rm f)]'", "", "~", "(a b)", "*", "rm", "-v", "\"x$(bb)\"") + g.pick(" ", "; ", "\n", " && "))
+	}
+	for i := range 1 + g.rng.IntN(2) {
+		if i > 0 {
+			b.WriteString(g.pick("; ", " | ", " && ", "\n"))
+		}
+		b.WriteString(g.pick("aa", "bb", "echo", "printf %s", "printf %d", "test -n", "[ -f", "[ 1 -eq", "[ $# -gt", "[[ -n", "[[ 1 -eq", "read -r", "unset", "export", "exit", "shift", "set", "cd", "wait", "time", "exec", "xargs", "xargs aa", "find", "env", "$v", "$x"))
+		for range g.rng.IntN(3) {
+			b.WriteString(" " + g.pick("$A", "\"$A\"", "${A}", "${A:-x}", "${A#a}", "${A:1}", "${A[1]}", "$((1+1))", "$((A))", "$((i))", "\"$((1))\"", "$v", "\"$x\"", "v", "x", "1", "-e", "-x", "aa", "$D", "\"$D\"", "*", "$C", "\"$C\"", "$B", "\"$B\"", "-v", "$?"))
+		}
+		b.WriteString(g.pick("", "", " ]", " ]]", " >x", " </dev/null", " 2>&1", " >>x", " >&2", " &>x", " 2>/dev/null", " <E", " >|x", " 1<>x", " >$A", " >\"$A\"", " 9>&-", " 10>x", " >&$A"))
+	}
+	return b.String()
 }
 
 // around puts a text into another place.
