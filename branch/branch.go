@@ -10,8 +10,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -55,6 +53,8 @@ type Branch struct {
 	// that High and Revision do not start again; it has no name in the index and does not count.
 	Removed pool.Time `cbor:"18,keyasint,omitempty"`
 
+	Unknown pool.Unknown `cbor:"-" json:"-"`
+
 	end *End // the end of the segment, if it is known without reading
 }
 
@@ -76,6 +76,8 @@ func (b *Branch) Ends(e End) { b.end = &e }
 type Tokens struct {
 	Input  int64 `cbor:"1,keyasint" json:"input_tokens"`
 	Output int64 `cbor:"2,keyasint" json:"output_tokens"`
+
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Session is a stretch of a branch between two compactions.
@@ -98,7 +100,7 @@ type Session struct {
 	Provider string `cbor:"9,keyasint,omitempty"`
 	Model    string `cbor:"10,keyasint,omitempty"`
 
-	Extra map[uint64]cbor.RawMessage `cbor:"-"`
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Digest stands for the messages at positions From to To, both included.
@@ -115,6 +117,8 @@ type Digest struct {
 	Kept bool `cbor:"7,keyasint,omitempty"`
 	// By is who wrote Text: "text" for a person, model, or digest for rules. "" is of before: a person unless Message is set.
 	By string `cbor:"8,keyasint,omitempty"`
+
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Current returns the index of the session in which a branch is, -1 if it has none. A session that a provider began is only that of requests to this provider.
@@ -182,7 +186,7 @@ func (b *Branch) Copy() *Branch {
 	c.Settings, c.AppData = maps.Clone(b.Settings), maps.Clone(b.AppData)
 	for i := range c.Sessions {
 		s := &c.Sessions[i]
-		s.Digests, s.Data, s.Extra = slices.Clone(s.Digests), maps.Clone(s.Data), maps.Clone(s.Extra)
+		s.Digests, s.Data = slices.Clone(s.Digests), maps.Clone(s.Data)
 		s.Apart = slices.Clone(s.Apart)
 	}
 	if b.Tokens != nil {

@@ -11,8 +11,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -24,15 +22,6 @@ const (
 	EntryBucket  = "entry"      // context, segment, position: message id, count of turns
 	PromptBucket = "prompt"     // context, prompt id: text
 )
-
-var decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // nameError says why a name is not allowed. It is a pool.ErrInvalid.
 type nameError struct{ text string }
@@ -126,7 +115,7 @@ func nameKey(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
 
 // Encode returns the bytes of the record, with a checksum.
 func Encode(b *Branch) ([]byte, error) {
-	raw, err := pool.Marshal(b)
+	raw, err := pool.MarshalKept((*plainBranch)(b), b.Unknown)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +137,7 @@ func Decode(id pool.ID, raw []byte) (*Branch, error) {
 // DecodeFields decodes a record, or some fields of one, without a checksum.
 func DecodeFields(raw []byte) (*Branch, error) {
 	b := &Branch{}
-	if err := decMode.Unmarshal(raw, b); err != nil {
+	if err := pool.UnmarshalKept(raw, (*plainBranch)(b), &b.Unknown); err != nil {
 		return nil, fmt.Errorf("%w: the record of a branch: %w", kv.ErrDamaged, err)
 	}
 	return b, nil

@@ -29,6 +29,12 @@ func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(Pr
 	return care.Check(ctx, m.store.at, o.Full, problem)
 }
 
+// DoubtPlace is the Where of the problem that the newest change may be lost.
+const DoubtPlace = care.DoubtPlace
+
+// EndDoubt ends the warning of Store.Warnings that the newest change may be lost, once its user was told. Repair ends it too.
+func (m *Maintenance) EndDoubt(ctx context.Context) error { return care.EndDoubt(ctx, m.store.at) }
+
 // Stats has sizes in bytes, and counts.
 //
 // Fields: kv.Space (embedded); Contexts, Branches, Messages, Artifacts, Operations int. For more of each: go doc chatctx/internal/care.Stats

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -467,7 +466,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 		if err != nil {
 			return err
 		}
-		claim.Renewed, claim.PID = r.store.at.Now(), os.Getpid()
+		claim.Renew(r.store.at.Now())
 		key := record.Under(r.Context, r.id[:]...)
 		if err := record.PutRecord(tx, record.ClaimBucket, key, claim); err != nil || raw == nil {
 			return err

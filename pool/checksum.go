@@ -31,6 +31,19 @@ func AddChecksum(record, with []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(out, checksumKey...), sum)
 }
 
+// withoutChecksum returns a record as it was before AddChecksum.
+func withoutChecksum(record []byte) []byte {
+	end := len(record) - checksumSize
+	switch n := record[0]; {
+	case n <= 0xb7:
+		return append([]byte{n - 1}, record[1:end]...)
+	case record[1] == 24:
+		return append([]byte{0xb7}, record[2:end]...)
+	default:
+		return append([]byte{n, record[1] - 1}, record[2:end]...)
+	}
+}
+
 // CheckRecord returns an error unless a record is as AddChecksum made it.
 func CheckRecord(record, with []byte) error {
 	end := len(record) - checksumSize

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/fxamacker/cbor/v2"
 )
 
 // mostItems bounds the items of a list or map in a record, as the decoders of records do.
@@ -16,6 +18,9 @@ const mostItems = 1 << 24
 // what could be written but not read back: text that is not UTF-8, a time outside the years 1 to 9999, too many items. The error is an ErrInvalid that
 // names the field.
 func Marshal(v any) ([]byte, error) {
+	if m, own := v.(cbor.Marshaler); own { // comes back here with its fields
+		return m.MarshalCBOR()
+	}
 	if err := flaw("", reflect.ValueOf(v)); err != nil {
 		return nil, err
 	}

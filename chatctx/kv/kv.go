@@ -46,6 +46,13 @@ func Fetch(tx Tx, keys ...Key) error {
 	return nil
 }
 
+// Doubt reports whether the newest change of the database may be lost: its engine found the record of it damaged, and the one before counts. It is the
+// engine's state before the transaction.
+func Doubt(tx Tx) bool {
+	d, is := tx.(interface{ Doubt() bool })
+	return is && d.Doubt()
+}
+
 // RwTx reads and writes. It sees its own writes.
 type RwTx interface {
 	Tx

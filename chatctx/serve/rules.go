@@ -74,10 +74,10 @@ type ruleParams struct {
 func addRule(r *request, in *ruleParams) (contract.Rule, error) {
 	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.who.Name}
 	for _, c := range in.When {
-		rule.When = append(rule.When, chatctx.Condition(c))
+		rule.When = append(rule.When, chatctx.Condition{Argument: c.Argument, Op: c.Op, Value: c.Value})
 	}
 	for _, c := range in.Unless {
-		rule.Unless = append(rule.Unless, chatctx.Condition(c))
+		rule.Unless = append(rule.Unless, chatctx.Condition{Argument: c.Argument, Op: c.Op, Value: c.Value})
 	}
 	var done *chatctx.Committed
 	var err error

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -67,10 +68,22 @@ func doCheck(r *run) error {
 		}
 		return err
 	}
+	r.endDoubt(problems)
 	if err == nil && len(problems) > 0 {
 		err = &hinted{&damageFound{len(problems)}, "keep a copy of the file before anything else: chatctx backup FILE"}
 	}
 	return err
+}
+
+// endDoubt ends the warning that the newest change may be lost, now that it was printed. Where the store can only be read, it stays.
+func (r *run) endDoubt(problems []problemJSON) {
+	if !slices.ContainsFunc(problems, func(p problemJSON) bool { return p.Where == chatctx.DoubtPlace }) {
+		return
+	}
+	r.close()
+	if st, err := r.writer(); err == nil {
+		_ = st.Maintenance().EndDoubt(r.ctx)
+	}
 }
 
 // checkJSON is the result of check.

@@ -239,10 +239,10 @@ func RuleOf(r *chatctx.Rule) Rule {
 	v := Rule{Rule: r.ID, Effect: r.Effect, Tool: r.Tool, When: []Condition{}, Examples: r.Examples, Default: r.Default, Scope: r.ScopeWord(), Context: ID(r.Context),
 		Branch: ID(r.Branch), Expires: Time(r.Expires), Reason: r.Reason, Mode: r.Mode, By: r.By, Created: Time(r.Created)}
 	for _, c := range r.When {
-		v.When = append(v.When, Condition(c))
+		v.When = append(v.When, Condition{Argument: c.Argument, Op: c.Op, Value: c.Value})
 	}
 	for _, c := range r.Unless {
-		v.Unless = append(v.Unless, Condition(c))
+		v.Unless = append(v.Unless, Condition{Argument: c.Argument, Op: c.Op, Value: c.Value})
 	}
 	if r.Message != (chatctx.ID{}) {
 		v.Call = callRef(r.Message, r.Index)
@@ -296,7 +296,7 @@ func ToolOf(t *chatctx.KeptTool) Tool {
 		v.Timeout = t.Timeout.String()
 	}
 	for _, one := range t.Remotes {
-		v.Tools = append(v.Tools, Remote(one))
+		v.Tools = append(v.Tools, Remote{Name: one.Name, Description: one.Description, Schema: one.Schema})
 	}
 	return v
 }

@@ -22,6 +22,22 @@ type Problem struct {
 	Text      string
 }
 
+// DoubtPlace is the Where of the problem that the newest change may be lost. EndDoubt ends it.
+const DoubtPlace = "newest change"
+
+// EndDoubt ends the warning that the newest change may be lost, once somebody was told.
+func EndDoubt(ctx context.Context, s *record.Store) error {
+	return s.DB.Update(ctx, endDoubt)
+}
+
+func endDoubt(tx kv.RwTx) error {
+	doubt, err := tx.Get(record.MetaBucket, record.MetaDoubt)
+	if doubt != nil && err == nil {
+		err = tx.Delete(record.MetaBucket, record.MetaDoubt)
+	}
+	return err
+}
+
 // checker reads a store and reports what breaks an invariant.
 type checker struct {
 	tx      kv.Tx
@@ -89,6 +105,11 @@ func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, er
 		c.tx, ids = tx, nil
 		if err := record.CheckFormat(tx); err != nil {
 			c.problem(9, "meta", "%v", err)
+		}
+		if doubt, err := tx.Get(record.MetaBucket, record.MetaDoubt); err != nil {
+			return err
+		} else if doubt != nil {
+			c.problem(0, DoubtPlace, "%s", record.DoubtText)
 		}
 		return tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
 			if len(key) != 16 {

@@ -59,11 +59,14 @@ type opening struct {
 	due bool // a purge was cut short
 }
 
-var openingKeys = [][]byte{record.MetaFormat, record.MetaStore, metaPurging}
+var openingKeys = [][]byte{record.MetaFormat, record.MetaStore, metaPurging, record.MetaDoubt}
 
 func (f *opening) check(tx kv.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if kv.Doubt(tx) {
+		f.warnings.Add(record.DoubtText)
+	}
 	return tx.GetMany(record.MetaBucket, openingKeys, func(i int, value []byte) error {
 		switch {
 		case i == 0:
@@ -72,6 +75,8 @@ func (f *opening) check(tx kv.Tx) error {
 			f.id = pool.ID(value)
 		case i == 2:
 			f.due = value != nil
+		case i == 3 && value != nil:
+			f.warnings.Add(record.DoubtText)
 		}
 		return nil
 	})

@@ -153,12 +153,22 @@ func mend(ctx context.Context, s *record.Store, dry bool, out *Repaired) error {
 	var done []Mended
 	err := update(ctx, s, dry, func(tx kv.RwTx) error {
 		m := &mender{tx: tx, store: s, now: s.Now()}
-		err := m.all()
+		err := errors.Join(m.doubt(), m.all())
 		done = m.done
 		return err
 	})
 	out.Mended = append(out.Mended, done...)
 	return err
+}
+
+// doubt ends the warning that the newest change may be lost: nothing can bring that back.
+func (m *mender) doubt() error {
+	was, err := m.tx.Get(record.MetaBucket, record.MetaDoubt)
+	if was == nil || err != nil {
+		return err
+	}
+	m.done = append(m.done, Mended{0, DoubtPlace, "is as the file has it; the warning ends"})
+	return endDoubt(m.tx)
 }
 
 // all mends everything.

@@ -74,10 +74,13 @@ func placed(tx kv.Tx, rec *record.ContextRecord, parent pool.ID, note record.Sou
 		return task, false, nil
 	}
 	found, err := answering(tx, parent, note)
-	if found != nil {
-		task = found
+	if found == nil || err != nil {
+		return task, rec.Parent != parent, err
 	}
-	return task, rec.Parent != parent || found != nil && (rec.Task == nil || *rec.Task != *found), err
+	if rec.Task != nil {
+		found.Unknown = rec.Task.Unknown
+	}
+	return found, rec.Parent != parent || rec.Task == nil || *rec.Task != *found, nil
 }
 
 // answering returns the task of a context that answered a call of its parent, nil if the note names no call, or one that the parent does not have.

@@ -35,6 +35,9 @@ type Token struct {
 	Scopes  []string  `cbor:"2,keyasint"`
 	Created pool.Time `cbor:"3,keyasint"`
 	By      string    `cbor:"4,keyasint,omitempty"` // who made it
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 const (
@@ -57,6 +60,8 @@ var (
 	MetaCurrent  = []byte("current")
 	MetaSettings = []byte("settings")
 	MetaJournal  = []byte("journal")
+	// MetaDoubt exists from the first change after the newest one was found to be lost, perhaps, until a person was told by check or repair: the time.
+	MetaDoubt = []byte("doubt")
 	// MetaWindow begins the keys of context windows that servers reported for their models.
 	MetaWindow = []byte("window ")
 )

@@ -29,6 +29,9 @@ type CallRecord struct {
 	// Program brought the call, by the operation Origin: append, reply, fork, import …
 	Program string `cbor:"13,keyasint,omitempty"`
 	Origin  string `cbor:"14,keyasint,omitempty"`
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Decision is one recorded step in the life of a call. From and To are values of CallState.
@@ -50,6 +53,9 @@ type Decision struct {
 	// Runs, of an approval, is what the call was to run with; of a claim, what ran. nil: the step was stored before there was this field, or is another one, or
 	// a program ran the call with something of its own.
 	Runs *Runs
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // The kinds of decision makers.

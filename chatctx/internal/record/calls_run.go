@@ -8,5 +8,9 @@ import (
 
 // Hold renews a claim so that it lasts for life without another renewal.
 func (c *Claim) Hold(now, life pool.Time) {
-	c.Renewed = now + life - pool.Time(ClaimLife/time.Microsecond)
+	more := life - pool.Time(ClaimLife/time.Microsecond)
+	c.Renewed = now + more
+	if c.Ticks = ticks(); c.Ticks != 0 {
+		c.Ticks += int64(more)
+	}
 }

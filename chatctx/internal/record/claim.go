@@ -24,7 +24,11 @@ type Claim struct {
 	Renewed pool.Time
 	Task    pool.ID   // of a call: the sub-context that answers it, as long as that runs
 	Begun   pool.Time // start of the process, on Windows, where nothing else distinguishes boots
+	Ticks   int64     // Renewed on a clock that only runs forward and begins with the boot, in microseconds; 0: unknown
 	Made    uint64    // of a branch that was made for the answer: the operation that made it. If no answer comes, the branch goes with the claim
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 var (
@@ -46,8 +50,11 @@ func (s *Store) NewClaim() *Claim {
 	if s.User != "" {
 		boot = anyBoot
 	}
-	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now, Begun: thisBegun()}
+	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now, Begun: thisBegun(), Ticks: ticks()}
 }
+
+// Renew extends the claim by ClaimLife, for this process.
+func (c *Claim) Renew(now pool.Time) { c.Renewed, c.Ticks, c.PID = now, ticks(), os.Getpid() }
 
 // Who names the holder of the claim.
 func (c *Claim) Who() string {
@@ -60,23 +67,28 @@ func (c *Claim) Who() string {
 	return c.Program
 }
 
-// Dead reports whether nobody holds the claim any more.
+// Dead reports whether nobody holds the claim any more. Of another process of this boot, no wall clock decides that: theirs or ours may be wrong, and is
+// set now and then.
 func (c *Claim) Dead(now pool.Time) bool {
-	return now-c.Renewed > pool.Time(ClaimLife/time.Microsecond) || c.Gone()
+	if c.Gone() {
+		return true
+	}
+	if c.sameBoot() && c.PID > 0 && c.PID != os.Getpid() && c.Ticks != 0 && ticks() != 0 {
+		return ticks()-c.Ticks > ClaimLife.Microseconds()
+	}
+	return now-c.Renewed > pool.Time(ClaimLife/time.Microsecond)
 }
 
 // Gone reports whether the holder's program is known to be gone. On another host or in another container it may still run.
 func (c *Claim) Gone() bool {
-	if c.Host != thisHost {
-		return false
-	}
-	boot, numbers, _ := strings.Cut(c.Boot, "/")
-	ourBoot, ourNumbers, _ := strings.Cut(thisBoot, "/")
-	switch {
-	case boot != ourBoot && boot != "" && ourBoot != "":
+	boot, _, _ := strings.Cut(c.Boot, "/")
+	ourBoot, _, _ := strings.Cut(thisBoot, "/")
+	if c.Host == thisHost && boot != ourBoot && boot != "" && ourBoot != "" {
 		return true
-	case boot != ourBoot || numbers != ourNumbers:
-		return false // Windows and WSL, or inside and outside a container: the same id is another process there
 	}
-	return c.PID > 0 && !processAlive(c.PID, c.Begun)
+	return c.sameBoot() && c.PID > 0 && !processAlive(c.PID, c.Begun)
 }
+
+// sameBoot reports whether the holder's process ids are this process's, as far as can be known: not between Windows and WSL, or inside and outside of a
+// container, where the same id is another process.
+func (c *Claim) sameBoot() bool { return c.Host == thisHost && c.Boot == thisBoot }

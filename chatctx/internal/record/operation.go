@@ -27,6 +27,9 @@ type Operation struct {
 	Expired bool `cbor:"11,keyasint,omitempty"`
 	// User is who acted, in a store on a server: Store.User.
 	User string `cbor:"12,keyasint,omitempty"`
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Chain ties an operation to what it changed: a branch, the context if Branch is zero, or in the store's journal a context. Prev is the previous operation on
@@ -57,6 +60,9 @@ type Change struct {
 	At       int                        `cbor:"6,keyasint,omitempty"`
 	Removed  []branch.Piece             `cbor:"7,keyasint,omitempty"`
 	Inserted []branch.Piece             `cbor:"8,keyasint,omitempty"`
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {

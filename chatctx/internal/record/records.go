@@ -71,6 +71,9 @@ type ContextRecord struct {
 	Labels []string `cbor:"22,keyasint,omitempty"`
 	// RenamedThere: somebody gave the title in the store that an export is from. A later export changes it, another program's file does not.
 	RenamedThere bool `cbor:"23,keyasint,omitempty"`
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Named reports whether somebody gave the title, here or in another store.
@@ -107,7 +110,7 @@ func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
 // ContextFrom decodes a record that was assembled in memory and has no checksum.
 func ContextFrom(id pool.ID, raw []byte) (*ContextRecord, error) {
 	rec := &ContextRecord{}
-	if err := DecMode.Unmarshal(raw, rec); err != nil {
+	if err := pool.UnmarshalKept(raw, (*plainContext)(rec), &rec.Unknown); err != nil {
 		return nil, fmt.Errorf("%w: the record of conversation %s: %w", kv.ErrDamaged, id, err)
 	}
 	return rec, nil

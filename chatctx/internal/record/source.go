@@ -21,6 +21,9 @@ type SourceRecord struct {
 	Labels []string `cbor:"6,keyasint,omitempty"`
 	// Call is, in a note about a context that belongs to the conversation, the call there that it answers.
 	Call string `cbor:"7,keyasint,omitempty"`
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // SourceNode is an imported message of a conversation: the message that it became, and a short hash of its words in the file.

@@ -29,12 +29,16 @@ type (
 		Dashes      bool              `cbor:"14,keyasint,omitempty"`
 		Headers     map[string]string `cbor:"15,keyasint,omitempty"`
 		Remote      string            `cbor:"-"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 
 	storedRemote struct {
 		Name        string          `cbor:"1,keyasint"`
 		Description string          `cbor:"2,keyasint,omitempty"`
 		Schema      json.RawMessage `cbor:"3,keyasint,omitempty"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 
 	storedRule struct {
@@ -55,12 +59,16 @@ type (
 		Created  pool.Time     `cbor:"13,keyasint,omitempty"`
 		Unless   []Condition   `cbor:"14,keyasint,omitempty"`
 		Examples []string      `cbor:"15,keyasint,omitempty"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 
 	storedCondition struct {
 		Argument string `cbor:"1,keyasint,omitempty"`
 		Op       string `cbor:"2,keyasint"`
 		Value    string `cbor:"3,keyasint"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 
 	// StoredTask is how a Task is stored.
@@ -81,6 +89,8 @@ type (
 		Reason     string    `cbor:"14,keyasint,omitempty"`
 		Ended      pool.Time `cbor:"15,keyasint,omitempty"`
 		Linked     bool      `cbor:"16,keyasint,omitempty"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 
 	storedDecision struct {
@@ -97,6 +107,8 @@ type (
 		User       string          `cbor:"11,keyasint,omitempty"`
 		Claimed    string          `cbor:"12,keyasint,omitempty"`
 		Runs       *Runs           `cbor:"13,keyasint,omitempty"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 
 	storedClaim struct {
@@ -109,52 +121,132 @@ type (
 		Renewed pool.Time `cbor:"7,keyasint"`
 		Task    pool.ID   `cbor:"8,keyasint,omitzero"`
 		Begun   pool.Time `cbor:"9,keyasint,omitempty"`
+		Ticks   int64     `cbor:"11,keyasint,omitempty"`
 		Made    uint64    `cbor:"10,keyasint,omitempty"`
+
+		Unknown pool.Unknown `cbor:"-"`
 	}
 )
 
+type (
+	plainContext   ContextRecord
+	plainCall      CallRecord
+	plainOperation Operation
+	plainChange    Change
+	plainSource    SourceRecord
+	plainToken     Token
+)
+
 // MarshalCBOR returns the stored form.
-func (t Tool) MarshalCBOR() ([]byte, error) { return pool.Marshal(StoredTool(t)) }
+func (r ContextRecord) MarshalCBOR() ([]byte, error) {
+	return pool.MarshalKept(plainContext(r), r.Unknown)
+}
 
 // UnmarshalCBOR decodes the stored form.
-func (t *Tool) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*StoredTool)(t)) }
+func (r *ContextRecord) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*plainContext)(r), &r.Unknown)
+}
 
 // MarshalCBOR returns the stored form.
-func (r Remote) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedRemote(r)) }
+func (c CallRecord) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(plainCall(c), c.Unknown) }
 
 // UnmarshalCBOR decodes the stored form.
-func (r *Remote) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRemote)(r)) }
+func (c *CallRecord) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*plainCall)(c), &c.Unknown)
+}
 
 // MarshalCBOR returns the stored form.
-func (r Rule) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedRule(r)) }
+func (o Operation) MarshalCBOR() ([]byte, error) {
+	return pool.MarshalKept(plainOperation(o), o.Unknown)
+}
 
 // UnmarshalCBOR decodes the stored form.
-func (r *Rule) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRule)(r)) }
+func (o *Operation) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*plainOperation)(o), &o.Unknown)
+}
 
 // MarshalCBOR returns the stored form.
-func (c Condition) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedCondition(c)) }
+func (c Change) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(plainChange(c), c.Unknown) }
+
+// UnmarshalCBOR decodes the stored form.
+func (c *Change) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*plainChange)(c), &c.Unknown)
+}
+
+// MarshalCBOR returns the stored form.
+func (r SourceRecord) MarshalCBOR() ([]byte, error) {
+	return pool.MarshalKept(plainSource(r), r.Unknown)
+}
+
+// UnmarshalCBOR decodes the stored form.
+func (r *SourceRecord) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*plainSource)(r), &r.Unknown)
+}
+
+// MarshalCBOR returns the stored form.
+func (t Token) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(plainToken(t), t.Unknown) }
+
+// UnmarshalCBOR decodes the stored form.
+func (t *Token) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*plainToken)(t), &t.Unknown)
+}
+
+// MarshalCBOR returns the stored form.
+func (t Tool) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(StoredTool(t), t.Unknown) }
+
+// UnmarshalCBOR decodes the stored form.
+func (t *Tool) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*StoredTool)(t), &t.Unknown)
+}
+
+// MarshalCBOR returns the stored form.
+func (r Remote) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(storedRemote(r), r.Unknown) }
+
+// UnmarshalCBOR decodes the stored form.
+func (r *Remote) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*storedRemote)(r), &r.Unknown)
+}
+
+// MarshalCBOR returns the stored form.
+func (r Rule) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(storedRule(r), r.Unknown) }
+
+// UnmarshalCBOR decodes the stored form.
+func (r *Rule) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*storedRule)(r), &r.Unknown)
+}
+
+// MarshalCBOR returns the stored form.
+func (c Condition) MarshalCBOR() ([]byte, error) {
+	return pool.MarshalKept(storedCondition(c), c.Unknown)
+}
 
 // UnmarshalCBOR decodes the stored form.
 func (c *Condition) UnmarshalCBOR(raw []byte) error {
-	return DecMode.Unmarshal(raw, (*storedCondition)(c))
+	return pool.UnmarshalKept(raw, (*storedCondition)(c), &c.Unknown)
 }
 
 // MarshalCBOR returns the stored form.
-func (t Task) MarshalCBOR() ([]byte, error) { return pool.Marshal(StoredTask(t)) }
+func (t Task) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(StoredTask(t), t.Unknown) }
 
 // UnmarshalCBOR decodes the stored form.
-func (t *Task) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*StoredTask)(t)) }
+func (t *Task) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*StoredTask)(t), &t.Unknown)
+}
 
 // MarshalCBOR returns the stored form.
-func (d Decision) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedDecision(d)) }
+func (d Decision) MarshalCBOR() ([]byte, error) {
+	return pool.MarshalKept(storedDecision(d), d.Unknown)
+}
 
 // UnmarshalCBOR decodes the stored form.
 func (d *Decision) UnmarshalCBOR(raw []byte) error {
-	return DecMode.Unmarshal(raw, (*storedDecision)(d))
+	return pool.UnmarshalKept(raw, (*storedDecision)(d), &d.Unknown)
 }
 
 // MarshalCBOR returns the stored form.
-func (c Claim) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedClaim(c)) }
+func (c Claim) MarshalCBOR() ([]byte, error) { return pool.MarshalKept(storedClaim(c), c.Unknown) }
 
 // UnmarshalCBOR decodes the stored form.
-func (c *Claim) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedClaim)(c)) }
+func (c *Claim) UnmarshalCBOR(raw []byte) error {
+	return pool.UnmarshalKept(raw, (*storedClaim)(c), &c.Unknown)
+}

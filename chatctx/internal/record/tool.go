@@ -33,6 +33,9 @@ type Tool struct {
 	Headers map[string]string
 	// Remote is the MCP server's name of the tool. Only tools of a draft have it.
 	Remote string
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Rule says what to do with waiting calls. A Judge applies it.
@@ -57,6 +60,9 @@ type Rule struct {
 	Created  pool.Time
 	Unless   []Condition // the rule does not apply if one of these holds
 	Examples []string    // calls with the required decisions, as in ParseExample
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Condition is a condition on a call's arguments.
@@ -66,6 +72,9 @@ type Condition struct {
 	Argument string
 	Op       string // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder), each (patterns of commands), tool (a glob)
 	Value    string
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // String returns the condition as it is written.
@@ -130,6 +139,9 @@ type Task struct {
 	Ended    pool.Time
 	// Linked: a file of another program says that the context answered that call. What the parent allows does not hold for it.
 	Linked bool
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // The states of a task. A running task whose calls wait is shown as waiting.
@@ -146,6 +158,9 @@ type Remote struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage
+
+	// Unknown has the keys of the stored form that this program does not know.
+	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Check returns an ErrInvalid if a tool cannot be stored.

@@ -3,12 +3,14 @@ package record
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // FormatVersion is the version of the file format that this program writes, OldestVersion the oldest that it reads.
@@ -116,39 +118,42 @@ func (g guarded) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	if ctx.Value(remakeable{}) != nil && g.Older() {
 		return nil
 	}
-	from := 0
+	var t *versionTx
 	err := g.DB.Update(ctx, func(tx kv.RwTx) (err error) {
-		from, err = g.run(tx, fn)
+		t, err = run(tx, fn)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		g.done(t)
 	}
-	g.raised(from)
-	return nil
+	return err
 }
 
 // Edit returns fn for a transaction that is not one of Update, with the same look at the number.
 func (f *Format) Edit(fn func(kv.RwTx) error) func(kv.RwTx) error {
 	return func(tx kv.RwTx) error {
-		_, err := f.run(tx, fn)
+		_, err := run(tx, fn)
 		return err
 	}
 }
 
-// run calls fn, and returns the version from which its changes raised the database, 0 if they did not.
-func (f *Format) run(tx kv.RwTx, fn func(kv.RwTx) error) (from int, err error) {
+// run calls fn. If fn returns nil for an error of the look at the number, run returns that.
+func run(tx kv.RwTx, fn func(kv.RwTx) error) (*versionTx, error) {
 	t := &versionTx{Tx: tx, rw: tx}
 	if err := fn(t); err != nil {
-		return 0, err
+		return t, err
 	}
-	return t.from, t.err
+	return t, t.err
 }
 
-func (f *Format) raised(from int) {
-	if from != 0 {
+// done notes and reports what a transaction did beside its changes.
+func (f *Format) done(t *versionTx) {
+	if t.from != 0 {
 		f.number.Store(FormatVersion)
-		f.warnings.Add(fmt.Sprintf("the store was of format %d and was brought to format %d: an older chatctx does not read it any more", from, FormatVersion))
+		f.warnings.Add(fmt.Sprintf("the store was of format %d and was brought to format %d: an older chatctx does not read it any more", t.from, FormatVersion))
+	}
+	if t.doubt {
+		f.warnings.Add(DoubtText)
 	}
 }
 
@@ -160,6 +165,9 @@ type versionTx struct {
 	older int // the number, if it is an older one
 	from  int // the number from which it was raised
 	err   error
+
+	changes bool // it has written
+	doubt   bool // it has noted that the newest change may be lost
 }
 
 // look reads the number, and names the keys that are read next.
@@ -227,11 +235,22 @@ func (t *versionTx) Delete(bucket string, key []byte) error {
 
 // change prepares the first write.
 func (t *versionTx) change() error {
-	if err := t.look(); err != nil || t.older == 0 {
+	if err := t.look(); err != nil || t.changes {
 		return err
 	}
-	if t.err = BringUp(t.rw); t.err == nil {
-		t.from, t.older, t.Tx = t.older, 0, t.rw
+	t.changes = true
+	if t.older != 0 {
+		if t.err = BringUp(t.rw); t.err == nil {
+			t.from, t.older, t.Tx = t.older, 0, t.rw
+		}
+	}
+	if t.err == nil && kv.Doubt(t.rw) {
+		t.doubt = true
+		t.err = t.rw.Put(MetaBucket, MetaDoubt, binary.BigEndian.AppendUint64(nil, uint64(pool.Now())))
 	}
 	return t.err
 }
+
+// DoubtText is the warning that the newest change may be lost.
+const DoubtText = "the newest of the two records at the beginning of the file was damaged and the one before it counts, so the last change before may be lost: " +
+	"look whether it is there, and run chatctx check, which ends this warning"

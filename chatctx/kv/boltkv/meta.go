@@ -51,6 +51,19 @@ func readMeta(r io.ReaderAt) (meta, error) {
 	return m, err
 }
 
+// doubtful reports whether the record beside m, the one that counts, is damaged and may have been newer.
+func doubtful(r io.ReaderAt, m meta) bool {
+	for _, offset := range []int64{0, m.pageSize} {
+		if _, err := metaAt(r, offset); err == nil {
+			continue
+		}
+		var tx [8]byte // of a record that is damaged elsewhere
+		_, err := r.ReadAt(tx[:], offset+pageHead+48)
+		return err != nil || order.Uint64(tx[:])+1 != m.tx
+	}
+	return false
+}
+
 func metaAt(r io.ReaderAt, offset int64) (meta, error) {
 	var page [pageHead + metaLength]byte
 	if n, err := r.ReadAt(page[:], offset); n < len(page) {

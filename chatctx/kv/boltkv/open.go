@@ -25,6 +25,8 @@ type opened struct {
 	info os.FileInfo
 	// broken: bbolt panicked while it held its own locks, so its DB can only be dropped.
 	broken atomic.Bool
+	// doubt: the newest change may be lost, see doubtful. The next commit overwrites the trace of it.
+	doubt atomic.Bool
 }
 
 var (
@@ -175,6 +177,7 @@ func (o *opened) whole(write bool) error {
 	if err := sound(o.f, m, write); err != nil {
 		return damaged(o.path, err)
 	}
+	o.doubt.Store(doubtful(o.f, m))
 	return nil
 }
 
@@ -239,6 +242,7 @@ func (o *opened) commit(tx *bolt.Tx) (err error) {
 	}()
 	o.db.AllocSize = int(min(max(tx.Size()/8, leastGrowth), mostGrowth)) // bbolt grows the file by this when the pages do not fit
 	if err = tx.Commit(); err == nil {
+		o.doubt.Store(false)
 		return nil
 	}
 	o.rollback(tx)

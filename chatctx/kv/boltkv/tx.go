@@ -277,6 +277,9 @@ type tx struct {
 	ended bool
 }
 
+// Doubt implements kv.Doubt.
+func (t *tx) Doubt() bool { return t.file.doubt.Load() }
+
 func (t *tx) Get(bucket string, key []byte) ([]byte, error) {
 	if t.ended {
 		return nil, kv.ErrEnded
