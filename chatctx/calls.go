@@ -227,8 +227,9 @@ type CallClaim = toolcall.CallClaim
 // Claim says who works on something: a branch's reply or a call. It is dead, and the next program that touches its work settles that, if its process is
 // gone from the same host, if that host was restarted (both as far as can be known), or if it was not renewed for ClaimLife.
 //
-// Fields: Token ID; PID int; Host, Boot, Program string; Since, Renewed pool.Time; Task ID; Begun pool.Time; Made uint64. Methods: Hold(now, life pool.Time);
-// Who() string; Dead(now pool.Time) bool; Gone() bool. For more of each: go doc chatctx/internal/record.Claim
+// Fields: Token ID; PID int; Host, Boot, Program string; Since, Renewed pool.Time; Task ID; Begun pool.Time; Ticks int64; Made uint64; Unknown pool.Unknown.
+// Methods: Hold(now, life pool.Time); Renew(now pool.Time); Who() string; Dead(now pool.Time) bool; Gone() bool. For more of each: go doc
+// chatctx/internal/record.Claim
 type Claim = record.Claim
 
 // ClaimLife is how long a claim lasts without renewal.

@@ -77,8 +77,8 @@ func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 
 // ContextInfo describes a context.
 //
-// Fields: ID ID; Title string; Derived, Current bool; Active string; Branches, Messages int; Created, Updated, Trashed pool.Time; Parent ID; ParentGone bool;
-// Settings, AppData map[string]json.RawMessage; Labels []string; Revision uint64. For more of each: go doc chatctx/internal/view.ContextInfo
+// Fields: ID ID; Title string; Derived, Current bool; Active string; Branches, Messages int; Created, Updated, Listed, Trashed pool.Time; Parent ID;
+// ParentGone bool; Settings, AppData map[string]json.RawMessage; Labels []string; Revision uint64. For more of each: go doc chatctx/internal/view.ContextInfo
 type ContextInfo = view.ContextInfo
 
 // The labels with a meaning in lists: pinned contexts come first, archived ones are left out.

@@ -12,13 +12,13 @@ import (
 // Rule says what to do with waiting calls. A Judge applies it.
 //
 // Fields: ID ID; Effect, Tool string; When []Condition; Context, Branch, Message ID; Index int; Default bool; Expires pool.Time; After time.Duration; Reason,
-// Mode, By string; Created pool.Time; Unless []Condition; Examples []string. Methods: ScopeWord() string; String() string. For more of each: go doc
-// chatctx/internal/record.Rule
+// Mode, By string; Created pool.Time; Unless []Condition; Examples []string; Unknown pool.Unknown. Methods: ScopeWord() string; String() string. For more of
+// each: go doc chatctx/internal/record.Rule
 type Rule = record.Rule
 
 // Condition is a condition on a call's arguments.
 //
-// Fields: Argument, Op, Value string. Methods: String() string. For more of each: go doc chatctx/internal/record.Condition
+// Fields: Argument, Op, Value string; Unknown pool.Unknown. Methods: String() string. For more of each: go doc chatctx/internal/record.Condition
 type Condition = record.Condition
 
 // BrokenExample is an example that the rules no longer satisfy.

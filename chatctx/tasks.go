@@ -13,7 +13,7 @@ const DefaultDepth = record.DefaultDepth
 // Task makes a context a sub-context: it says what the context does for its parent and how far it has come. Package subtask runs it.
 //
 // Fields: Goal string; Branch ID; BranchName string; Message ID; Index int; State string; Depth, MaxDepth, MaxRounds int; MaxTokens int64; OwnRules, Keep
-// bool; Summary ID; Reason string; Ended pool.Time; Linked bool. For more of each: go doc chatctx/internal/record.Task
+// bool; Summary ID; Reason string; Ended pool.Time; Linked bool; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Task
 type Task = record.Task
 
 // The states of a task. A running task whose calls wait is shown as waiting.

@@ -16,7 +16,7 @@ import (
 // Token lets a program use a store through one that serves it (package serve). The secret is stored nowhere: the store has its hash, which no export
 // includes.
 //
-// Fields: Name string; Scopes []string; Created pool.Time; By string. For more of each: go doc chatctx/internal/record.Token
+// Fields: Name string; Scopes []string; Created pool.Time; By string; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Token
 type Token = record.Token
 
 // tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.

@@ -12,13 +12,13 @@ import (
 // Tool is a tool that a model may call.
 //
 // Fields: Name, Description string; Schema json.RawMessage; Command []string; MCP bool; URL, Dir string; Env map[string]string; Timeout time.Duration;
-// Repeatable bool; Prune string; Remotes []Remote; Stdin, Dashes bool; Headers map[string]string; Remote string. Methods: Ready(s *Store) error; Check()
-// error. For more of each: go doc chatctx/internal/record.Tool
+// Repeatable bool; Prune string; Remotes []Remote; Stdin, Dashes bool; Headers map[string]string; Remote string; Unknown pool.Unknown. Methods: Ready(s
+// *Store) error; Check() error. For more of each: go doc chatctx/internal/record.Tool
 type Tool = record.Tool
 
 // Remote is a tool of an MCP server, as the server described it when it was added.
 //
-// Fields: Name, Description string; Schema json.RawMessage. For more of each: go doc chatctx/internal/record.Remote
+// Fields: Name, Description string; Schema json.RawMessage; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Remote
 type Remote = record.Remote
 
 // KeptTool is a stored tool with its scope.

@@ -18,11 +18,11 @@ const mostItems = 1 << 24
 // what could be written but not read back: text that is not UTF-8, a time outside the years 1 to 9999, too many items. The error is an ErrInvalid that
 // names the field.
 func Marshal(v any) ([]byte, error) {
-	if m, own := v.(cbor.Marshaler); own { // comes back here with its fields
-		return m.MarshalCBOR()
-	}
 	if err := flaw("", reflect.ValueOf(v)); err != nil {
 		return nil, err
+	}
+	if m, own := v.(cbor.Marshaler); own { // comes back here with the stored form
+		return m.MarshalCBOR()
 	}
 	return encMode.Marshal(v)
 }

@@ -14,6 +14,9 @@ import (
 // has them as maps, Message.Extra.
 type Unknown string
 
+// lastKey is the key of the checksum.
+const lastKey = 255
+
 // As decodeExtra does for messages, UnmarshalKept reads a record strictly first, and only one with unknown keys a second time.
 var (
 	strictRecord = must(cbor.DecOptions{MaxArrayElements: mostItems, MaxMapPairs: mostItems, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField}.DecMode())
@@ -34,8 +37,11 @@ func MarshalKept(v any, unknown Unknown) ([]byte, error) {
 		return raw, err
 	}
 	m, extra := record{}, record{}
-	if err := errors.Join(looseRecord.Unmarshal(raw, &m), looseRecord.Unmarshal([]byte(unknown), &extra)); err != nil {
+	if err := looseRecord.Unmarshal(raw, &m); err != nil {
 		return nil, err
+	}
+	if err := looseRecord.Unmarshal([]byte(unknown), &extra); err != nil || extra[lastKey] != nil {
+		return nil, textError(reflect.TypeOf(v).Name() + ": the unknown keys are not those of a record")
 	}
 	known := knownTo(reflect.TypeOf(v))
 	for key, value := range extra {

@@ -95,7 +95,7 @@ func listContexts(r *request, in *listing) (list[contract.Context], error) {
 
 // cursorOf returns the cursor for the place of a conversation in the list.
 func cursorOf(i *chatctx.ContextInfo) string {
-	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(i.Updated)), i.ID[:]...))
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(i.Listed)), i.ID[:]...))
 }
 
 func readCursor(s string) (*chatctx.ContextInfo, error) {
@@ -103,7 +103,7 @@ func readCursor(s string) (*chatctx.ContextInfo, error) {
 	if err != nil || len(b) != 24 {
 		return nil, chatctx.Invalid("after is no cursor of a page")
 	}
-	return &chatctx.ContextInfo{Updated: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}, nil
+	return &chatctx.ContextInfo{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}, nil
 }
 
 type newParams struct {

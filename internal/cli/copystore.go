@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -20,6 +24,11 @@ func copyCommand() *command {
 func doCopy(r *run) error {
 	from, to := r.arg(0), r.arg(1)
 	r.notePassword(from, to)
+	if !isURL(to) {
+		if _, err := os.Stat(filepath.Dir(to)); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the folder of %s is not there: make it first, or correct the path: %w", to, fs.ErrNotExist)
+		}
+	}
 	next := time.Now().Add(time.Second)
 	done, err := chatctx.CopyStore(r.ctx, from, to, chatctx.Options{Program: "chatctx", IdleHold: -1}, chatctx.CopyOptions{
 		Keep: r.is("keep"),

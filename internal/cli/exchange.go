@@ -179,6 +179,9 @@ func importPaths(r *run) error {
 	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Purged: r.is("purged"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
 	defer func() { src.cleanup() }()
 	began := time.Now()
+	if err := r.fromStore(src); err != nil {
+		return err
+	}
 	rep, err := r.importFrom(src)
 	r.endProgress()
 	if rep == nil {
@@ -211,6 +214,57 @@ func importPaths(r *run) error {
 		return errors.New("nothing could be read" + firstWarning(rep))
 	}
 	return nil
+}
+
+// fromStore makes the import read what a store of our own exports, if the one argument is such a file.
+func (r *run) fromStore(src *importSource) error {
+	at := slices.IndexFunc(src.paths, func(path string) bool { return isStore(path) })
+	if at < 0 {
+		return nil
+	}
+	path := src.paths[at]
+	if len(src.paths) > 1 {
+		return &usageError{path + " is a store of chatctx: import takes one such file, alone", r.onStore("import " + quote(path))}
+	}
+	if mine, err := r.storePath(); err == nil && sameFile(mine, path) {
+		return usagef("%s is the store that this command works on", path)
+	}
+	other, err := chatctx.Open(path, chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
+	if err != nil {
+		return storeHint(err, path)
+	}
+	from, to := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		to.CloseWithError(errors.Join(exchange.Export(r.ctx, other, exchange.ExportOptions{All: true}, to), other.Close()))
+	}()
+	src.paths, src.options.Stdin = []string{"-"}, from
+	before := src.cleanup
+	src.cleanup = func() {
+		from.Close()
+		<-ended
+		before()
+	}
+	return nil
+}
+
+// isStore reports whether a file is a store of this program, also a damaged one or one of another version.
+func isStore(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	}
+	st, err := chatctx.Open(path, chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
+	if err == nil {
+		st.Close()
+	}
+	return !errors.Is(err, chatctx.ErrNotOurs) && !errors.Is(err, chatctx.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 // importOperation returns the operation of an import that began at since, and the command to undo it: the store's operation if it made contexts, the

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -133,6 +135,11 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	if isURL(path) {
 		return r.openURL(path, o)
 	}
+	if o.Create {
+		if err := r.folderOf(path); err != nil {
+			return nil, err
+		}
+	}
 	st, err := chatctx.Open(path, o)
 	if err != nil {
 		return nil, storeHint(err, path)
@@ -147,6 +154,17 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 		r.note("a purge or redaction was cut short: its bytes are still in the file, until a command that writes has room to write it anew")
 	}
 	return st, nil
+}
+
+// folderOf refuses to make a store in a folder that is not there, if the user named the place: the drive may be missing, and a second history would begin
+// under its mount point. Only init makes such folders.
+func (r *run) folderOf(path string) error {
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); r.name == "init" || r.shared("store") == "" || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return &hinted{fmt.Errorf("%w: %s, and the folder %s is not there, so no new store is made", chatctx.ErrNotExist, path, dir),
+		"connect the drive or correct the path; or make a new store with its folders: chatctx init --store " + quote(path)}
 }
 
 // sayWarnings prints what the user should know of the store itself, each sentence once.

@@ -132,7 +132,7 @@ func (l *list) gone(id chatctx.ID) {
 // known.
 func (l *list) changed(info *chatctx.ContextInfo) {
 	i := l.index(info.ID)
-	if i >= 0 && l.infos[i].Updated > info.Updated {
+	if i >= 0 && l.infos[i].Listed > info.Listed {
 		return
 	}
 	here := l.at(l.cursor)
@@ -141,7 +141,7 @@ func (l *list) changed(info *chatctx.ContextInfo) {
 	}
 	l.known[info.ID] = true
 	if info.Trashed == 0 {
-		i := slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.Updated <= info.Updated })
+		i := slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.Listed <= info.Listed })
 		switch {
 		case i < 0 && !l.whole:
 			delete(l.known, info.ID) // it comes when that part is read

@@ -139,7 +139,7 @@ func (c *checker) context(id pool.ID) error {
 		return err
 	}
 	where := "conversation " + id.String()
-	if at, err := c.tx.Get(record.RecentBucket, record.RecentKey(rec.Updated, id)); err != nil {
+	if at, err := c.tx.Get(record.RecentBucket, record.RecentKey(rec.ListedAt(), id)); err != nil {
 		return err
 	} else if at == nil {
 		c.problem(3, where, "is not in the list of recent conversations")

@@ -154,7 +154,7 @@ func (c *checker) store() error {
 			return nil
 		}
 		rec, _, err := record.GetContext(c.tx, pool.ID(key[8:]))
-		if err == nil && (rec == nil || uint64(rec.Updated) != binary.BigEndian.Uint64(key)) {
+		if err == nil && (rec == nil || uint64(rec.ListedAt()) != binary.BigEndian.Uint64(key)) {
 			c.problem(3, "recent", "has the conversation %s at another time than that says", pool.ID(key[8:]))
 		}
 		return c.passed(err)

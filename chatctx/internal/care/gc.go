@@ -181,7 +181,7 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 	if err := c.forgetSources(); err != nil {
 		return err
 	}
-	if err := c.delete(record.RecentBucket, record.RecentKey(rec.Updated, c.id)); err != nil {
+	if err := c.delete(record.RecentBucket, record.RecentKey(rec.ListedAt(), c.id)); err != nil {
 		return err
 	}
 	if current, err := view.StoresContext(c.tx); err != nil || current == c.id {

@@ -58,7 +58,7 @@ func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
 	if rec == nil || err != nil {
 		return err
 	}
-	u.seen[id] = rec.Updated
+	u.seen[id] = rec.ListedAt()
 	err = pool.Scan(tx, id, func(_ pool.ID, m *pool.Message, err error) error {
 		if err == nil {
 			u.message(m)

@@ -517,7 +517,7 @@ func (m *mender) recents() error {
 		if err != nil {
 			return "", err
 		}
-		want[string(record.RecentKey(rec.Updated, pool.ID(key)))] = true
+		want[string(record.RecentKey(rec.ListedAt(), pool.ID(key)))] = true
 		for _, l := range rec.Labels {
 			labels[string(record.LabelKey(l, pool.ID(key)))] = true
 		}

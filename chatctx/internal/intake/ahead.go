@@ -204,12 +204,12 @@ func (i *NativeImport) finishIncoming(st *journal.StoreTxn, in *Incoming, key []
 	if err := writeSources(st, in, key, record.SourceRecord{Context: id, Dated: in.dated(), About: in.about(), Labels: in.Labels}, nil); err != nil {
 		return res, err
 	}
-	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.Updated, id)); err != nil {
+	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.ListedAt(), id)); err != nil {
 		return res, err
 	}
 	rec.Active, rec.Trashed, rec.Updated = i.branches[0].ID, 0, 0
 	if in.Updated != 0 && in.Updated < t.Now {
-		t.Now = in.Updated
+		t.Now, t.Dated = in.Updated, in.Updated
 	}
 	if err := takeIn(st, in, id); err != nil {
 		return res, err

@@ -572,7 +572,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 		return res, err
 	}
 	if in.Updated != 0 && in.Updated < t.Now { // a time in the future would keep it ahead of what changes now
-		t.Now = in.Updated
+		t.Now, t.Dated = in.Updated, in.Updated
 	}
 	if err := takeIn(st, in, id); err != nil {
 		return res, err

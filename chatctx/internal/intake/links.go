@@ -270,10 +270,10 @@ func setParent(st *journal.StoreTxn, id, parent pool.ID, task *record.Task) erro
 	}
 	st.Changes = append(st.Changes, journal.ContextChange(id, was))
 	st.Subjects = append(st.Subjects, child)
-	if err := st.Tx.Delete(record.RecentBucket, record.RecentKey(child.Rec.Updated, id)); err != nil {
+	if err := st.Tx.Delete(record.RecentBucket, record.RecentKey(child.Rec.ListedAt(), id)); err != nil {
 		return err
 	}
-	child.Now, child.Rec.Updated = child.Rec.Updated, 0 // where it stands is no change of what it says: Finish puts it back where it was
+	child.Dated, child.Rec.Updated = child.Rec.Updated, 0 // where it stands is no change of what it says: Finish puts it back where it was
 	return child.PutRecord()
 }
 

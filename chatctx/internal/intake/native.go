@@ -360,7 +360,7 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 		}
 		if rec.Trashed == 0 {
 			rec.Trashed, rec.Updated, rec.Active = max(t.Now, 1), max(i.context.Updated, 1), b.ID
-			if err := tx.Put(record.RecentBucket, record.RecentKey(rec.Updated, t.ID), []byte{}); err != nil {
+			if err := tx.Put(record.RecentBucket, record.RecentKey(rec.ListedAt(), t.ID), []byte{}); err != nil {
 				return err
 			}
 		}
@@ -699,7 +699,7 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 
 func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 	id, rec := i.context.ID, i.rec
-	t := &journal.Txn{Tx: st.Tx, Store: st.Store, Now: max(i.context.Updated, 1), ID: id, Rec: &rec, Branches: map[pool.ID]*journal.Loaded{}}
+	t := &journal.Txn{Tx: st.Tx, Store: st.Store, Now: max(i.context.Updated, 1), Dated: max(i.context.Updated, 1), ID: id, Rec: &rec, Branches: map[pool.ID]*journal.Loaded{}}
 	for n := range i.branches {
 		b := *i.branches[n]
 		b.At, b.Sessions = i.to(b.At), i.sessions[n]
@@ -717,7 +717,7 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 	if err := i.putSources(st); err != nil {
 		return Imported{}, err
 	}
-	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.Updated, id)); err != nil {
+	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.ListedAt(), id)); err != nil {
 		return Imported{}, err
 	}
 	rec.Active, rec.Trashed, rec.Updated = i.named(i.context.Active).ID, 0, 0

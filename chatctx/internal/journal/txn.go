@@ -757,15 +757,33 @@ func (t *Txn) writeAll(n uint64, op *record.Operation) error {
 // WriteContext writes the context's record and moves it to the front of the recent ones.
 func (t *Txn) WriteContext() error {
 	if t.Rec.Updated != 0 {
-		if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(t.Rec.Updated, t.ID)); err != nil {
+		if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(t.Rec.ListedAt(), t.ID)); err != nil {
 			return err
 		}
 	}
 	t.Rec.Updated = max(cmp.Or(t.Dated, t.Now), t.Rec.Updated+1)
-	if err := t.Tx.Put(record.RecentBucket, record.RecentKey(t.Rec.Updated, t.ID), []byte{}); err != nil {
+	if err := t.list(); err != nil {
+		return err
+	}
+	if err := t.Tx.Put(record.RecentBucket, record.RecentKey(t.Rec.ListedAt(), t.ID), []byte{}); err != nil {
 		return err
 	}
 	return t.PutRecord()
+}
+
+// list puts a change before all others, also before those of a program whose clock was ahead. What an import brings has the place of its date. The users of
+// a server share its clock.
+func (t *Txn) list() error {
+	if t.Dated != 0 || t.Store.User != "" {
+		return nil
+	}
+	t.Rec.Listed = 0
+	return t.Tx.Scan(record.RecentBucket, kv.Range{Reverse: true}, func(key, _ []byte) error {
+		if len(key) == 24 && record.RecentTime(key) >= t.Rec.Updated {
+			t.Rec.Listed = record.RecentTime(key) + 1
+		}
+		return kv.ErrStop
+	})
 }
 
 // regroup begins a new group with operation n if somebody else did something, after the group began, on what the operation changes (chains, and the context

@@ -46,7 +46,7 @@ type ContextRecord struct {
 	Settings map[string]json.RawMessage `cbor:"4,keyasint,omitempty"`
 	Active   pool.ID                    `cbor:"5,keyasint,omitzero"` // branch
 	Created  pool.Time                  `cbor:"6,keyasint,omitempty"`
-	Updated  pool.Time                  `cbor:"7,keyasint,omitempty"` // the time in its key in recent
+	Updated  pool.Time                  `cbor:"7,keyasint,omitempty"`
 	Trashed  pool.Time                  `cbor:"8,keyasint,omitempty"`
 	AppData  map[string]json.RawMessage `cbor:"9,keyasint,omitempty"`
 	Messages uint64                     `cbor:"10,keyasint,omitempty"` // in the pool
@@ -71,10 +71,15 @@ type ContextRecord struct {
 	Labels []string `cbor:"22,keyasint,omitempty"`
 	// RenamedThere: somebody gave the title in the store that an export is from. A later export changes it, another program's file does not.
 	RenamedThere bool `cbor:"23,keyasint,omitempty"`
+	// Listed is its place among the last changed, if that is not Updated: a change stands before all earlier ones, whatever the clocks of their programs said.
+	Listed pool.Time `cbor:"24,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
 	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
+
+// ListedAt returns the time in its key in the bucket recent.
+func (r *ContextRecord) ListedAt() pool.Time { return max(r.Listed, r.Updated) }
 
 // Named reports whether somebody gave the title, here or in another store.
 func (r *ContextRecord) Named() bool { return r.Renamed || r.RenamedThere }
@@ -126,11 +131,19 @@ func PutRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
 
 // EncodeRecord returns the bytes of a record, with a checksum. Settings, whose keys are names, have none.
 func EncodeRecord(v any) ([]byte, error) {
-	raw, err := pool.Marshal(v)
+	raw, err := marshal(v)
 	if _, named := v.(map[string]json.RawMessage); named || err != nil {
 		return raw, err
 	}
 	return pool.AddChecksum(raw, nil), nil
+}
+
+// marshal looks once at a context's record, which every change writes.
+func marshal(v any) ([]byte, error) {
+	if rec, is := v.(*ContextRecord); is {
+		return pool.MarshalKept((*plainContext)(rec), rec.Unknown)
+	}
+	return pool.Marshal(v)
 }
 
 // Readable returns an error if a record is damaged.

@@ -28,6 +28,7 @@ type ContextInfo struct {
 	Branches         int
 	Messages         int // in the pool
 	Created, Updated pool.Time
+	Listed           pool.Time // its place among the last changed: Updated, or later if another program's clock was ahead
 	Trashed          pool.Time // zero: not in the trash
 	Parent           pool.ID
 	ParentGone       bool
@@ -56,7 +57,7 @@ func InfoOf(s *record.Store, tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*
 	}
 	active, err := branch.NameOf(tx, id, rec.Active)
 	info := &ContextInfo{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active, Branches: int(rec.Branches),
-		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Trashed: rec.Trashed, Parent: rec.Parent,
+		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Listed: rec.ListedAt(), Trashed: rec.Trashed, Parent: rec.Parent,
 		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}
 	if err == nil && rec.Parent != (pool.ID{}) {
 		parent, _, err := record.GetContext(tx, rec.Parent)
@@ -92,19 +93,15 @@ type ListOptions struct {
 	After *ContextInfo
 }
 
-// within returns the part of the index of last changes that may have contexts of the list.
+// within returns the part of the index of last changes that may have contexts of the list. What was changed before Until may stand anywhere there, if a
+// clock was wrong.
 func (o *ListOptions) within() kv.Range {
 	var r kv.Range
 	if o.Since > 0 {
 		r.From = record.RecentKey(o.Since, pool.ID{})
 	}
-	if o.Until > 0 {
-		r.To = record.RecentKey(o.Until, pool.ID{})
-	}
 	if o.After != nil {
-		if key := record.RecentKey(o.After.Updated, o.After.ID); r.To == nil || string(key) < string(r.To) {
-			r.To = key
-		}
+		r.To = record.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
 	}
 	return r
 }
@@ -203,7 +200,7 @@ func pages(ctx context.Context, s *record.Store, o *ListOptions, give func(*Cont
 		if err != nil {
 			return err
 		}
-		newest := func(a, b *ContextInfo) int { return cmp.Compare(b.Updated, a.Updated) }
+		newest := func(a, b *ContextInfo) int { return cmp.Compare(b.Listed, a.Listed) }
 		if more, err := each(slices.Collect(maps.Keys(pinned)), newest); !more {
 			return err
 		}
@@ -301,7 +298,7 @@ func withLabels(ctx context.Context, s *record.Store, o *ListOptions) (infos []*
 	}
 	first := func(i *ContextInfo) bool { return o.Orderly && slices.Contains(i.Labels, Pinned) }
 	slices.SortFunc(infos, func(a, b *ContextInfo) int {
-		return cmp.Or(rank(first(b))-rank(first(a)), bytes.Compare(record.RecentKey(b.Updated, b.ID), record.RecentKey(a.Updated, a.ID)))
+		return cmp.Or(rank(first(b))-rank(first(a)), bytes.Compare(record.RecentKey(b.Listed, b.ID), record.RecentKey(a.Listed, a.ID)))
 	})
 	if o.After == nil {
 		return infos, true, nil
@@ -309,9 +306,9 @@ func withLabels(ctx context.Context, s *record.Store, o *ListOptions) (infos []*
 	if at := slices.IndexFunc(infos, func(i *ContextInfo) bool { return i.ID == o.After.ID }); o.Orderly && at >= 0 {
 		return infos[at+1:], true, nil
 	}
-	before := record.RecentKey(o.After.Updated, o.After.ID)
+	before := record.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
 	return slices.DeleteFunc(infos, func(i *ContextInfo) bool {
-		return !o.Orderly && bytes.Compare(record.RecentKey(i.Updated, i.ID), before) >= 0
+		return !o.Orderly && bytes.Compare(record.RecentKey(i.Listed, i.ID), before) >= 0
 	}), true, nil
 }
 

@@ -186,7 +186,7 @@ func (w *Watcher) touchedOf(tx kv.Tx, l *look) ([]pool.ID, error) {
 		}
 		rec, err := record.DecodeContext(w.named[i], value)
 		if err == nil && rec.Updated != 0 {
-			l.seen[w.named[i]] = rec.Updated
+			l.seen[w.named[i]] = rec.ListedAt()
 			out = append(out, w.named[i])
 		}
 		return err

@@ -150,10 +150,23 @@ func (o *opened) start(options *bolt.Options) (err error) {
 		return nil
 	case errors.Is(err, berrors.ErrTimeout):
 		return errBusy
-	case o.f == nil, errors.As(err, &path), errors.As(err, &errno):
+	case o.f == nil, errors.As(err, &path):
 		return err
+	case errors.As(err, &errno):
+		return systemError(o.path, err)
 	}
 	return damaged(o.path, err)
+}
+
+// systemError says to which file an error of the system belongs. Network drives, and file systems of programs, often have no locks.
+func systemError(path string, err error) error {
+	for _, without := range []syscall.Errno{syscall.ENOLCK, syscall.EOPNOTSUPP, syscall.ENOTSUP, syscall.ENOSYS} {
+		if errors.Is(err, without) {
+			return fmt.Errorf("%s: its file system gives no locks (%w), and without them programs would write over each other: put the store on a local disk, "+
+				"or on a server (chatctx copy)", path, err)
+		}
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // whole checks that the file has its full length and that the path still leads to it.
