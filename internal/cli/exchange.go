@@ -380,13 +380,14 @@ func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, e
 		if err != nil {
 			return nil, false, err
 		}
-		src.cleanup = func() { f.Close(); os.Remove(f.Name()) }
-		o.Stdin = io.TeeReader(r.con.in, f)
+		before, in := src.cleanup, o.Stdin
+		src.cleanup = func() { before(); f.Close(); os.Remove(f.Name()) }
+		o.Stdin = io.TeeReader(in, f)
 		defer func() {
 			if _, seekErr := f.Seek(0, io.SeekStart); err == nil {
 				err = seekErr
 			}
-			src.options.Stdin = io.MultiReader(f, r.con.in)
+			src.options.Stdin = io.MultiReader(f, in)
 		}()
 	}
 	ctx, enough := context.WithCancel(r.ctx)
