@@ -84,9 +84,8 @@ var rooms = map[string]map[string]string{
 		"net/http":          "sends requests",
 	},
 	"branch": {
-		"chatctx/kv":                   "reads and writes",
-		"pool":                         "messages and ids",
-		"github.com/fxamacker/cbor/v2": "encodes records",
+		"chatctx/kv": "reads and writes",
+		"pool":       "messages and ids",
 	},
 	"chatctx/kv/boltkv": {
 		"chatctx/kv":                "reads and writes",
