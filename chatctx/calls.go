@@ -41,14 +41,14 @@ const (
 // Decision is one recorded step in the life of a call. From and To are values of CallState.
 //
 // Fields: At pool.Time; From, To, ByKind, ByName, Program, Reason string; ArgsSHA256 pool.Hash; Arguments json.RawMessage; Said bool; User, Claimed string;
-// Runs *Runs. For more of each: go doc chatctx/internal/record.Decision
+// Runs *Runs; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Decision
 type Decision = record.Decision
 
 // Runs is what runs the calls of a tool, without their arguments: the tool's command or its MCP server, as a store had it when a step was taken. The zero value
 // means that the store had no such tool.
 //
-// Fields: Command []string; MCP bool; URL, Dir string; Env, Headers []string; Stdin, Dashes bool. Methods: Same(other *Runs) bool; String() string. For more of
-// each: go doc chatctx/internal/record.Runs
+// Fields: Command []string; MCP bool; URL, Dir string; Env, Headers []string; Stdin, Dashes bool. Methods: Same(other *Runs) bool; String() string. For more
+// of each: go doc chatctx/internal/record.Runs
 type Runs = record.Runs
 
 // RunsOf returns what runs the calls of a tool, where folder is that of the setting calls.folder.
@@ -220,8 +220,8 @@ type ClaimOptions = toolcall.ClaimOptions
 
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 //
-// Fields: Call *Call; Token ID; Tool *Tool; Older bool. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim, error); Resolve(ctx
-// context.Context, a Answer) (*Committed, error). For more of each: go doc chatctx/internal/toolcall.CallClaim
+// Fields: Call *Call; Token ID; Tool *Tool; Older bool. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim,
+// error); Resolve(ctx context.Context, a Answer) (*Committed, error). For more of each: go doc chatctx/internal/toolcall.CallClaim
 type CallClaim = toolcall.CallClaim
 
 // Claim says who works on something: a branch's reply or a call. It is dead, and the next program that touches its work settles that, if its process is
