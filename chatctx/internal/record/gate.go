@@ -187,8 +187,13 @@ func (t *Tool) Ready(s *Store) error {
 			return err
 		}
 	}
-	if err := t.Check(); err != nil || s.Judge == nil {
+	if err := t.Check(); err != nil {
 		return err
 	}
-	return s.Judge.Tool(t)
+	if s.Judge != nil { // its words say more
+		if err := s.Judge.Tool(t); err != nil {
+			return err
+		}
+	}
+	return t.CheckSchemas()
 }
