@@ -151,6 +151,23 @@ type document struct {
 	fields  []field // of message
 }
 
+// contentKeys names the records that readDocument reads first.
+func contentKeys(batch []index.Waiting) []kv.Key {
+	keys := make([]kv.Key, len(batch))
+	for i, w := range batch {
+		ctx, id := docContext(w.Doc), docID(w.Doc)
+		switch w.Doc[0] {
+		case TitleDoc:
+			keys[i] = kv.Key{Bucket: record.ContextBucket, Key: ctx[:]}
+		case PromptDoc:
+			keys[i] = kv.Key{Bucket: branch.PromptBucket, Key: record.Under(ctx, id[:]...)}
+		default:
+			keys[i] = kv.Key{Bucket: pool.Bucket, Key: record.Under(ctx, id[:]...)}
+		}
+	}
+	return keys
+}
+
 // readDocument reads the content of a document.
 func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 	d := document{Doc: doc}
@@ -217,6 +234,9 @@ func (x *indexer) add(ctx context.Context, db kv.DB, batch []index.Waiting) erro
 	var docs []document
 	err := db.View(ctx, func(tx kv.Tx) error {
 		docs = docs[:0]
+		if err := kv.Fetch(tx, contentKeys(batch)...); err != nil {
+			return err
+		}
 		for _, w := range batch {
 			d, err := readDocument(tx, w.Doc)
 			if err != nil {
@@ -347,6 +367,9 @@ func (x *indexer) store(tx kv.RwTx) error {
 	}
 	if st == nil || st.Building {
 		return errChanged
+	}
+	if err := index.FetchWaiting(tx, x.waiting); err != nil {
+		return err
 	}
 	for _, w := range x.waiting {
 		ok, err := index.Served(tx, w)

@@ -209,6 +209,15 @@ func waitingOf(key, value []byte) (w Waiting, ok bool) {
 	return w, true
 }
 
+// FetchWaiting has a server send at once what Served reads of some documents.
+func FetchWaiting(tx kv.Tx, list []Waiting) error {
+	keys := make([]kv.Key, len(list))
+	for i, w := range list {
+		keys[i] = kv.Key{Bucket: WaitingBucket, Key: waitingKey(w.at, w.Doc)}
+	}
+	return kv.Fetch(tx, keys...)
+}
+
 // Served takes a document off the waiting list. It reports false and changes nothing if the document was put again meanwhile.
 func Served(tx kv.RwTx, w Waiting) (bool, error) {
 	key := waitingKey(w.at, w.Doc)

@@ -136,6 +136,7 @@ type input struct {
 	base    uint32
 	after   []byte // if begun: skip the terms up to this one
 	begun   bool
+	ahead   []pair // records that were read and not decoded yet
 	at      record // the record that the entries are from
 	entries []entry
 	read    []record // the records before it
@@ -148,36 +149,55 @@ type record struct {
 	entries uint64
 }
 
+// pair is a record with its value.
+type pair struct{ key, value []byte }
+
+// readAhead is how many records are read at once: a scan for each of them would ask a server as often.
+const readAhead = 32
+
 // fill reads the next record if no entries are left.
 func (in *input) fill() error {
 	for len(in.entries) == 0 && !in.ended {
-		r := kv.Prefix(binary.BigEndian.AppendUint64(nil, in.block))
-		if in.at.key != nil {
-			in.read = append(in.read, in.at)
-			r.From = append(in.at.key[:len(in.at.key):len(in.at.key)], 0)
-		}
-		in.ended = true
-		err := in.tx.Scan(TermBucket, r, func(key, value []byte) error {
-			in.ended, in.at = false, record{key: bytes.Clone(key)}
-			err := decode(value, func(e *entry) bool {
-				in.at.entries++
-				if in.begun && bytes.Compare(e.term, in.after) <= 0 {
-					return true
-				}
-				c := *e
-				c.term, c.list = bytes.Clone(e.term), bytes.Clone(e.list)
-				c.move(in.base)
-				in.entries = append(in.entries, c)
-				return true
-			})
-			if err == nil {
-				err = kv.ErrStop
-			}
+		if err := in.more(); err != nil || in.ended {
 			return err
+		}
+		next := in.ahead[0]
+		in.ahead, in.at = in.ahead[1:], record{key: next.key}
+		err := decode(next.value, func(e *entry) bool {
+			in.at.entries++
+			if in.begun && bytes.Compare(e.term, in.after) <= 0 {
+				return true
+			}
+			c := *e
+			c.term, c.list = bytes.Clone(e.term), bytes.Clone(e.list)
+			c.move(in.base)
+			in.entries = append(in.entries, c)
+			return true
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// more notes that the present record was read to its end, and reads the next ones if none is left.
+func (in *input) more() error {
+	r := kv.Prefix(binary.BigEndian.AppendUint64(nil, in.block))
+	if in.at.key != nil {
+		in.read = append(in.read, in.at)
+		r.From = append(in.at.key[:len(in.at.key):len(in.at.key)], 0)
+	}
+	if len(in.ahead) > 0 {
+		return nil
+	}
+	err := in.tx.Scan(TermBucket, r, func(key, value []byte) error {
+		in.ahead = append(in.ahead, pair{bytes.Clone(key), bytes.Clone(value)})
+		if len(in.ahead) == readAhead {
+			return kv.ErrStop
+		}
+		return nil
+	})
+	in.ended = len(in.ahead) == 0
+	return err
 }

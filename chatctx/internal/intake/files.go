@@ -52,6 +52,13 @@ func (r *ImportRun) Note(f ImportedFile) { r.files = append(r.files, f) }
 // noteFile remembers a file if all its conversations are known.
 func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 	rec := fileRecord{Reader: f.Reader, Report: f.Report, SHA256: f.SHA256}
+	keys := make([]kv.Key, len(f.Conversations))
+	for i, l := range f.Conversations {
+		keys[i] = kv.Key{Bucket: record.SourceBucket, Key: record.SourceKey(l.Format, l.Conversation, "")}
+	}
+	if err := kv.Fetch(st.Tx, keys...); err != nil {
+		return err
+	}
 	for _, l := range f.Conversations {
 		var src record.SourceRecord
 		ok, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(l.Format, l.Conversation, ""), &src)

@@ -45,6 +45,7 @@ type Incoming struct {
 	// Contents keeps the messages' contents if they are too large for memory; nil: the messages of Nodes are complete.
 	Contents Contents
 
+	awaited  *awaited      // of the transaction under way
 	ahead    *NativeImport // with the messages that are stored already
 	prepared bool          // by Ready
 	erased   int           // nodes that were purged here and are left out, by Import
@@ -349,6 +350,9 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 			}
 		}
 		err := r.update(ctx, func(st *journal.StoreTxn) (err error) {
+			if err := lookAhead(st.Tx, in, round); err != nil {
+				return err
+			}
 			for _, i := range round {
 				if out[i], err = r.importOne(st, in[i]); err != nil {
 					return err
@@ -533,6 +537,10 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	if in.Created != 0 {
 		t.Rec.Created = in.Created
 	}
+	t.Fresh = map[pool.ID]bool{}
+	for _, n := range in.Nodes {
+		t.Fresh[n.Message.ID] = true
+	}
 	if err := linkAll(st, t, in); err != nil {
 		return Imported{}, err
 	}
@@ -583,11 +591,18 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 
 // takeIn makes the links that others have to a conversation.
 func takeIn(st *journal.StoreTxn, in *Incoming, id pool.ID) error {
-	if err := adopt(st, SourceLink{in.Format, in.Conversation}, id); err != nil {
-		return err
+	if in.awaited.parents[in.link()] {
+		if err := adopt(st, in.link(), id); err != nil {
+			return err
+		}
 	}
-	if err := adoptFollowers(st, in, id); err != nil {
-		return err
+	if in.awaited.followed[in.Format] {
+		if err := adoptFollowers(st, in, id); err != nil {
+			return err
+		}
+	}
+	if !in.awaited.copied[in.link()] {
+		return nil
 	}
 	return linkCopies(st, in)
 }
@@ -743,7 +758,7 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 
 // there finds the place of a node's message that the context already has under its id.
 func (g *graft) there(node int) error {
-	if g.home[node].Segment != 0 {
+	if g.home[node].Segment != 0 || g.t.Fresh[g.in.Nodes[node].Message.ID] {
 		return nil
 	}
 	has, err := pool.Has(g.t.Tx, g.t.ID, g.in.Nodes[node].Message.ID)

@@ -53,6 +53,7 @@ func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
 			t.Rec.Parent, t.Rec.Task, t.OnContext = parent, task, true
 		}
 	}
+	in.awaited.note(in)
 	return record.PutRecord(st.Tx, record.SourceBucket, append(key, t.ID[:]...), note)
 }
 
@@ -186,13 +187,8 @@ func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
 
 // adoptFollowers puts the contexts that continue a message of a context below it.
 func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
-	all := record.SourceKey("followed", in.Format, "")
-	all = all[:len(all)-1]
-	any, err := has(st.Tx, all)
-	if err != nil || !any {
-		return err
-	}
 	var children []record.SourceRecord
+	var err error
 	for _, n := range in.Nodes {
 		if children, err = waiting(st.Tx, followsKey(in.Format, n.ID), children); err != nil {
 			return err
@@ -290,6 +286,9 @@ func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) erro
 	if of, ok := record.ParseSourceNode(at); ok {
 		n.Message.CopiedFrom = &of.Message
 	}
+	if in.awaited != nil {
+		in.awaited.copied[SourceLink{in.Format, n.CopyOf.Conversation}] = true
+	}
 	key := slices.Concat(copyKey(in.Format, n.CopyOf), context[:], n.Message.ID[:])
 	return st.Tx.Put(record.SourceBucket, key, record.SourceNode{Context: context, Message: n.Message.ID}.Value())
 }
@@ -308,10 +307,6 @@ func copyKey(format string, of NodeLink) []byte {
 func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 	if in.Conversation == "" {
 		return nil
-	}
-	any, err := has(st.Tx, copyKey(in.Format, NodeLink{Conversation: in.Conversation}))
-	if err != nil || !any {
-		return err
 	}
 	for i := range in.Nodes {
 		n := &in.Nodes[i]

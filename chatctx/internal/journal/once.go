@@ -38,6 +38,9 @@ func taken(id pool.ID) error {
 
 // Store1 puts a message into the pool. It returns ErrConflict if the context has one with its id.
 func (t *Txn) Store1(m *pool.Message) error {
+	if t.Fresh[m.ID] {
+		return t.KeepNew(m)
+	}
 	has, err := pool.Has(t.Tx, t.ID, m.ID)
 	if err != nil {
 		return err

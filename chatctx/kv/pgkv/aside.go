@@ -22,8 +22,13 @@ import (
 // errMoved: something came between a scan and the transaction that it was for.
 var errMoved = errors.New("pgkv: the scanned records have changed meanwhile")
 
-// mostRead is how many bytes a transaction reads again for a scan. One that has read more scans itself.
-const mostRead = 1 << 20
+// A transaction that has read much, or has stepped aside often, scans itself, so that what it reads again is not the square of what it reads: mostRead is how
+// many bytes it reads again for a scan, mostAgain and timesAgain how many records for all its scans, at least and as a multiple of what it has read.
+const (
+	mostRead   = 1 << 20
+	mostAgain  = 1000
+	timesAgain = 4
+)
 
 // Guard implements kv.Guarded.
 func (d *database) Guard(of func(bucket string, r kv.Range) *kv.Key) { d.guard = of }
@@ -32,9 +37,9 @@ func (d *database) Guard(of func(bucket string, r kv.Range) *kv.Key) { d.guard =
 func stampOf(guard *kv.Key) place { return place{"", guard.Bucket + "/" + string(guard.Key)} }
 
 // guards returns the places that change with a range. It returns none if the transaction must scan itself: it has the table to itself, it erases, or it has
-// sent writes, scanned or read much.
+// sent writes, scanned, read much or stepped aside often.
 func (s *session) guards(bucket string, r kv.Range) []place {
-	if !s.aside || s.hold || s.erases || s.stays || s.readSize > mostRead {
+	if !s.aside || s.hold || s.erases || s.stays || s.readSize > mostRead || s.again > mostAgain+timesAgain*len(s.read) {
 		return nil
 	}
 	guard := s.db.guard(bucket, r)
@@ -115,6 +120,7 @@ func (s *session) stepAside(guards []place, scans []call, more []call) (scanned,
 			again = append(again, p)
 		}
 	}
+	s.again += len(again)
 	againCalls, againOf := s.byKey(again)
 	atAgain := len(calls)
 	calls = append(append(calls, againCalls...), more...)
@@ -161,13 +167,14 @@ func (s *session) withOwn(bucket string, r kv.Range, rows [][][]byte, last []byt
 	}
 	var own [][][]byte
 	mine := map[string]bool{}
-	for p, v := range s.known.of {
-		if p.bucket != bucket || !v.dirty || p.key < string(r.From) || r.To != nil && p.key >= string(r.To) {
+	for p := range s.known.dirty {
+		v := s.known.of[p]
+		if p.bucket != bucket || p.key < string(r.From) || r.To != nil && p.key >= string(r.To) {
 			continue
 		}
 		mine[p.key] = true
-		if v.data != nil {
-			own = append(own, [][]byte{[]byte(p.key), v.data})
+		if v != nil {
+			own = append(own, [][]byte{[]byte(p.key), v})
 		}
 	}
 	if len(mine) == 0 {
@@ -197,7 +204,7 @@ func (s *session) stamp() {
 		if guard == nil || !s.erases && len(guard.Key) > 0 && wrote[place{guard.Bucket, string(guard.Key)}] {
 			continue
 		}
-		if at := stampOf(guard); s.known.of[at] == nil || !s.known.of[at].dirty {
+		if at := stampOf(guard); !s.known.dirty[at] {
 			var id [16]byte
 			rand.Read(id[:])
 			s.known.set(at, id[:], true)

@@ -3,6 +3,7 @@ package pgkv
 import (
 	"bytes"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,7 @@ type session struct {
 	// aside: it may step aside for a scan. stays: it may not any more, since it has sent writes or scanned. read is what it has read by key.
 	aside    bool
 	stays    bool
+	again    int // how many records it has read again
 	read     map[place][]byte
 	readSize int
 	pages    map[string]map[string]*page // fetched beginnings of ranges, by bucket and rangeName
@@ -79,7 +81,7 @@ type session struct {
 }
 
 func (d *database) newSession(ctx context.Context, begin statement) *session {
-	return &session{db: d, ctx: ctx, begin: begin, known: known{of: map[place]*value{}},
+	return &session{db: d, ctx: ctx, begin: begin, known: known{of: map[place][]byte{}, dirty: map[place]bool{}},
 		erases: slices.Contains(kv.LongPurposes, kv.Purpose(ctx))}
 }
 
@@ -196,13 +198,12 @@ const fewGone = 64
 // writes returns the calls for the unsent writes, in the order of their keys, so that two transactions that write the same records wait for each other in
 // the same order.
 func (s *session) writes() []call {
-	dirty := s.known.dirty()
+	dirty := s.known.unsent()
 	gone := map[string][][]byte{}
 	var goneFrom []string
 	var buckets, keys, values [][]byte
 	for _, p := range dirty {
-		v := s.known.of[p]
-		if v.data == nil {
+		if s.known.of[p] == nil {
 			if gone[p.bucket] == nil {
 				goneFrom = append(goneFrom, p.bucket)
 			}
@@ -223,8 +224,8 @@ func (s *session) writes() []call {
 		}
 	}
 	for _, p := range dirty {
-		if v := s.known.of[p]; v.data != nil || empties {
-			buckets, keys, values = append(buckets, []byte(p.bucket)), append(keys, []byte(p.key)), append(values, v.data)
+		if data := s.known.of[p]; data != nil || empties {
+			buckets, keys, values = append(buckets, []byte(p.bucket)), append(keys, []byte(p.key)), append(values, data)
 		}
 	}
 	if len(keys) > 0 {
@@ -249,15 +250,10 @@ func (p place) compare(q place) int {
 	return strings.Compare(p.key, q.key)
 }
 
-// value is what a transaction knows of a place: data is nil if there is no record.
-type value struct {
-	data  []byte
-	dirty bool // not sent to the server yet
-}
-
-// known is what a transaction has read by key or written, as far as it keeps that.
+// known is what a transaction has read by key or written, as far as it keeps that: nil if there is no record. What is dirty was not sent to the server yet.
 type known struct {
-	of      map[place]*value
+	of      map[place][]byte
+	dirty   map[place]bool
 	size    int
 	waiting int // the size of the dirty values
 }
@@ -269,29 +265,33 @@ const (
 )
 
 func (k *known) set(p place, data []byte, dirty bool) {
-	size := len(p.bucket) + len(p.key) + len(data)
-	if old := k.of[p]; old != nil {
-		before := len(p.bucket) + len(p.key) + len(old.data)
+	if old, is := k.of[p]; is {
+		before := len(p.bucket) + len(p.key) + len(old)
 		k.size -= before
-		if old.dirty {
+		if k.dirty[p] {
 			k.waiting -= before
 		}
 	}
-	k.of[p] = &value{data, dirty}
+	size := len(p.bucket) + len(p.key) + len(data)
+	k.of[p] = data
 	k.size += size
 	if dirty {
 		k.waiting += size
+		k.dirty[p] = true
+	} else {
+		delete(k.dirty, p)
 	}
+}
+
+func (k *known) has(p place) bool {
+	_, is := k.of[p]
+	return is
 }
 
 // clean records that everything was sent.
 func (k *known) clean() {
-	if k.waiting > 0 {
-		for _, v := range k.of {
-			v.dirty = false
-		}
-		k.waiting = 0
-	}
+	clear(k.dirty)
+	k.waiting = 0
 	k.forget()
 }
 
@@ -301,27 +301,18 @@ func (k *known) forget() {
 		return
 	}
 	k.size = 0
-	for p, v := range k.of {
-		if v.dirty {
-			k.size += len(p.bucket) + len(p.key) + len(v.data)
+	for p, data := range k.of {
+		if k.dirty[p] {
+			k.size += len(p.bucket) + len(p.key) + len(data)
 		} else {
 			delete(k.of, p)
 		}
 	}
 }
 
-func (k *known) dirty() []place {
-	if k.waiting == 0 {
-		return nil
-	}
-	var out []place
-	for p, v := range k.of {
-		if v.dirty {
-			out = append(out, p)
-		}
-	}
-	slices.SortFunc(out, place.compare)
-	return out
+// unsent returns the places of what is dirty, in the order of their keys.
+func (k *known) unsent() []place {
+	return slices.SortedFunc(maps.Keys(k.dirty), place.compare)
 }
 
 // after returns the first key after key.

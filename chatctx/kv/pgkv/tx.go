@@ -38,8 +38,8 @@ func (t *reader) Get(bucket string, key []byte) ([]byte, error) {
 
 func (s *session) get(bucket string, key []byte) ([]byte, error) {
 	p := place{bucket, string(key)}
-	if v := s.known.of[p]; v != nil {
-		return v.data, nil
+	if v, is := s.known.of[p]; is {
+		return v, nil
 	}
 	results, err := s.ask(do(s.db.sql.get, []byte(bucket), key))
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *session) many(bucket string, keys [][]byte) ([][]byte, error) {
 	found := map[string][]byte{}
 	var ask [][]byte
 	for _, key := range keys {
-		if v := s.known.of[place{bucket, string(key)}]; v != nil {
-			found[string(key)] = v.data
+		if v, is := s.known.of[place{bucket, string(key)}]; is {
+			found[string(key)] = v
 		} else if _, twice := found[string(key)]; !twice && len(key) > 0 {
 			found[string(key)] = nil
 			ask = append(ask, key)
@@ -122,7 +122,7 @@ func (t *reader) Fetch(keys []kv.Key) error {
 			if k.Bucket != "" && t.pages[k.Bucket][rangeName(*k.Range)] == nil {
 				ranges = append(ranges, k)
 			}
-		case t.known.of[place{k.Bucket, string(k.Key)}] != nil || len(k.Key) == 0:
+		case t.known.has(place{k.Bucket, string(k.Key)}) || len(k.Key) == 0:
 		default:
 			if ask[k.Bucket] == nil {
 				buckets = append(buckets, k.Bucket)
@@ -307,7 +307,7 @@ func (t *writer) Delete(bucket string, key []byte) error {
 	if bucket == "" || len(key) == 0 {
 		return nil
 	}
-	if v := t.known.of[place{bucket, string(key)}]; v != nil && v.data == nil {
+	if v, is := t.known.of[place{bucket, string(key)}]; is && v == nil {
 		return nil
 	}
 	return t.write(bucket, key, nil)

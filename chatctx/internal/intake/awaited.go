@@ -1,0 +1,97 @@
+package intake
+
+import (
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// awaited has which conversations others wait for, by the notes in the source bucket. It is read at the beginning of a transaction, for all conversations
+// of a round at once, so that a server is not asked for each of them. Notes that are made in the transaction are added.
+type awaited struct {
+	parents, copied map[SourceLink]bool
+	followed        map[string]bool // by format
+}
+
+// fetchedAtOnce bounds how many keys one question to a server has.
+const fetchedAtOnce = 500
+
+// readAwaited reads the notes about the conversations of a round, and has a server send at once what importOne reads of each.
+func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
+	a := &awaited{parents: map[SourceLink]bool{}, copied: map[SourceLink]bool{}, followed: map[string]bool{}}
+	parents, copied := map[string]bool{}, map[string]bool{} // the formats with such notes
+	var keys []kv.Key
+	for _, in := range round {
+		if _, seen := parents[in.Format]; !seen {
+			var err error
+			if parents[in.Format], err = has(tx, formatKey("wanted", in.Format)); err != nil {
+				return nil, err
+			}
+			if copied[in.Format], err = has(tx, formatKey("copy", in.Format)); err != nil {
+				return nil, err
+			}
+			if a.followed[in.Format], err = has(tx, formatKey("followed", in.Format)); err != nil {
+				return nil, err
+			}
+		}
+		if in.Conversation == "" {
+			continue
+		}
+		l := in.link()
+		keys = append(keys, kv.Key{Bucket: record.SourceBucket, Key: record.SourceKey(in.Format, in.Conversation, "")})
+		if parents[in.Format] {
+			keys = append(keys, kv.In(record.SourceBucket, kv.Prefix(parentKey(l))))
+		}
+		if copied[in.Format] {
+			keys = append(keys, kv.In(record.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{Conversation: in.Conversation}))))
+		}
+	}
+	for ; len(keys) > 0; keys = keys[min(fetchedAtOnce, len(keys)):] {
+		if err := kv.Fetch(tx, keys[:min(fetchedAtOnce, len(keys))]...); err != nil {
+			return nil, err
+		}
+	}
+	for _, in := range round {
+		l, err := in.link(), error(nil)
+		if parents[in.Format] {
+			a.parents[l], err = has(tx, parentKey(l))
+		}
+		if err == nil && copied[in.Format] {
+			a.copied[l], err = has(tx, copyKey(in.Format, NodeLink{Conversation: in.Conversation}))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// lookAhead gives the conversations of a round what readAwaited reads for them.
+func lookAhead(tx kv.Tx, all []*Incoming, round []int) error {
+	in := make([]*Incoming, len(round))
+	for i, n := range round {
+		in[i] = all[n]
+	}
+	a, err := readAwaited(tx, in)
+	for _, in := range in {
+		in.awaited = a
+	}
+	return err
+}
+
+// note adds the note that linkAll makes of a conversation's parent, or of the message that it follows.
+func (a *awaited) note(in *Incoming) {
+	if in.Parent != nil {
+		a.parents[*in.Parent] = true
+		return
+	}
+	a.followed[in.Format] = true
+}
+
+// link names the conversation.
+func (in *Incoming) link() SourceLink { return SourceLink{in.Format, in.Conversation} }
+
+// formatKey begins the keys of all notes of a kind about a format.
+func formatKey(kind, format string) []byte {
+	key := record.SourceKey(kind, format, "")
+	return key[:len(key)-1]
+}
