@@ -24,6 +24,7 @@ var besideUpdate = map[string]string{
 	"chatctx/internal/care.OpenDB":            "there is no store yet",
 	"chatctx/internal/care.copying.begin":     "a copy is no store before its end, and has the index of the original",
 	"chatctx/internal/care.copying.markMoved": "only the mark changes",
+	"chatctx/internal/care.Reopen":            "only the mark changes",
 	"chatctx/internal/care.copying.write":     "a copy is no store before its end, and has the index of the original",
 	"chatctx/internal/care.copying.end":       "a copy is no store before its end, and has the index of the original",
 	"chatctx/internal/care.finishPurge":       "only a note that a purge is under way goes",

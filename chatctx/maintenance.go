@@ -229,9 +229,16 @@ type Copied = care.Copied
 // CopyStore copies the store at from to a store at to, each a file or a URL, with its journal, undo, search index and everything else; claims end in the
 // copy. The target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns
 // ErrConflict. At the end it checks the copy in full and compares the digests of both. Unless co.Keep is set, the original refuses to open from the
-// beginning of the copy on and says where the store went.
+// beginning of the copy on and says where the store went, until ReopenStore takes it back. A store on a server is copied by its owner alone, else CopyStore
+// returns fs.ErrPermission.
 func CopyStore(ctx context.Context, from, to string, o Options, co CopyOptions) (*Copied, error) {
 	return care.CopyStore(ctx, from, to, o, co)
+}
+
+// ReopenStore takes back a store that has moved, or begun to, and returns where to: it opens again as it was, and the copy goes on by itself. It returns
+// ErrConflict if the store has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
+func ReopenStore(ctx context.Context, path string, o Options) (to string, err error) {
+	return care.Reopen(ctx, path, o)
 }
 
 // Salvaged is the result of Salvage.

@@ -126,6 +126,8 @@ type Granter interface {
 	// Grant gives a user of the database one role and takes the others away. It returns fs.ErrNotExist if there is no such user, and fs.ErrPermission if
 	// this user may not grant.
 	Grant(ctx context.Context, role Role, user string) error
+	// Owns reports whether this user has the role of an owner.
+	Owns(ctx context.Context) (bool, error)
 }
 
 // Role is what a user may do with a database.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -26,7 +27,7 @@ var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record
 // CopyOptions are options of CopyStore.
 type CopyOptions struct {
 	// Keep leaves the original in use; the copy is then a separate store with an id of its own. Without Keep the store moves: from the beginning of the
-	// copy on the original refuses to open and says where the store went.
+	// copy on the original refuses to open and says where the store went, until Reopen takes it back.
 	Keep bool
 	// Progress, if not nil, is called now and then with the number of records copied.
 	Progress func(records int)
@@ -39,9 +40,50 @@ type Copied struct {
 	Stats   Stats     // of the copy
 }
 
+// Reopen takes back a store that has moved, or begun to: it opens again as it was, in today's form, and the copy goes on by itself. It returns where the store
+// had moved to, ErrConflict if it has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
+func Reopen(ctx context.Context, path string, o record.Options) (to string, err error) {
+	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), from: path}
+	o.Create = false
+	if c.source, err = c.open(path, o, moveMark); err != nil {
+		return "", err
+	}
+	defer c.source.Close()
+	if err := owned(c.ctx, c.source); err != nil {
+		return "", err
+	}
+	err = c.source.Update(c.ctx, func(tx kv.RwTx) error {
+		format, err := tx.Get(record.MetaBucket, record.MetaFormat)
+		place, moved := bytes.CutPrefix(format, []byte(moveMark))
+		if err == nil && !moved {
+			err = record.Conflict("%s has not moved", kv.Shown(path))
+		}
+		if err != nil {
+			return err
+		}
+		to = string(place)
+		return record.BringUp(tx)
+	})
+	return to, err
+}
+
+// owned returns fs.ErrPermission if a store is on a server and this user is not its owner.
+func owned(ctx context.Context, db kv.DB) error {
+	g, is := db.(kv.Granter)
+	if !is {
+		return nil
+	}
+	is, err := g.Owns(ctx)
+	if err == nil && !is {
+		err = fmt.Errorf("%w: only an owner of the store copies it from the server: become one (chatctx grant owner USER), or take conversations along with chatctx export", fs.ErrPermission)
+	}
+	return err
+}
+
 // CopyStore copies the store at from to a store at to, with its journal, undo, search index and everything else. Programs' claims end in the copy. The
 // target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns ErrConflict. At the
-// end it checks the copy in full and compares the digests of both; its error names the first problem.
+// end it checks the copy in full and compares the digests of both; its error names the first problem. A store on a server is copied by its owner alone, else
+// CopyStore returns fs.ErrPermission.
 func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOptions) (*Copied, error) {
 	if from == to {
 		return nil, record.Invalidf("a store cannot be copied onto itself: name another one")
@@ -49,10 +91,17 @@ func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOp
 	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), CopyOptions: co, from: from, to: to}
 	o.Create = false
 	var err error
-	if c.source, err = c.open(from, o, moveMark); err != nil {
+	mark := moveMark
+	if co.Keep {
+		mark = noMark
+	}
+	if c.source, err = c.open(from, o, mark); err != nil {
 		return nil, err
 	}
 	defer c.source.Close()
+	if err := owned(c.ctx, c.source); err != nil {
+		return nil, err
+	}
 	o.Create = true
 	if c.target, err = c.open(to, o, copyMark); err != nil {
 		return nil, err
@@ -72,6 +121,7 @@ func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOp
 const (
 	copyMark = record.CopyMark
 	moveMark = record.MoveMark
+	noMark   = "\x00" // no store has it
 )
 
 // copying is a CopyStore under way.

@@ -42,7 +42,7 @@ func Version(raw []byte) (int, error) {
 	case bytes.HasPrefix(raw, []byte(CopyMark)):
 		return 0, Conflict("a copy into this store was begun and is not whole: go on with the same chatctx copy, or remove what is there")
 	case bytes.HasPrefix(raw, []byte(MoveMark)):
-		return 0, Conflict("this store has moved to %s (where that copy was cut short: go on with the same chatctx copy)", raw[len(MoveMark):])
+		return 0, Conflict("this store has moved to %s (where that copy was cut short: go on with the same chatctx copy); to use it here again: chatctx copy --reopen", raw[len(MoveMark):])
 	case err != nil:
 		return 0, fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
 	case version > FormatVersion:

@@ -69,6 +69,27 @@ func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
 	return d.told(ctx, err)
 }
 
+// Owns implements kv.Granter.
+func (d *database) Owns(ctx context.Context) (bool, error) {
+	if err := d.door.Enter(ctx); err != nil {
+		return false, err
+	}
+	defer d.door.Leave()
+	conn, err := d.acquire(ctx)
+	if err != nil {
+		return false, d.told(ctx, err)
+	}
+	defer conn.Release()
+	const sql = "select pg_has_role(current_user, c.relowner, 'USAGE')::text from pg_class c join pg_namespace n on n.oid = c.relnamespace" +
+		" where n.nspname = $1::text and c.relname = 'kv'"
+	results, err := linkOf(conn.Conn()).run(ctx, d.limit(), do(plain(sql), []byte(d.schema)))
+	if err != nil {
+		return false, d.told(ctx, err)
+	}
+	rows := results[0].rows
+	return len(rows) == 1 && string(rows[0][0]) == "true", nil
+}
+
 // rolesSQL makes the store's roles with their rights, unless they exist.
 func (d *database) rolesSQL(me string) string {
 	var sql strings.Builder

@@ -87,6 +87,11 @@ func TestRoles(t *testing.T) {
 	}
 	reader := open(t, as(kv.RoleReader))
 	defer closeDB(t, reader)
+	for user, owns := range map[kv.DB]bool{db: true, writer: false, reader: false} {
+		if is, err := user.(kv.Granter).Owns(ctx); is != owns || err != nil {
+			t.Errorf("%s owns: %t, %v", user.(kv.Hosted).User(), is, err)
+		}
+	}
 	stored(t, reader, true, 2)
 	if err := add(reader, true, 3); !errors.Is(err, kv.ErrReadOnly) {
 		t.Errorf("an Update by a reader: %v", err)
