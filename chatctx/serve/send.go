@@ -262,6 +262,8 @@ func answersOf(out *turn.Outcome) []contract.Answer {
 	}
 	for i, m := range out.Replies {
 		v := contract.Answer{Context: out.Context, Branch: out.Branch, Message: &chatctx.Entry{Message: m, Position: out.Places[i].Position}, Position: out.Places[i].Position}
+		outcome := pool.OutcomeOf(m)
+		v.FinishReason, v.Outcome, v.Refused = m.Meta.FinishReason, string(outcome), outcome.Refused()
 		if i == len(out.Replies)-1 {
 			v.Waiting, v.Revision, v.Operation = out.Waiting, out.Revision, out.Operation
 		}

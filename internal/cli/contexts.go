@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -421,6 +422,9 @@ func doShow(r *run) error {
 	}
 	if r.is("text") {
 		text := e.Text()
+		if ending := screen.OutcomeText(e.Message); e.Role == pool.Assistant && ending != "" {
+			r.note("this answer is %s", ending)
+		}
 		if r.con.tty {
 			text = clean(text)
 		}

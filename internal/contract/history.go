@@ -152,7 +152,7 @@ type Answer struct {
 	Waiting   int            `json:"waiting"`        // number of calls that wait for a person
 	Open      *Open          `json:"open,omitempty"` // with the last answer: the open calls
 	Queued    bool           `json:"queued,omitempty"`
-	// FinishReason is the provider's word. Outcome is what it means, empty for a normal answer: refused, filtered, cut_short, empty or lost_call.
+	// FinishReason is the provider's word. Outcome is what it means, empty for a normal answer: refused, filtered, cut_short, broken_off, empty or lost_call.
 	FinishReason string  `json:"finish_reason,omitempty"`
 	Outcome      string  `json:"outcome,omitempty"`
 	Refused      bool    `json:"refused"`

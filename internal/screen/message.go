@@ -22,8 +22,9 @@ func StateWords(e *chatctx.Entry, mark string) []string {
 	add(e.Hidden, "hidden")
 	add(e.Unsent, "not sent")
 	add(e.Unfinished, "unfinished")
-	refused := e.Refusal()
-	add(refused != "", refused)
+	if o := pool.OutcomeOf(e.Message); e.Role == pool.Assistant && o != pool.Empty && (!e.Unfinished || o.Refused()) {
+		add(o != pool.Answered, o.Words())
+	}
 	add(e.CopiedFrom != nil, "copy")
 	add(e.Meta.Error != "", "error: "+e.Meta.Error)
 	add(mark != "", mark)
