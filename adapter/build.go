@@ -103,6 +103,16 @@ func (b *builder) texts(m *pool.Message) string {
 
 // summary puts the summary of the previous session at the beginning.
 func (b *builder) summary(m *chatctx.DraftMessage) {
+	if b.draft.Session.Provider != "" { // the provider made it
+		t := &Turn{Role: pool.Assistant, Message: m.ID, Summary: true, From: m.Message}
+		for i := range m.Content {
+			if p := &m.Content[i]; p.Type == pool.CompactionPart && p.Provider == b.rules.Provider && len(p.Raw) > 0 {
+				t.Items = append(t.Items, Item{Raw: p})
+			}
+		}
+		b.add(t)
+		return
+	}
 	if items := b.items(m.Message); len(items) > 0 {
 		b.Turns = append(b.Turns, &Turn{Role: pool.User, Message: m.ID, Items: items, Summary: true, From: m.Message})
 	}
@@ -256,6 +266,7 @@ func (t *Turn) speaks() bool {
 // said adds a part of an assistant's message that is not a call.
 func (b *builder) said(t *Turn, p *pool.Part) {
 	switch p.Type {
+	case pool.CompactionPart: // the session that it began sends it
 	case pool.TextPart:
 		if !blank(p.Text) {
 			t.Items = append(t.Items, Item{Text: p.Text, From: p})

@@ -527,6 +527,8 @@ type Ending struct {
 	Loose []*Message
 	// Sessions, if not nil, replaces the branch's sessions as the request used them. If the branch was compacted or pruned meanwhile, its own stay.
 	Sessions []branch.Session
+	// Begins, if not nil, is a session that begins after Sessions, which has the sessions of the request even if it did not change them.
+	Begins *branch.Session
 	// Request is what LastRequest returns for Provider from now on; a Provider of "" changes nothing.
 	Provider string
 	Request  []byte
@@ -600,7 +602,11 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 		}
 	}
 	if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {
-		if err := t.SetSessions(t.Target, e.Sessions); err != nil {
+		sessions := e.Sessions
+		if e.Begins != nil {
+			sessions = append(slices.Clone(sessions), *e.Begins)
+		}
+		if err := t.SetSessions(t.Target, sessions); err != nil {
 			return nil, err
 		}
 	}

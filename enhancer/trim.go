@@ -86,7 +86,7 @@ func (s *steps) narrowDigest(m *chatctx.DraftMessage, room int) {
 func (s *steps) narrowSummary(room int) {
 	parts := partsOf(s.d.Summary)
 	room -= tokens.PerMessage + 2*len(parts)
-	if room < leastPart*len(parts) {
+	if len(parts) == 0 || room < leastPart*len(parts) {
 		return
 	}
 	one := summary{parts: shortened(s.w.Counter, parts, room)}

@@ -97,6 +97,8 @@ const (
 	DocumentPart = "document"
 	ThinkingPart = "thinking"
 	CallPart     = "tool_call" // the place of a call among the parts
+	// CompactionPart is what a provider made of all that came before: only the provider can read it. It begins a session.
+	CompactionPart = "compaction"
 )
 
 // Part is a piece of a message's content. Its Type decides which fields count.

@@ -43,6 +43,8 @@ type event struct {
 		Signature  string          `json:"signature"`
 		JSON       wire.Text       `json:"partial_json"`
 		Citation   json.RawMessage `json:"citation"`
+		Content    json.RawMessage `json:"content"`           // of a compaction: the whole summary, or null
+		Encrypted  json.RawMessage `json:"encrypted_content"` // of a compaction
 		StopReason string          `json:"stop_reason"`
 	} `json:"delta"`
 	Usage json.RawMessage `json:"usage"`
@@ -174,6 +176,15 @@ func (f *fold) delta(v *event, out func(wire.Delta)) {
 		b.text = append(b.text, d.JSON...)
 		if b.kind == "tool_use" {
 			show(out, pool.CallPart, d.JSON)
+		}
+	case "compaction_delta":
+		if o, err := wire.ParseObject(b.start); err == nil {
+			for _, m := range []wire.Member{{Name: "content", Value: d.Content}, {Name: "encrypted_content", Value: d.Encrypted}} {
+				if m.Value != nil {
+					o.Set(m.Name, append(json.RawMessage(nil), m.Value...))
+				}
+			}
+			b.start = o.Bytes()
 		}
 	case "citations_delta":
 		b.citations = append(b.citations, append(json.RawMessage(nil), d.Citation...))

@@ -155,6 +155,8 @@ func (r *request) said(t *adapter.Turn) {
 		case i.Thinking != nil:
 			drop()
 			held = &Item{Type: "reasoning", Raw: withoutIDs(i.Thinking.Raw), from: t.Message}
+		case i.Raw != nil && i.Raw.Type == pool.CompactionPart:
+			put(Item{Type: i.Raw.Type, Raw: i.Raw.Raw, from: t.Message})
 		case i.Raw != nil:
 			drop()
 			r.Note(t.Message, "%s left out: the provider does not keep what it belongs to", i.Raw.Type)

@@ -96,7 +96,7 @@ func (c *completer) request(system, prompt string, limit int) (*Request, error) 
 		return nil, err
 	}
 	req := &Request{Provider: name, Draft: d}
-	req.wire.Header = takeHeaders(settings, name)
+	req.wire.Header = takeHeaders(settings, name, false)
 	if err := req.adapt(); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,11 @@ func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, 
 	}
 	o, err := enhancer.OptionsOf(inForce, t.getenv)
 	o.Sent = t.sentTo(inForce)
+	if provider, none := providerOf(inForce, t.getenv); none == nil {
+		if _, ok := byProvider(inForce, provider, o); ok {
+			o.StepsOff = append(o.StepsOff, enhancer.CompactStep)
+		}
+	}
 	return o, err
 }
 

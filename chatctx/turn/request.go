@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +43,8 @@ type Request struct {
 	sum    string // the sum of the body's pieces
 	info   *chatctx.BranchInfo
 	before branch.Session
+	// covered is the position of the last message that the request has, itself or in a summary.
+	covered int
 }
 
 // named returns the tools that the request names, nil if a setting names others to the provider.
@@ -113,9 +114,13 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 	if err := settings.CheckAll(t.Settings); err != nil {
 		return nil, err
 	}
-	d, err := t.Context.Draft(ctx, branchName)
+	d, err := t.Context.DraftIn(ctx, branchName, t.session)
 	if err != nil {
 		return nil, err
+	}
+	covered := max(d.Session.Start-1, 0)
+	for _, m := range d.Messages {
+		covered = max(covered, m.Position)
 	}
 	for _, m := range more {
 		c := *m
@@ -125,7 +130,7 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 		}
 		d.Messages = append(d.Messages, &chatctx.DraftMessage{Entry: chatctx.Entry{Message: &c, Position: len(d.Messages) + 1}, State: enhancer.In})
 	}
-	req := &Request{Draft: d, before: d.Session}
+	req := &Request{Draft: d, before: d.Session, covered: covered}
 	if req.info, err = t.Context.Branch(ctx, d.Branch); err != nil {
 		return nil, err
 	}
@@ -153,7 +158,8 @@ func (t *Turn) build(ctx context.Context, req *Request, asides *asking) (err err
 	if req.Provider, err = providerOf(req.Draft.Settings, t.getenv); err != nil {
 		return err
 	}
-	req.wire.Header = takeHeaders(req.Draft.Settings, req.Provider)
+	t.askCompaction(req)
+	req.wire.Header = takeHeaders(req.Draft.Settings, req.Provider, req.Draft.Session.Provider != "")
 	if err := t.fit(ctx, req, asides); err != nil {
 		return err
 	}
@@ -227,20 +233,6 @@ func textSetting(settings map[string]json.RawMessage, key string) string {
 	var s string
 	_ = json.Unmarshal(settings[key], &s) // another type is refused where the setting is used
 	return strings.TrimSpace(s)
-}
-
-// takeHeaders removes the settings that belong into headers, and returns the headers. The others go into the body.
-func takeHeaders(settings map[string]json.RawMessage, provider string) http.Header {
-	const key = adapter.Anthropic + ".betas"
-	if provider != adapter.Anthropic || settings[key] == nil {
-		return nil
-	}
-	var betas []string
-	if json.Unmarshal(settings[key], &betas) != nil {
-		betas = []string{textSetting(settings, key)}
-	}
-	delete(settings, key)
-	return http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
 }
 
 // adapt makes the body of the draft.

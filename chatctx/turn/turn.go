@@ -204,6 +204,7 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 	}
 	e := chatctx.Ending{Messages: []*chatctx.Message{m}, Sessions: req.sessions(), Provider: req.Provider, Request: req.record(),
 		GoOn: failed == nil && s.Calls != nil && len(m.Calls) > 0, Stop: failed != nil}
+	req.compacted(m, &e)
 	ended, err := s.finish(ctx, e)
 	if err != nil {
 		if !errors.Is(err, chatctx.ErrStopped) {

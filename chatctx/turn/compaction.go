@@ -1,0 +1,145 @@
+package turn
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// A provider can compact a conversation itself: its reply has a part that stands for all that the request held. That part begins a session which only this
+// provider and model can read, so that requests to others go on with the messages, or with our own summary.
+
+// session returns the index of the session with which a request begins: the newest that a provider began after our own, if the request is for this provider and
+// its model, else our own.
+func (t *Turn) session(sessions []branch.Session, inForce map[string]json.RawMessage) int {
+	own := branch.Current(sessions)
+	if own == len(sessions)-1 {
+		return own
+	}
+	all := t.settings(inForce)
+	provider, err := providerOf(all, t.getenv)
+	if err != nil {
+		return own // making a body reports it
+	}
+	model := adapter.Undated(modelOf(all, provider))
+	for i := len(sessions) - 1; i > own; i-- {
+		if s := &sessions[i]; s.Provider == provider && adapter.Undated(s.Model) == model {
+			return i
+		}
+	}
+	return own
+}
+
+// modelOf returns the model of settings as a provider names it.
+func modelOf(inForce map[string]json.RawMessage, provider string) string {
+	return adapter.BareModel(&adapter.Settings{Model: textSetting(inForce, "model"), BaseURL: textSetting(inForce, "base_url")}, provider)
+}
+
+// compacted begins a session with the newest compaction that a reply brings, if it brings any.
+func (r *Request) compacted(m *chatctx.Message, e *chatctx.Ending) {
+	for _, p := range slices.Backward(m.Content) {
+		if p.Type != pool.CompactionPart || p.Provider != r.Provider || len(p.Raw) == 0 || failedCompaction(p.Raw) {
+			continue
+		}
+		summary := &pool.Message{ID: pool.NewID(), Role: pool.Assistant, Kind: "summary", Content: []pool.Part{p}, Meta: pool.Metadata{Provider: p.Provider, Model: p.Model}}
+		if e.Sessions == nil {
+			if e.Sessions = r.info.Sessions; branch.Current(e.Sessions) < 0 {
+				e.Sessions = enhancer.Sessions(r.info, r.Draft.Session)
+			}
+		}
+		e.Loose = append(e.Loose, summary)
+		e.Begins = &branch.Session{ID: pool.NewID(), Start: r.covered + 1, Summary: summary.ID, Created: pool.Now(), Provider: r.Provider, Model: r.Model}
+		return
+	}
+}
+
+// failedCompaction reports whether a compaction says that it failed: it stands for nothing.
+func failedCompaction(raw json.RawMessage) bool {
+	var v struct {
+		Content   json.RawMessage `json:"content"`
+		Encrypted string          `json:"encrypted_content"`
+	}
+	return json.Unmarshal(raw, &v) != nil || v.Encrypted == "" && (len(v.Content) == 0 || string(v.Content) == "null")
+}
+
+// management is the field by which a provider is asked to compact.
+const management = ".context_management"
+
+// leastTrigger has the providers that can compact, with the smallest request, in tokens, at which each does.
+var leastTrigger = map[string]int{adapter.Anthropic: 50_000, adapter.Responses: 1000}
+
+// byProvider returns the size of a request, in tokens, at which the provider is to compact, 0 if it decides; ok means that compact.by leaves it to the provider,
+// which can do it within the budget.
+func byProvider(inForce map[string]json.RawMessage, provider string, o enhancer.Options) (trigger int, ok bool) {
+	least, can := leastTrigger[provider]
+	if !can || textSetting(inForce, "compact.by") != "provider" {
+		return 0, false
+	}
+	if o.Budget == 0 {
+		return 0, true
+	}
+	trigger = max(least, int(o.CompactAt*float64(o.Budget)))
+	return trigger, trigger <= o.Window(nil).Limit()
+}
+
+// askCompaction asks the provider to compact, if that is left to it.
+func (t *Turn) askCompaction(req *Request) {
+	key := req.Provider + management
+	o, err := enhancer.OptionsOf(req.Draft.Settings, t.getenv)
+	trigger, ok := byProvider(req.Draft.Settings, req.Provider, o)
+	if err != nil || !ok || req.Draft.Settings[key] != nil {
+		return // other settings are refused where they are used
+	}
+	field := `[{"type":"compaction"}]`
+	switch {
+	case req.Provider == adapter.Anthropic && trigger > 0:
+		field = fmt.Sprintf(`{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":%d}}]}`, trigger)
+	case req.Provider == adapter.Anthropic:
+		field = `{"edits":[{"type":"compact_20260112"}]}`
+	case trigger > 0:
+		field = fmt.Sprintf(`[{"type":"compaction","compact_threshold":%d}]`, trigger)
+	}
+	req.Draft.Settings[key] = json.RawMessage(field)
+}
+
+// compactBeta is the name under which Anthropic offers compaction.
+const compactBeta = "compact-2026-01-12"
+
+// takeHeaders removes the settings that belong into headers, and returns the headers. The others go into the body. compacted means that the request has a
+// compaction.
+func takeHeaders(settings map[string]json.RawMessage, provider string, compacted bool) http.Header {
+	if provider != adapter.Anthropic {
+		return nil
+	}
+	var all []string
+	for _, key := range []string{adapter.Anthropic + ".beta", adapter.Anthropic + ".betas"} {
+		var betas []string
+		if raw := settings[key]; raw != nil && json.Unmarshal(raw, &betas) != nil {
+			betas = strings.Split(textSetting(settings, key), ",")
+		}
+		all = append(all, betas...)
+		delete(settings, key)
+	}
+	if compacted || bytes.Contains(settings[adapter.Anthropic+management], []byte(`"compact_20260112"`)) {
+		all = append(all, compactBeta)
+	}
+	var named []string
+	for _, b := range all {
+		if b = strings.TrimSpace(b); b != "" && !slices.Contains(named, b) {
+			named = append(named, b)
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	return http.Header{"Anthropic-Beta": {strings.Join(named, ",")}}
+}
