@@ -139,7 +139,7 @@ func (s *reader) command(cmd *simple) {
 		s.cannot("what runs is put in when it runs: " + first.text)
 	case strings.Contains(first.text, "=") && !first.quoted:
 		s.cannot("it may set a variable: " + first.text)
-	case first.text == "" || strings.IndexByte("-+%@", first.text[0]) >= 0: // a flag of time, a job, a modifier of another shell
+	case first.text == "" || strings.IndexByte("-+%@!", first.text[0]) >= 0: // a flag of time, a job, a sign of another shell
 		s.cannot("what a command that begins with " + first.text + " starts")
 	case s.shellCommand(name, cmd):
 	case slices.Contains(untoldCommands, name):
