@@ -57,3 +57,27 @@ func TestClaimDead(t *testing.T) {
 		}
 	}
 }
+
+// TestNoWallClockEndsALivingClaim: of another living process of this boot, only a clock that nobody sets says whether it has renewed its claim.
+func TestNoWallClockEndsALivingClaim(t *testing.T) {
+	if ticks() == 0 {
+		t.Skip("this system has no such clock")
+	}
+	now := pool.Now()
+	claim := &Claim{PID: os.Getppid(), Host: thisHost, Boot: thisBoot, Since: now, Renewed: now, Ticks: ticks()}
+	for _, wrong := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		if claim.Dead(now + pool.Time(wrong/time.Microsecond)) {
+			t.Errorf("a clock that is wrong by %v ends it", wrong)
+		}
+		if claim.Renewed = now - pool.Time(wrong/time.Microsecond); claim.Dead(now) {
+			t.Errorf("the clock of its program, wrong by %v, ends it", -wrong)
+		}
+	}
+	if claim.Ticks -= 2 * ClaimLife.Microseconds(); !claim.Dead(now) {
+		t.Error("a claim that was not renewed lasts")
+	}
+	claim.Hold(now, pool.Time(time.Hour/time.Microsecond))
+	if claim.Dead(now + pool.Time(2*time.Hour/time.Microsecond)) {
+		t.Error("a claim for an hour is over")
+	}
+}
