@@ -11,7 +11,7 @@ import (
 
 // aider's .aider.chat.history.md is one Markdown file for all runs in a folder. A run begins with a heading that contains its time. Prompts are lines after
 // ####, notices lines after >, both with two spaces at their end; everything else is the model's answer. Lines inside a code fence belong to the answer,
-// whatever they begin with.
+// whatever they begin with, unless the answer was broken off and left the fence open: aider's own reader knows no fences.
 
 const (
 	aiderName   = "aider"
@@ -33,7 +33,15 @@ type aider struct {
 	kind   string
 	lines  []string // of the message being read
 	fence  string   // the code fence that is open in an answer
+	apart  bool     // the last line was blank or a notice
+	held   []heldLine
 	at     place
+}
+
+// heldLine is a line from one on that may be a prompt, or text inside a fence: what follows it decides.
+type heldLine struct {
+	at   place
+	text string
 }
 
 func readAider(r *reading) error {
@@ -70,10 +78,55 @@ func aiderSpaced(text []byte) bool {
 	return false
 }
 
+// line takes a line, or holds it while nobody can tell what it is.
 func (a *aider) line(at place, text string) error {
+	started, isStart := strings.CutPrefix(text, aiderStart)
+	isStart = isStart && parseTime(strings.TrimSpace(started)) != 0
+	holds := a.fence != "" && a.isPrompt(text)
+	if n := len(a.held); n > 0 {
+		holds = !isStart && (!a.isPrompt(text) || a.isPrompt(a.held[n-1].text))
+	}
+	if holds {
+		a.held = append(a.held, heldLine{at, text})
+		return nil
+	}
+	if err := a.release(); err != nil {
+		return err
+	}
+	return a.take(at, text)
+}
+
+func (a *aider) isPrompt(text string) bool {
+	return strings.HasPrefix(text, aiderPrompt) && (!a.spaced || strings.HasSuffix(text, "  "))
+}
+
+// release takes the held lines: as text inside the fence if the fence is closed before the next prompt, else as a prompt and what follows it.
+func (a *aider) release() error {
+	held := a.held
+	a.held = nil
+	inside, outside := a.fence, ""
+	for _, l := range held {
+		if inside = fenceAfter(inside, l.text); !a.isPrompt(l.text) {
+			outside = fenceAfter(outside, l.text)
+		}
+	}
+	if broken := outside == ""; len(held) > 0 && broken && (inside != "" || a.apart) {
+		a.fence = ""
+	}
+	for _, l := range held {
+		if err := a.take(l.at, l.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *aider) take(at place, text string) error {
 	kind := "answer"
 	body := text
 	started, isStart := strings.CutPrefix(text, aiderStart)
+	isNotice := strings.HasPrefix(text, aiderNotice) && (!a.spaced || strings.HasSuffix(text, "  "))
+	a.apart = strings.TrimSpace(text) == "" || isNotice
 	switch {
 	case isStart && parseTime(strings.TrimSpace(started)) != 0:
 		if err := a.emit(); err != nil {
@@ -82,9 +135,9 @@ func (a *aider) line(at place, text string) error {
 		a.begin(at, strings.TrimSpace(started))
 		return nil
 	case a.fence != "":
-	case strings.HasPrefix(text, aiderPrompt) && (!a.spaced || strings.HasSuffix(text, "  ")):
+	case a.isPrompt(text):
 		kind, body = "prompt", strings.TrimSuffix(strings.TrimPrefix(text, aiderPrompt), "  ")
-	case strings.HasPrefix(text, aiderNotice) && (!a.spaced || strings.HasSuffix(text, "  ")):
+	case isNotice:
 		kind, body = notice, strings.TrimSuffix(strings.TrimPrefix(text, aiderNotice), "  ")
 	case strings.TrimSpace(text) == "" && a.kind != "answer": // blank lines separate messages
 		a.flush()
@@ -149,6 +202,9 @@ func (a *aider) flush() {
 }
 
 func (a *aider) emit() error {
+	if err := a.release(); err != nil {
+		return err
+	}
 	if a.t == nil {
 		return nil
 	}

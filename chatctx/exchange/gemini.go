@@ -17,7 +17,12 @@ const (
 
 func detectGemini(h *head) bool {
 	v := h.first()
-	return !h.array && (v.has("sessionId") && v.has("projectHash") || v.get("history").first().get("parts").is(arrayKind) && v.has("lastUpdated") || geminiBody(v))
+	return !h.array && (v.has("sessionId") && v.has("projectHash") || v.get("history").first().get("parts").is(arrayKind) && v.has("lastUpdated") || geminiBody(v) || h.lined && h.any(geminiLine))
+}
+
+// geminiLine reports whether a value is an answer or a change of a session's lines: they show whose they are where the first line, which is about the session, is lost.
+func geminiLine(v value) bool {
+	return v.get("type").str() == "gemini" && v.has("id") && v.has("timestamp") || v.get("$set").has("lastUpdated") || v.has("$rewindTo")
 }
 
 // geminiBody reports whether a value is a request of the API.

@@ -15,9 +15,11 @@ func detectGoose(h *head) bool {
 	if v.has("working_dir") && (v.has("message_count") || v.has("description") || v.has("conversation")) {
 		return true
 	}
+	// A first line of March 2025 has neither folder nor count, or is missing: then the messages show whose they are.
+	headed := v.has("description") && !v.has("role")
 	return h.any(func(v value) bool {
 		t := v.get("content").first().get("type").str()
-		return v.has("created") && (t == "toolRequest" || t == "toolResponse")
+		return v.has("role") && v.get("created").is(numberKind) && (t == "toolRequest" || t == "toolResponse" || headed && t != "")
 	})
 }
 

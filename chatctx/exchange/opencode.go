@@ -1,14 +1,18 @@
 package exchange
 
 import (
+	"maps"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // opencode's sessions. opencode export writes one object of info and messages. Its storage up to 1.1 has a file for each session, message and part:
-// storage/session/PROJECT/SESSION.json, storage/message/SESSION/MESSAGE.json, storage/part/MESSAGE/PART.json.
+// storage/session/PROJECT/SESSION.json, storage/message/SESSION/MESSAGE.json, storage/part/MESSAGE/PART.json. The earliest have all parts in storage/part
+// itself, each with its message's id.
 
 const openCodeName = "opencode"
 
@@ -154,18 +158,55 @@ func readOpenCodeSession(r *reading, at place, info value) error {
 	if len(names) == 0 {
 		r.warn(at, "the messages of the session %s are not beside it; import the whole storage folder", o.in.Conversation)
 	}
+	folders := slices.ContainsFunc(names, func(name string) bool { return len(r.openCodeParts(root, o.in.Conversation, strings.TrimSuffix(path.Base(name), ".json"))) > 0 })
+	var loose map[string][]value
+	if !folders && len(names) > 0 {
+		loose = r.openCodeLooseParts(at, root)
+	}
 	for _, name := range names {
 		r.besideJSON(name, func(m value) {
-			var parts []value
-			list := r.under(path.Join(root, "part", m.get("id").str()))
-			if len(list) == 0 {
-				list = r.under(path.Join(root, "part", o.in.Conversation, m.get("id").str()))
-			}
-			for _, name := range list {
+			id := m.get("id").str()
+			parts := loose[id]
+			for _, name := range r.openCodeParts(root, o.in.Conversation, id) {
 				r.besideJSON(name, func(p value) { parts = append(parts, p) })
 			}
-			o.message(at.in(name), m.get("id").str(), m, parts)
+			o.message(at.in(name), id, m, parts)
 		})
 	}
 	return o.t.handOn(&o.in, info, o.active)
+}
+
+// openCodeParts returns the paths of a message's parts, where they have a folder of their own.
+func (r *reading) openCodeParts(root, session, message string) []string {
+	if list := r.under(path.Join(root, "part", message)); len(list) > 0 {
+		return list
+	}
+	return r.under(path.Join(root, "part", session, message))
+}
+
+// openCodeLooseParts reads the parts that lie in the folder of parts itself, in the order of their names, by the ids of their messages. The first session of a storage reports
+// those that belong to no message.
+func (r *reading) openCodeLooseParts(at place, root string) map[string][]value {
+	parts, dir := map[string][]value{}, path.Join(root, "part")
+	for _, name := range r.under(dir) {
+		if path.Dir(name) == dir {
+			r.besideJSON(name, func(p value) {
+				id := p.get("messageID").str()
+				parts[id] = append(parts[id], p)
+			})
+		}
+	}
+	if sessions := r.under(path.Join(root, "session")); len(sessions) == 0 || sessions[0] != r.file.path {
+		return parts
+	}
+	messages := map[string]bool{}
+	for _, name := range r.under(path.Join(root, "message")) {
+		messages[strings.TrimSuffix(path.Base(name), ".json")] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(parts)) {
+		if !messages[id] {
+			r.skip(len(parts[id]), at, "parts belong to the message %q, which is not there, and are left out: %d", id, len(parts[id]))
+		}
+	}
+	return parts
 }

@@ -16,7 +16,13 @@ const piName = "pi-mono"
 
 func detectPi(h *head) bool {
 	v := h.first()
-	return v.get("type").str() == "session" && v.has("cwd") && !v.has("harness")
+	return v.get("type").str() == "session" && v.has("cwd") && !v.has("harness") || h.lined && v.get("type").str() != "session" && h.any(piMessage)
+}
+
+// piMessage reports whether a value is a message of a session whose first line is lost.
+func piMessage(v value) bool {
+	m := v.get("message")
+	return v.get("type").str() == "message" && v.has("timestamp") && m.has("role") && m.get("content").is(arrayKind) && !m.has("convId") && !v.has("uuid") && !v.has("sessionId")
 }
 
 func readPi(r *reading) error {

@@ -288,6 +288,7 @@ func (r *reading) eachLine(f func(at place, v value) error) error {
 // programs leave it that died or wrote at once, it reads the whole record after that.
 func (r *reading) lines(limit int, bad func(at place, format string, args ...any), f func(at place, v value) error) error {
 	l, seen := liner{r: r.buf, max: limit}, beginnings(nil)
+	var zeros []int // lines of NUL bytes, which are no loss at the end of a file: a program that died had room for more there
 	for {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -302,7 +303,13 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 		case err != nil:
 			return err
 		}
-		line = bytes.Trim(line, " \t\x00")
+		blank := len(bytes.Trim(line, " \t")) == 0
+		if line = bytes.Trim(line, " \t\x00"); len(line) == 0 && !blank {
+			zeros = append(zeros, l.line)
+		}
+		for ; len(line) > 0 && len(zeros) > 0; zeros = zeros[1:] {
+			bad(atLine(zeros[0]), "the line is left out: it is NUL bytes, as a power loss leaves them")
+		}
 		for n := 0; len(line) > 0; n++ {
 			v, rest, err := r.parse(atLine(l.line), line)
 			if err != nil {
