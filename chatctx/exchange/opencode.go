@@ -158,7 +158,9 @@ func readOpenCodeSession(r *reading, at place, info value) error {
 	if len(names) == 0 {
 		r.warn(at, "the messages of the session %s are not beside it; import the whole storage folder", o.in.Conversation)
 	}
-	folders := slices.ContainsFunc(names, func(name string) bool { return len(r.openCodeParts(root, o.in.Conversation, strings.TrimSuffix(path.Base(name), ".json"))) > 0 })
+	folders := slices.ContainsFunc(names, func(name string) bool {
+		return len(r.openCodeParts(root, o.in.Conversation, strings.TrimSuffix(path.Base(name), ".json"))) > 0
+	})
 	var loose map[string][]value
 	if !folders && len(names) > 0 {
 		loose = r.openCodeLooseParts(at, root)
