@@ -58,6 +58,8 @@ type reading struct {
 	unchanged func(from chatctx.SourceLink, digest pool.Hash) (bool, error)
 	doc       document
 	own       *sieve // see emptied
+	// wordless has the messages of which no content was understood, with the key that seems to have it: they are left out.
+	wordless map[*chatctx.Message]string
 	// structuralKeys are those for the format structuralOf.
 	structuralOf   string
 	structuralKeys map[string]bool

@@ -126,7 +126,42 @@ func (r *reading) wholeBut(at place, msgs []*chatctx.Message, told []string, rec
 	default:
 		rest = listOf(rest)
 	}
+	if key := contentKey(rest); key != "" && !slices.ContainsFunc(msgs, hasWords) {
+		if r.wordless == nil {
+			r.wordless = map[*chatctx.Message]string{}
+		}
+		r.wordless[msgs[0]] = key
+	}
 	msgs[0].Meta.ProviderData = withData(msgs[0].Meta.ProviderData, r.format, joined(msgs[0].Meta.ProviderData[r.format], rest))
+}
+
+// hasWords reports whether a message has anything that a reader of its record understood as content, or needs none.
+func hasWords(m *chatctx.Message) bool {
+	return len(m.Content) > 0 || len(m.Calls) > 0 || m.Result != nil || m.Meta.Error != "" || m.Hidden || m.Unsent
+}
+
+// contentKeys are the names under which programs keep the words of a message.
+var contentKeys = keys("text", "body", "parts", "content", "contents", "message", "messages", "msg", "value", "response", "prompt", "completion", "input", "output", "answer", "question",
+	"reply", "markdown", "html", "blocks", "segments", "chunks", "data", "payload", "said")
+
+// contentKey returns the first of those names that has something in what a reader left of a record, "" for none.
+func contentKey(rest json.RawMessage) string {
+	v, _, err := new(document).parse(rest, false)
+	if err != nil {
+		return ""
+	}
+	records := []value{v}
+	if v.is(arrayKind) {
+		records = v.list()
+	}
+	for _, one := range records {
+		for key, has := range one.members() {
+			if contentKeys[strings.ToLower(key)] && (has.len() > 0 || has.is(stringKind) && strings.TrimSpace(has.str()) != "") {
+				return strings.Clone(key)
+			}
+		}
+	}
+	return ""
 }
 
 // manyKept is how much kept content is merged member by member.

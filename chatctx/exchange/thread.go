@@ -73,6 +73,14 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	t.seen[id] = len(t.records)
 	first := id
 	for i, m := range msgs {
+		if key, is := t.r.wordless[m]; is {
+			delete(t.r.wordless, m)
+			t.r.skip(1, at, "the message %q is left out: its words seem to be under %q, where this format has none", show.Clip(id, 80), key)
+			if raw := m.Meta.ProviderData[t.r.format]; raw != nil {
+				t.loose = append(append(t.loose, ','), raw...)
+			}
+			continue
+		}
 		if !t.r.shelf.Has(m) { // messages on the shelf are valid
 			if err := m.Validate(); err != nil {
 				t.r.skip(skippedOnce(i), at, "the message is left out: %v", err)
