@@ -62,6 +62,7 @@ type ccLine struct {
 	prev    int // the message written before it in the same chain, -1 for none
 	parent  string
 	logical string // of a compaction: the last message before it
+	mark    ccMark // of a link
 	copyOf  chatctx.NodeLink
 	reply   string // the API's id of the reply that this line is a part of
 	agent   string
@@ -83,6 +84,25 @@ type ccLine struct {
 type ccStub struct {
 	why string
 	raw []byte
+}
+
+// ccMark says what a link is, where that matters for what stands below it.
+type ccMark uint8
+
+const (
+	ccCompaction ccMark = iota + 1 // begins what follows a summary
+	ccProgress                     // of a call or a sub-agent while it ran: no place from which a conversation goes on
+)
+
+// markOf returns the mark of a record that is no message. A hook's progress has none: a person may go back to it.
+func markOf(v value) ccMark {
+	switch {
+	case v.get("subtype").str() == "compact_boundary":
+		return ccCompaction
+	case v.get("type").str() == "progress" && v.at("data", "type").str() != "hook_progress":
+		return ccProgress
+	}
+	return 0
 }
 
 type ccKind uint8
@@ -163,7 +183,7 @@ func (c *claudeCode) record(at place, v value) error {
 		c.queued(at, v)
 	case v.get("uuid").str() != "":
 		n := len(c.lines)
-		c.add(ccLine{at: at, id: v.get("uuid").str(), logical: v.get("logicalParentUuid").str(), hash: maphash.Bytes(c.seed, v.raw())}, v)
+		c.add(ccLine{at: at, id: v.get("uuid").str(), logical: v.get("logicalParentUuid").str(), mark: markOf(v), hash: maphash.Bytes(c.seed, v.raw())}, v)
 		if len(c.lines) > n {
 			c.beside(v)
 		}

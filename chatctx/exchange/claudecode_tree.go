@@ -85,15 +85,41 @@ func (c *claudeCode) link() {
 				c.mend(l)
 			}
 		}
-		if l.parent == "" && l.logical != "" {
-			if last := c.find(l.logical); last >= 0 {
-				l.up = last
-			} else {
-				c.follows = firstOf(c.follows, l.logical)
-				c.r.warn(l.at, "the messages before this compaction are not in the file; the compaction begins a path of its own")
-			}
+		if l.parent == "" && (l.logical != "" || l.mark == ccCompaction) {
+			c.linkCompaction(l)
 		}
 	}
+	for i := range c.lines {
+		c.leaveProgress(&c.lines[i])
+	}
+}
+
+// linkCompaction puts a compaction below the last message before it: the one it names, or the one written before it.
+func (c *claudeCode) linkCompaction(l *ccLine) {
+	last := c.find(l.logical)
+	switch {
+	case last >= 0:
+		l.up = last
+	case l.prev >= 0:
+		l.up = l.prev
+		c.r.repaired(l.at, "the compaction names no message of the file as the last one before it; it is put below the one written before it")
+	case l.logical != "":
+		c.follows = firstOf(c.follows, l.logical)
+		c.r.warn(l.at, "the messages before this compaction are not in the file; the compaction begins a path of its own")
+	}
+}
+
+// leaveProgress puts a message of the main chain that names a record of progress as its parent below the message written before it. What that record stands below is the
+// call that made progress, without its result and what came after.
+func (c *claudeCode) leaveProgress(l *ccLine) {
+	if l.kind == ccLink || l.kind == ccResult || l.side || l.up < 0 || l.prev < 0 {
+		return
+	}
+	if p := &c.lines[l.up]; p.mark != ccProgress || !p.side && p.prev == l.prev { // nothing was written between them
+		return
+	}
+	l.up = l.prev
+	c.r.repaired(l.at, "the parent %q is a record of a call's progress; the message is put below the one written before it", show.Clip(l.parent, 60))
 }
 
 // unlinked is the up of a line whose parent has not been seen yet.
@@ -101,7 +127,7 @@ const unlinked = -2
 
 func (c *claudeCode) mend(l *ccLine) {
 	switch {
-	case l.kind == ccLink:
+	case l.kind == ccLink && (l.mark != ccCompaction || l.up < 0):
 	case l.up >= 0:
 		c.r.repaired(l.at, "the parent %q is not in the file; the message is put below the one written before it", show.Clip(l.parent, 60))
 	default:

@@ -26,21 +26,26 @@ func contentParts(v value) []pool.Part {
 	case arrayKind:
 		parts := make([]pool.Part, 0, v.len())
 		for it := range v.items() {
-			switch it.kind() {
-			case stringKind:
-				parts = append(parts, textPart(it.str()))
-			case objectKind:
-				parts = append(parts, contentPart(it))
-			case nullKind:
-			default:
-				parts = append(parts, textPart(string(it.keep())))
-			}
+			parts = append(parts, itemParts(it)...)
 		}
 		return parts
 	case numberKind, boolKind:
 		return []pool.Part{textPart(string(v.keep()))}
 	}
 	return nil
+}
+
+// itemParts returns the part of an item of a list, none for null.
+func itemParts(v value) []pool.Part {
+	switch v.kind() {
+	case stringKind:
+		return []pool.Part{textPart(v.str())}
+	case objectKind:
+		return []pool.Part{contentPart(v)}
+	case nullKind:
+		return nil
+	}
+	return []pool.Part{textPart(string(v.keep()))}
 }
 
 func contentPart(v value) pool.Part {

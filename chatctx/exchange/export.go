@@ -19,6 +19,8 @@ type ExportOptions struct {
 	Contexts []chatctx.ID
 	All      bool // every context that is not in the trash, instead of one; only for chatctx
 	Hidden   bool // also hidden messages, if the format is for reading
+	// LeftOut, if not nil, gets what the format cannot hold, once for each kind.
+	LeftOut func(what string)
 }
 
 // ExportFormat is a format that can be written.
@@ -47,6 +49,22 @@ type Writing struct {
 	Context *chatctx.ChatContext
 	Options ExportOptions
 	Out     *bufio.Writer // keeps the first error for Export, so a format need not check each write
+
+	leftOut map[string]bool
+}
+
+// leaveOut reports once what the format cannot hold.
+func (w *Writing) leaveOut(what string) {
+	if w.leftOut[what] {
+		return
+	}
+	if w.leftOut == nil {
+		w.leftOut = map[string]bool{}
+	}
+	w.leftOut[what] = true
+	if w.Options.LeftOut != nil {
+		w.Options.LeftOut(what)
+	}
 }
 
 // Export writes a context, or the whole store, in one of the ExportFormats. It reads in short transactions, so other programs go on meanwhile. It is a

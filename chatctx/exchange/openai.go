@@ -271,6 +271,29 @@ func (o *openAI) message(id, parent string, v value) bool {
 	return true
 }
 
+// typedContent adds the content of a message. Lists of LLaMA-Factory's have the model's thoughts and calls among the parts, each with its text in value.
+func typedContent(m *chatctx.Message, content value, id string) {
+	if !content.is(arrayKind) {
+		m.Content = append(m.Content, contentParts(content)...)
+		return
+	}
+	for part := range content.items() {
+		said := part.get("value")
+		switch part.get("type").str() {
+		case "reasoning":
+			if said.is(stringKind) {
+				m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: said.str()})
+				continue
+			}
+		case "tool_call":
+			if _, ok := valueCalls(m, said, id); ok {
+				continue
+			}
+		}
+		m.Content = append(m.Content, itemParts(part)...)
+	}
+}
+
 // openAIMessage reads a message, nil for anything else.
 func openAIMessage(v value, id string) *chatctx.Message {
 	role := v.get("role").str()
@@ -286,7 +309,7 @@ func openAIMessage(v value, id string) *chatctx.Message {
 	if text := firstOf(v.get("reasoning_content").str(), v.get("reasoning").str()); text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: text})
 	}
-	m.Content = append(m.Content, contentParts(v.get("content"))...)
+	typedContent(m, v.get("content"), id)
 	if s := v.get("refusal").str(); s != "" {
 		m.Content = append(m.Content, pool.Part{Type: "refusal", Text: s, Raw: object("refusal", s)})
 	}

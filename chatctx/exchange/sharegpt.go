@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -130,6 +131,11 @@ func (s *shareGPT) message(v value, parent string) string {
 		m.Role = pool.Assistant
 		s.call(at, m, body, id)
 	case "observation", "tool", "function", "function_response":
+		if several := s.results(body, parent); several != nil {
+			s.r.wholeOf(at, several, v)
+			s.t.add(at, id, parent, several...)
+			return id
+		}
 		m = toolResult("", v.get("name").str(), contentParts(body))
 	default:
 		roleOf(m, role)
@@ -140,27 +146,64 @@ func (s *shareGPT) message(v value, parent string) string {
 	return id
 }
 
-// call reads a call, {"name", "arguments"} as an object or as text. It keeps anything else as it is.
-func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
-	v := body
-	if body.is(stringKind) {
-		var d document
-		whole, rest, err := d.parse([]byte(body.str()), false)
-		if err == nil && skipSpace(rest, 0) == len(rest) {
-			v = whole
-			s.r.repeatedKeys(at, v)
-		}
+// results reads the results of several calls in a row, which are one list, nil for anything else.
+func (s *shareGPT) results(body value, parent string) (list []*chatctx.Message) {
+	i, has := s.t.seen[parent]
+	if !has || !body.is(stringKind) || s.t.records[i].message == nil || len(s.t.records[i].message.Calls) < 2 {
+		return nil
 	}
-	if !v.get("name").is(stringKind) {
+	v, rest, err := new(document).parse([]byte(body.str()), false)
+	if err != nil || skipSpace(rest, 0) < len(rest) || !v.is(arrayKind) || v.len() != len(s.t.records[i].message.Calls) {
+		return nil
+	}
+	for one := range v.items() {
+		text := one.str()
+		if !one.is(stringKind) {
+			text = string(one.raw())
+		}
+		list = append(list, toolResult("", "", []pool.Part{textPart(text)}))
+	}
+	body.taken()
+	return list
+}
+
+// call reads a call or a list of calls. It keeps anything else as it is.
+func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
+	v, ok := valueCalls(m, body, id)
+	if !ok {
 		m.Content = contentParts(body)
 		source(m).Role = "function_call"
 		s.r.warn(at, "the function call is not JSON with a name; it is kept as it is")
 		return
 	}
+	if body.is(stringKind) {
+		s.r.repeatedKeys(at, v)
+	}
+}
+
+// valueCalls adds to a message the calls of a value: {"name", "arguments"} or a list of them, as JSON or as text. It returns what it read, and false if that is no call.
+func valueCalls(m *chatctx.Message, body value, id string) (v value, ok bool) {
+	if v = body; body.is(stringKind) {
+		whole, rest, err := new(document).parse([]byte(body.str()), false)
+		if err != nil || skipSpace(rest, 0) < len(rest) {
+			return v, false
+		}
+		v = whole
+	}
+	list := []value{v}
+	if v.is(arrayKind) {
+		list = v.list()
+	}
+	if len(list) == 0 || slices.ContainsFunc(list, func(one value) bool { return !one.get("name").is(stringKind) }) {
+		return v, false
+	}
+	for _, one := range list {
+		call, _ := newCall("", one.get("name").str(), firstPresent(one.get("arguments"), one.get("parameters")))
+		call.Raw = rawBeyond(one, keys("name", "arguments", "parameters"))
+		addCall(m, call, id)
+	}
 	body.taken()
-	call, _ := newCall("", v.get("name").str(), firstPresent(v.get("arguments"), v.get("parameters")))
-	call.Raw = rawBeyond(v, keys("name", "arguments", "parameters"))
-	addCall(m, call, id)
+	return v, true
 }
 
 // into adds to a text the files of its marks.

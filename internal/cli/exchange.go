@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,16 +92,30 @@ func doExport(r *run) error {
 			return err
 		}
 	}
+	var left []string
+	o.LeftOut = func(what string) { left = append(left, what) }
 	if target == "" {
-		return contextHint(r.exportOut(st, o))
+		if err := r.exportOut(st, o); err != nil {
+			return contextHint(err)
+		}
+		return notHeld(o.Format, left)
 	}
 	n, err := r.writeFile(target, func(w io.Writer) error { return exchange.Export(r.ctx, st, o, w) })
 	if err != nil {
 		return contextHint(err)
 	}
-	return r.emit(map[string]any{"file": target, "bytes": n, "format": o.Format}, func() {
+	err = r.emit(map[string]any{"file": target, "bytes": n, "format": o.Format}, func() {
 		r.printf("wrote %s, %s, %s\n", clean(target), o.Format, size(n))
 	})
+	return cmp.Or(err, notHeld(o.Format, left))
+}
+
+// notHeld is the error of an export that left something out, nil if it left nothing out.
+func notHeld(format string, left []string) error {
+	if len(left) == 0 {
+		return nil
+	}
+	return &partialError{fmt.Errorf("%s cannot hold all of the branch: %s", format, strings.Join(left, "; ")), "all else is written"}
 }
 
 // exportChosen puts the contexts that the command line names, or that fit its filters, into the options. It returns done if the command was only to list
