@@ -39,6 +39,9 @@ var rooms = map[string]map[string]string{
 	"internal/firstgc": {},
 	"internal/input":   {},
 	"internal/nolink":  {},
+	"internal/charset": {
+		"golang.org/x/text/encoding/charmap": "one-byte sets",
+	},
 	"internal/leftover": {
 		"syscall": "looks for processes",
 	},
@@ -143,6 +146,7 @@ var rooms = map[string]map[string]string{
 		"internal/fold":           "folds case",
 	},
 	"chatctx/internal/find": {
+		"internal/charset":        "texts in any encoding",
 		"branch":                  "histories",
 		"chatctx/internal/index":  "blocks of words",
 		"chatctx/internal/record": "records and errors",
@@ -193,6 +197,7 @@ var rooms = map[string]map[string]string{
 		"pool":                      "messages and ids",
 	},
 	"chatctx/internal/care": {
+		"internal/charset":         "texts in any encoding",
 		"internal/plural":          "counts in words",
 		"internal/leftover":        "files of killed programs",
 		"branch":                   "histories",
@@ -232,6 +237,7 @@ var rooms = map[string]map[string]string{
 		"github.com/sergi/go-diff/diffmatchpatch": "compares words",
 	},
 	"adapter": {
+		"internal/charset":     "texts in any encoding",
 		"adapter/internal/out": "writes JSON bodies",
 		"adapter/wire":         "sends and streams",
 		"chatctx":              "the front door",
@@ -242,6 +248,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/image/webp": "decodes pictures",
 	},
 	"chatctx/approval": {
+		"internal/charset": "texts in any encoding",
 		"chatctx":          "the front door",
 		"chatctx/settings": "values in force",
 		"pool":             "messages and ids",
@@ -474,6 +481,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {
+		"internal/charset":                "texts in any encoding",
 		"internal/firstgc":                "no early collection",
 		"adapter":                         "requests and replies",
 		"adapter/wire":                    "sends and streams",

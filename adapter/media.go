@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/charset"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -62,7 +63,7 @@ func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text
 		m.checkURL(rules)
 		return m, ""
 	}
-	m.sniff()
+	m.sniff(p.MediaType)
 	if strings.HasPrefix(m.Type, "text/") && blank(string(m.Data)) {
 		m.left = "it is empty"
 		return m, ""
@@ -161,18 +162,23 @@ func (m *Media) checkURL(rules *MediaRules) {
 	}
 }
 
-// sniff sets the type by content. A document of an unknown type is text if it reads as text.
-func (m *Media) sniff() {
+// sniff sets the type by content. A document of an unknown type is text if it reads as text; text of any encoding becomes UTF-8. declared is the media type
+// with its charset.
+func (m *Media) sniff(declared string) {
 	found := mediaType(http.DetectContentType(m.Data))
+	text, reads := charset.Decode(m.Data, declared)
 	switch {
 	case strings.HasPrefix(found, "image/"), found == "application/pdf":
 		m.Type = found
-	case strings.HasPrefix(found, "text/") && utf8.Valid(m.Data) && !bytes.ContainsRune(m.Data, 0):
-		if m.Type == "" || !strings.HasPrefix(m.Type, "text/") {
+	case reads && (strings.HasPrefix(found, "text/") || strings.HasPrefix(m.Type, "text/") || m.Type == ""):
+		m.Data = []byte(text.Text)
+		if !strings.HasPrefix(m.Type, "text/") {
 			m.Type = "text/plain"
 		}
 	case m.Type == "" || strings.HasPrefix(m.Type, "text/") || strings.HasPrefix(m.Type, "image/") || m.Type == "application/pdf":
-		m.Type = found
+		if m.Type = found; strings.HasPrefix(found, "text/") {
+			m.Type = "application/octet-stream"
+		}
 	}
 	if strings.HasPrefix(m.Type, "image/") {
 		m.width, m.height = sizeOf(m.Data)

@@ -157,15 +157,15 @@ type Redaction = care.Redaction
 
 // Redacted is what Redact did or would do.
 //
-// Fields: Found []Redaction; Collected Collected. For more of each: go doc chatctx/internal/care.Redacted
+// Fields: Found []Redaction; Collected Collected; NotSearched map[string]int. For more of each: go doc chatctx/internal/care.Redacted
 type Redacted = care.Redacted
 
 // RedactedMark replaces redacted text.
 const RedactedMark = record.RedactedMark
 
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
-// reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, and those in names by which other
-// records are found. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
+// reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
+// records are found, and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
 func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (out *Redacted, err error) {
 	err = m.run(o.DryRun, func(s *Store) error { out, err = care.Redact(ctx, s.at, o); return err })
 	return out, err

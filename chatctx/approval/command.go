@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/charset"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -260,6 +261,9 @@ func (s *sink) texts() (string, []pool.Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	binary := !utf8.Valid(s.buf[:textEnd(s.buf, len(s.buf))]) || bytes.IndexByte(s.buf, 0) >= 0
+	if text, ok := charset.Decode(s.buf, ""); ok && binary { // a text of another encoding, as programs of Windows write it
+		s.buf, binary = []byte(text.Text), false
+	}
 	if len(s.buf) <= TextOutput && !binary {
 		return string(s.buf), nil
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"encoding/base64"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/charset"
 )
 
 // artifactJSON is an output or an attachment.
@@ -76,10 +76,9 @@ func doArtifact(r *run) error {
 	}
 	a := &found[0]
 	v := artifactOf(a)
-	isText := utf8.Valid(a.Data) && a.MediaType == ""
-	if isText || strings.HasPrefix(a.MediaType, "text/") && utf8.Valid(a.Data) {
-		text := string(a.Data)
-		v.Text = &text
+	decoded, isText := charset.Decode(a.Data, a.MediaType)
+	if isText && (a.MediaType == "" || strings.HasPrefix(a.MediaType, "text/")) {
+		v.Text = &decoded.Text
 	} else {
 		v.Data = base64.StdEncoding.EncodeToString(a.Data)
 	}

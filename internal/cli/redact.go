@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/secrets"
@@ -16,9 +20,9 @@ func redactCommand() *command {
 			{name: "context", usage: "only in the conversation `CTX`"},
 			dryRun(), yes(),
 		},
-		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
-Nothing brings a secret back. Earlier copies of the file still have it, and images are not examined.`,
-		json:    "dry_run, redacted, left, found[{context, title, message, field, what, shown, left}]",
+		more: `It shows what it found, and asks. Files of text keep their encoding (UTF-8, UTF-16, UTF-32, Windows-1252, or the charset of their media type). Parts that a provider has signed and files that are no text but show a secret stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
+Nothing brings a secret back. Earlier copies of the file still have it. Files in which nothing can be found, such as images and archives, are counted; with one of them, or where something stays, it was done in part (8).`,
+		json:    "dry_run, complete, redacted, left, found[{context, title, message, field, what, shown, left}], not_searched{kind: files}",
 		example: "chatctx redact --secrets --dry-run"}
 }
 
@@ -110,11 +114,29 @@ func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
 	for _, f := range done.Found {
 		found = append(found, redactionJSON{f.Context, f.Title, idOrNull(f.Message), f.Field, f.What, f.Shown, stringOrNull(f.Left)})
 	}
-	left := leftIn(done)
-	return r.emit(map[string]any{"dry_run": dry, "redacted": len(found) - left, "left": left, "found": found}, func() {
+	left, blind := leftIn(done), notSearched(done)
+	complete := left == 0 && blind == ""
+	counts := map[string]any{"dry_run": dry, "complete": complete, "redacted": len(found) - left, "left": left, "found": found, "not_searched": done.NotSearched}
+	err := r.emit(counts, func() {
 		r.printRedactions(done)
 		r.printf("%s: %d; left as they are: %d\n", map[bool]string{true: "would be redacted", false: "redacted"}[dry], len(found)-left, left)
+		if blind != "" {
+			r.printf("not searchable: %s\n", blind)
+		}
 	})
+	if err != nil || dry || complete {
+		return err
+	}
+	return &partialError{errors.New("not everything could be redacted or searched"), "the rest is done"}
+}
+
+// notSearched says how many files of which kind could not be searched.
+func notSearched(done *chatctx.Redacted) string {
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(done.NotSearched)) {
+		kinds = append(kinds, count(done.NotSearched[kind], kind))
+	}
+	return strings.Join(kinds, ", ")
 }
 
 func (r *run) printRedactions(done *chatctx.Redacted) {

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -53,11 +52,13 @@ type Redaction struct {
 type Redacted struct {
 	Found     []Redaction
 	Collected Collected
+	// NotSearched counts the artifacts that are no text and show no secret as they are, by kind (image, archive, PDF, file …): one may be in what is packed.
+	NotSearched map[string]int
 }
 
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
-// reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, and those in names by which other
-// records are found (of tools, calls and imports). The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
+// reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
+// records are found (of tools, calls and imports), and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
 // bytes are gone.
 func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
 	if o.Find == nil {
@@ -66,13 +67,14 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 	out := &Redacted{}
 	p, err := purge(ctx, s, false, func(tx kv.RwTx, p *Purged) error {
 		p.begin("redact", pool.ID{}, "")
-		p.touched, out.Found = map[pool.ID]bool{}, nil
+		p.touched, out.Found, out.NotSearched = map[pool.ID]bool{}, nil, map[string]int{}
+		blind := map[pool.Hash]string{}
 		ids, err := toRedact(s, tx, o.Context)
 		if err != nil {
 			return err
 		}
 		for _, id := range ids {
-			r := newRedactor(tx, s, o.Find)
+			r := newRedactor(tx, s, o.Find, blind)
 			r.purged = p
 			if err := r.context(id, &p.Collected); err != nil {
 				return err
@@ -83,10 +85,13 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 				p.changed(r.changed)
 			}
 		}
-		r := newRedactor(tx, s, o.Find)
+		r := newRedactor(tx, s, o.Find, blind)
 		if o.Context == "" {
 			err = r.wholeStore()
 			out.Found = append(out.Found, r.found...)
+		}
+		for _, kind := range blind {
+			out.NotSearched[kind]++
 		}
 		if err == nil && len(p.touched) == 0 && !r.put {
 			return errNothing
@@ -125,6 +130,7 @@ type redactor struct {
 	store   *record.Store
 	find    func(string) ([]Secret, error)
 	found   []Redaction
+	blind   map[pool.Hash]string // artifacts in which nothing can be found, and their kinds
 	changed map[index.Doc]bool
 	purged  *Purged         // of a context: it notes the changed messages
 	prompts map[string]bool // ids of prompts that were stored under a new id
@@ -136,32 +142,39 @@ type redactor struct {
 }
 
 // newRedactor also compiles its expression, since as a variable of the package that would link package regexp into every program with a store.
-func newRedactor(tx kv.RwTx, s *record.Store, find func(string) ([]Secret, error)) *redactor {
-	return &redactor{tx: tx, store: s, find: find, changed: map[index.Doc]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
+func newRedactor(tx kv.RwTx, s *record.Store, find func(string) ([]Secret, error), blind map[pool.Hash]string) *redactor {
+	return &redactor{tx: tx, store: s, find: find, blind: blind, changed: map[index.Doc]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
 }
 
 // text redacts a text. With a reason left the text stays as it is, and its secrets are listed.
 func (r *redactor) text(field, left string, text *string) {
-	if *text == "" || r.err != nil {
-		return
-	}
-	secrets, err := r.find(*text)
-	if err != nil || len(secrets) == 0 {
-		r.err = err
+	secrets := r.secrets(field, left, *text)
+	if len(secrets) == 0 || left != "" {
 		return
 	}
 	var b strings.Builder
 	last := 0
 	for _, s := range secrets {
-		at := r.at
-		at.Field, at.What, at.Left, at.Shown = field, s.What, left, shown((*text)[s.From:s.To])
-		r.found = append(r.found, at)
 		b.WriteString((*text)[last:s.From] + record.RedactedMark)
 		last = s.To
 	}
-	if left == "" {
-		*text, r.hit, r.put = b.String()+(*text)[last:], true, true
+	*text = b.String() + (*text)[last:]
+	r.hit, r.put = true, true
+}
+
+// secrets finds the secrets of a text and lists them.
+func (r *redactor) secrets(field, left, text string) []Secret {
+	if text == "" || r.err != nil {
+		return nil
 	}
+	var secrets []Secret
+	secrets, r.err = r.find(text)
+	for _, s := range secrets {
+		at := r.at
+		at.Field, at.What, at.Left, at.Shown = field, s.What, left, shown(text[s.From:s.To])
+		r.found = append(r.found, at)
+	}
+	return secrets
 }
 
 // stays lists the secrets of texts that cannot be changed.
@@ -269,27 +282,6 @@ func (r *redactor) parts(field string, parts []pool.Part) {
 		r.artifact(p, left)
 	}
 }
-
-// artifact redacts the text of an attached file. It ignores files that are not text.
-func (r *redactor) artifact(p *pool.Part, left string) {
-	if p.SHA256 == (pool.Hash{}) || p.Type == pool.TextPart || r.err != nil { // artifacts of long texts are redacted with their messages
-		return
-	}
-	data, _, err := pool.Artifact(r.tx, p.SHA256)
-	if err != nil {
-		r.err = err
-		return
-	}
-	if text := string(data); isText(data) {
-		if r.text("file", left, &text); text != string(data) {
-			p.Data = []byte(text)
-			r.err = cmp.Or(r.err, r.tx.Delete(record.LooseBucket, p.SHA256[:]))
-		}
-	}
-}
-
-// isText reports whether data is UTF-8 text without zero bytes.
-func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
 func (r *redactor) message(m *pool.Message) {
 	r.parts("text", m.Content)

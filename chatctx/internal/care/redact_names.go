@@ -213,15 +213,15 @@ func (r *redactor) looseArtifacts() error {
 			return err
 		}
 		var data []byte
+		kind := ""
 		if has, hasErr := pool.HasArtifact(r.tx, pool.Hash(key)); !has || hasErr != nil {
 			err = hasErr
 			continue
 		}
-		if data, _, err = pool.Artifact(r.tx, pool.Hash(key)); err != nil || !isText(data) {
+		if data, kind, err = pool.Artifact(r.tx, pool.Hash(key)); err != nil {
 			continue
 		}
-		text := string(data)
-		if r.text("file", "", &text); text != string(data) {
+		if _, changed := r.file(pool.Hash(key), data, kind, ""); changed {
 			err = r.tx.Delete(record.LooseBucket, key)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/charset"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -223,6 +224,9 @@ func fieldsIn(tx kv.Tx, m *pool.Message) ([]field, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if text, ok := charset.Decode(data, p.MediaType); ok {
+			data = []byte(text.Text)
 		}
 		out = append(out, field{"file", strings.ToValidUTF8(string(data[:min(len(data), maxFileText)]), " ")})
 	}
