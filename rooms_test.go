@@ -91,6 +91,7 @@ var rooms = map[string]map[string]string{
 		"pool":       "messages and ids",
 	},
 	"chatctx/kv/boltkv": {
+		"internal/leftover":         "files of killed programs",
 		"chatctx/kv":                "reads and writes",
 		"chatctx/kv/internal/door":  "ends with Close",
 		"chatctx/kv/internal/watch": "tells of changes",
@@ -330,6 +331,7 @@ var rooms = map[string]map[string]string{
 		"net/http":             "sends requests",
 	},
 	"chatctx/exchange": {
+		"internal/leftover":                  "files of killed programs",
 		"branch":                             "histories",
 		"chatctx":                            "the front door",
 		"chatctx/exchange/internal/show":     "texts for people",
@@ -442,6 +444,7 @@ var rooms = map[string]map[string]string{
 		"pool":             "messages and ids",
 	},
 	"internal/ui": {
+		"internal/leftover":               "files of killed programs",
 		"adapter":                         "why nobody is asked",
 		"adapter/wire":                    "why nobody answered",
 		"branch":                          "histories",

@@ -221,7 +221,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 	if err := s.Maintenance().Vacuum(t.Context()); err != nil { // takes away what a killed one has left
 		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*.rewrite")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, ".chatctx-tmp-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 	checkStore(t, s)

@@ -20,6 +20,11 @@ func (s *Store) Maintenance() *Maintenance { return &Maintenance{s} }
 // Fields: Invariant int; Where, Text string. For more of each: go doc chatctx/internal/care.Problem
 type Problem = care.Problem
 
+// Leftovers removes what programs left that were killed while they used the store: copies of it, and files of imports, exports and dry runs. It returns what
+// else of the kind is there, in the store's folder and in that for temporary files: it belongs to programs that run, or cannot be removed. Each may hold all of
+// the store.
+func (m *Maintenance) Leftovers() []string { return care.Leftovers(m.store.at) }
+
 // CheckOptions are options of Check. Full also reads every page of the file and the bytes of every artifact.
 type CheckOptions struct{ Full bool }
 
@@ -68,7 +73,7 @@ type GCOptions = care.GCOptions
 
 // Collected is what GC removed or would remove. Bytes counts keys and values.
 //
-// Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int. For more of each: go doc
+// Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int; Leftovers []string. For more of each: go doc
 // chatctx/internal/care.Collected
 type Collected = care.Collected
 

@@ -105,7 +105,7 @@ var (
 
 // rawBeyond returns the block if it has other members than the known ones; else nil.
 func rawBeyond(v value, known map[string]bool) json.RawMessage {
-	if leftover(v, known) == nil {
+	if unknownFields(v, known) == nil {
 		return nil
 	}
 	return v.keep()

@@ -118,7 +118,7 @@ func claudeAIFiles(v value) []pool.Part {
 	for a := range v.get("attachments").items() {
 		if text := a.get("extracted_content").str(); text != "" {
 			p := dataPart(pool.DocumentPart, "text/plain", a.get("file_name").str(), []byte(text))
-			p.Raw = leftover(a, keys("extracted_content", "file_name"))
+			p.Raw = unknownFields(a, keys("extracted_content", "file_name"))
 			parts = append(parts, p)
 		} else {
 			parts = append(parts, fileReference(a))

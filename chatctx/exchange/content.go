@@ -286,7 +286,7 @@ func roleOf(m *chatctx.Message, name string) {
 
 // keepRest keeps the unread members of a record with the message, under the format's name.
 func keepRest(m *chatctx.Message, format string, v value, known map[string]bool) {
-	if rest := leftover(v, known); rest != nil {
+	if rest := unknownFields(v, known); rest != nil {
 		m.Meta.ProviderData = map[string]json.RawMessage{format: rest}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -476,7 +477,7 @@ func (f *file) spool(ctx context.Context, l Limits) (diskPath string, done func(
 		return "", nil, err
 	}
 	defer rc.Close()
-	t, err := os.CreateTemp("", "chatctx-import-*"+path.Ext(f.path))
+	t, err := os.CreateTemp("", leftover.Name("import-*"+path.Ext(f.path)))
 	if err != nil {
 		return "", nil, err
 	}

@@ -169,8 +169,8 @@ func (w *objectWriter) done() json.RawMessage {
 	return append(w.b, '}')
 }
 
-// leftover returns the unknown members of an object that are not empty, as an object; nil if there are none. Of a repeated key the last one counts.
-func leftover(v value, known map[string]bool) json.RawMessage {
+// unknownFields returns the unknown members of an object that are not empty, as an object; nil if there are none. Of a repeated key the last one counts.
+func unknownFields(v value, known map[string]bool) json.RawMessage {
 	var last map[string]uint32
 	if v.repeated() != nil {
 		last = map[string]uint32{}

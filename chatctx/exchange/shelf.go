@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -69,7 +70,7 @@ func (s *shelf) write(m *chatctx.Message, b []byte) error {
 		return os.ErrClosed
 	}
 	if s.file == nil {
-		f, err := os.CreateTemp("", "chatctx-import-*")
+		f, err := os.CreateTemp("", leftover.Name("import"))
 		if err != nil {
 			return err
 		}

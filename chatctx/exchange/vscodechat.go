@@ -29,7 +29,7 @@ func readVSCode(r *reading) error {
 	err := r.eachLine(func(at place, v value) error {
 		if !log.apply(v) {
 			r.skip(1, at, "the change belongs to nothing in the file and is left out")
-		} else if more := leftover(v, keys("kind", "k", "v", "i")); more != nil {
+		} else if more := unknownFields(v, keys("kind", "k", "v", "i")); more != nil {
 			log.lose(more)
 		}
 		return nil

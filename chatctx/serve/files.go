@@ -35,12 +35,6 @@ const (
 	uploadLife  = time.Hour
 )
 
-// uploadFolders begins the names of folders for uploads.
-const uploadFolders = "chatctx-uploads-"
-
-// sweep removes the uploads of servers that were killed.
-func sweep() { leftover.Remove(os.TempDir(), uploadFolders) }
-
 // uploads are files that wait for an import, each in a folder of its own.
 type uploads struct {
 	mu   sync.Mutex
@@ -139,7 +133,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 		return "", nil, &refusal{http.StatusTooManyRequests, "too_many", "too many uploads wait for an import"}
 	}
 	if u.dir == "" {
-		dir, err := os.MkdirTemp("", leftover.Name(uploadFolders))
+		dir, err := os.MkdirTemp("", leftover.Name("uploads"))
 		if err != nil {
 			return "", nil, err
 		}

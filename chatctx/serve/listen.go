@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 // Idle time-outs, and limits of a connection.
@@ -57,7 +58,7 @@ func listenUnix(path string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".chatctx-")
+	dir, err := os.MkdirTemp(filepath.Dir(path), leftover.Name("socket"))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Certificat
 	if err := s.MayServe(ctx, l); err != nil {
 		return err
 	}
-	sweep()
 	l = &crowd{Listener: l, most: s.limits.connections, each: s.limits.ofOne}
 	h := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStream}, BaseContext: func(net.Listener) context.Context { return s.ctx }}
 	stop := context.AfterFunc(ctx, func() {

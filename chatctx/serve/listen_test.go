@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -264,15 +265,20 @@ func TestUploadsOfKilledServersGo(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(dir, fmt.Sprintf("%s%d-1", uploadFolders, gone.Process.Pid))
+	left := filepath.Join(dir, strings.Replace(filepath.Base(leftover.Path(dir, "uploads-1")), fmt.Sprint(os.Getpid()), fmt.Sprint(gone.Process.Pid), 1))
 	if err := os.MkdirAll(filepath.Join(left, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	st, err := chatctx.Open(filepath.Join(t.TempDir(), "chats.db"), chatctx.Options{Create: true}) // what each server does first
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
 	a := start(t, Options{})
 	a.do(200, "POST", "/uploads?name=x", []byte("x"))
 	c := a.stdio()
 	c.call("initialize", nil)
-	all, err := filepath.Glob(filepath.Join(dir, uploadFolders+"*"))
+	all, err := filepath.Glob(filepath.Join(dir, ".chatctx-tmp-*"))
 	if err != nil || len(all) != 1 || all[0] == left {
 		t.Errorf("there are %v, %v", all, err)
 	}

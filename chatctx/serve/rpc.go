@@ -125,7 +125,6 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer, wi
 	defer lost(nil)
 	defer context.AfterFunc(s.ctx, func() { lost(nil) })()
 	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, without: without}
-	sweep()
 	ended := make(chan error, 1)
 	go func() { ended <- readLines(in, s.limits.line, c.line) }()
 	var err error

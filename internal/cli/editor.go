@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 // editedText opens the message that the first argument names in the person's editor and returns the new text. An unchanged text is an error, since there is
@@ -56,7 +57,7 @@ func chosenEditor() ([]string, error) {
 // runEditor lets an editor change text, in a file that only this person can read. Editors end a file with a line end: one that the text did not have is
 // removed.
 func (r *run) runEditor(editor []string, text string) (string, error) {
-	f, err := os.CreateTemp("", "chatctx-*.md")
+	f, err := os.CreateTemp("", leftover.Name("edit-*.md"))
 	if err != nil {
 		return "", err
 	}

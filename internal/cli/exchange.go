@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
 	"github.com/chatctx/chatctx/internal/input"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -391,7 +392,7 @@ func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, e
 	o := src.options
 	o.Progress = nil
 	if slices.Contains(src.paths, "-") {
-		f, err := os.CreateTemp("", "chatctx-stdin-*")
+		f, err := os.CreateTemp("", leftover.Name("import"))
 		if err != nil {
 			return nil, false, err
 		}

@@ -23,7 +23,7 @@ func fileCommands() []*command {
 		{name: "check", does: "look for damage", scope: onStore, do: doCheck,
 			flags: []*flag{{name: "full", kind: onOff, usage: "read every page, every record, every artifact"}},
 			more:  "Exit code 12: it found damage.",
-			json:  "ok, problems[{invariant, where, text}]", example: "chatctx check --full"},
+			json:  "ok, problems[{invariant, where, text}], leftovers[]", example: "chatctx check --full"},
 		{name: "backup", args: "FILE", does: "write a copy of the store while it is in use", scope: onStore, do: doBackup, flags: []*flag{
 			{name: "check", kind: onOff, usage: "write nothing: read the backup FILE whole and look for damage"},
 			{name: "yes", kind: onOff, usage: "write over FILE without asking"}},
@@ -58,7 +58,9 @@ func doCheck(r *run) error {
 	if err != nil {
 		return err
 	}
-	err = r.emit(checkJSON{len(problems) == 0, problems}, func() { r.printProblems(problems) })
+	left := st.Maintenance().Leftovers()
+	err = r.emit(checkJSON{len(problems) == 0, problems, left}, func() { r.printProblems(problems) })
+	r.nameLeftovers(left)
 	if on := r.onServer(); on != nil {
 		if r.is("full") {
 			r.note("%s", on.Instead(kv.CarePages))
@@ -88,8 +90,9 @@ func (r *run) endDoubt(problems []problemJSON) {
 
 // checkJSON is the result of check.
 type checkJSON struct {
-	OK       bool          `json:"ok"`
-	Problems []problemJSON `json:"problems"`
+	OK        bool          `json:"ok"`
+	Problems  []problemJSON `json:"problems"`
+	Leftovers []string      `json:"leftovers,omitempty"`
 }
 
 func (r *run) problems(st *chatctx.Store, full bool) ([]problemJSON, error) {
@@ -128,7 +131,7 @@ func checkBackup(r *run) error {
 		checkJSON
 		Contexts int `json:"contexts"`
 		Messages int `json:"messages"`
-	}{checkJSON{len(problems) == 0, problems}, stats.Contexts, stats.Messages}, func() {
+	}{checkJSON{len(problems) == 0, problems, nil}, stats.Contexts, stats.Messages}, func() {
 		r.printProblems(problems)
 		r.printf("%s, %s\n", count(stats.Contexts, "conversation"), count(stats.Messages, "message"))
 	})
@@ -210,9 +213,12 @@ func kindOf(mode fs.FileMode) string {
 
 // writeFile writes a file completely or not at all, and returns its size. It replaces another file only if the person said so.
 func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err error) {
-	dir, unfinished := filepath.Dir(target), "."+filepath.Base(target)+".unfinished-"
-	leftover.Remove(dir, unfinished)
-	f, err := os.CreateTemp(dir, leftover.Name(unfinished))
+	dir := filepath.Dir(target)
+	leftover.Sweep(dir)
+	if at, err := filepath.Abs(dir); err == nil {
+		defer leftover.Announce(at)()
+	}
+	f, err := os.CreateTemp(dir, leftover.Name("export"))
 	if err != nil {
 		return 0, err
 	}

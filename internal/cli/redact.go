@@ -22,7 +22,7 @@ func redactCommand() *command {
 		},
 		more: `It shows what it found, and asks. Files of text keep their encoding (UTF-8, UTF-16, UTF-32, Windows-1252, or the charset of their media type). Parts that a provider has signed and files that are no text but show a secret stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
 Nothing brings a secret back. Earlier copies of the file still have it. Files in which nothing can be found, such as images and archives, are counted; with one of them, or where something stays, it was done in part (8).`,
-		json:    "dry_run, complete, redacted, left, found[{context, title, message, field, what, shown, left}], not_searched{kind: files}",
+		json:    "dry_run, complete, redacted, left, found[{context, title, message, field, what, shown, left}], not_searched{kind: files}, leftovers[]",
 		example: "chatctx redact --secrets --dry-run"}
 }
 
@@ -115,9 +115,18 @@ func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
 		found = append(found, redactionJSON{f.Context, f.Title, idOrNull(f.Message), f.Field, f.What, f.Shown, stringOrNull(f.Left)})
 	}
 	left, blind := leftIn(done), notSearched(done)
-	complete := left == 0 && blind == ""
+	beside := done.Collected.Leftovers
+	due, err := r.st.Maintenance().PurgeDue(r.ctx)
+	if err != nil {
+		return err
+	}
+	complete := left == 0 && blind == "" && len(beside) == 0 && !due
+	r.nameLeftovers(beside)
 	counts := map[string]any{"dry_run": dry, "complete": complete, "redacted": len(found) - left, "left": left, "found": found, "not_searched": done.NotSearched}
-	err := r.emit(counts, func() {
+	if len(beside) > 0 {
+		counts["leftovers"] = beside
+	}
+	err = r.emit(counts, func() {
 		r.printRedactions(done)
 		r.printf("%s: %d; left as they are: %d\n", map[bool]string{true: "would be redacted", false: "redacted"}[dry], len(found)-left, left)
 		if blind != "" {
@@ -126,6 +135,9 @@ func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
 	})
 	if err != nil || dry || complete {
 		return err
+	}
+	if left == 0 && blind == "" {
+		return errBeside()
 	}
 	return &partialError{errors.New("not everything could be redacted or searched"), "the rest is done"}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/serve"
 	"github.com/chatctx/chatctx/chatctx/serve/page"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 func serveCommands() []*command {
@@ -291,7 +292,7 @@ func doWeb(r *run) error {
 // openPage makes the browser read a file of this user's that leads to the address, so that no list of processes shows the address. remove removes the file.
 func openPage(address string) (remove func(), err error) {
 	remove = func() {}
-	dir, err := os.MkdirTemp("", "chatctx-web-")
+	dir, err := os.MkdirTemp("", leftover.Name("web"))
 	if err != nil {
 		return remove, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -23,7 +24,7 @@ func spaceCommands() []*command {
 				dryRun(), yes(),
 			},
 			more:    "It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs.",
-			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten",
+			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten, leftovers[]",
 			example: "chatctx gc --older-than 90d --dry-run"},
 		{name: "purge", args: "[CTX]", does: "erase a conversation, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
 			flags: []*flag{{name: "message", kind: several, usage: "erase the message `REF` from all branches, with its copies; may be given again"},
@@ -31,7 +32,7 @@ func spaceCommands() []*command {
 			more: `CTX erases the whole conversation, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
 else needs go too; a branch or a message takes its conversation's undo along. Nothing brings it back. Copies of the file made before still have it. A mark stays, from which nobody can read what was there, so that no import
 of the same source brings it back (import --purged does); --forget keeps none.`,
-			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes",
+			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes, complete, leftovers[]",
 			example: `chatctx purge "Holiday plans" --dry-run
 chatctx purge --message @-2 --yes`},
 		redactCommand(),
@@ -78,6 +79,7 @@ type collectedJSON struct {
 	OlderThan  int64          `json:"older_than_seconds"`
 	Kept       map[string]int `json:"kept"`
 	Rewritten  bool           `json:"rewritten"`
+	Leftovers  []string       `json:"leftovers,omitempty"`
 }
 
 func doGC(r *run) error {
@@ -138,7 +140,8 @@ func (r *run) nothingGoes(plan *chatctx.Collected) bool {
 }
 
 func (r *run) collected(c *chatctx.Collected, dry, rewritten bool) error {
-	return r.emit(collectedJSON{dry, c.Contexts, c.Messages, c.Operations, c.Artifacts, c.Bytes, int64(c.OlderThan / time.Second), c.Kept, rewritten}, func() {
+	r.nameLeftovers(c.Leftovers)
+	return r.emit(collectedJSON{dry, c.Contexts, c.Messages, c.Operations, c.Artifacts, c.Bytes, int64(c.OlderThan / time.Second), c.Kept, rewritten, c.Leftovers}, func() {
 		r.printPlan(map[bool]string{true: "would go", false: "gone"}[dry], c)
 		if rewritten {
 			r.printf("the file was written anew\n")
@@ -170,6 +173,8 @@ type purgedJSON struct {
 	Operations int        `json:"operations"`
 	Artifacts  int        `json:"artifacts"`
 	Bytes      int64      `json:"bytes"`
+	Complete   bool       `json:"complete"`
+	Leftovers  []string   `json:"leftovers,omitempty"`
 }
 
 // purger returns the purge that the arguments describe.
@@ -236,12 +241,30 @@ func (r *run) purged(p *chatctx.Purged, dry bool) error {
 	if p.Branches == nil {
 		p.Branches = []string{}
 	}
-	return r.emit(purgedJSON{dry, p.What, p.Context, p.Title, p.Branches, p.Copies, c.Messages, c.Operations, c.Artifacts, c.Bytes}, func() {
+	r.nameLeftovers(c.Leftovers)
+	complete := len(c.Leftovers) == 0
+	err := r.emit(purgedJSON{dry, p.What, p.Context, p.Title, p.Branches, p.Copies, c.Messages, c.Operations, c.Artifacts, c.Bytes, complete, c.Leftovers}, func() {
 		r.printPurged(map[bool]string{true: "would be erased", false: "erased"}[dry], p)
 		if on := r.onServer(); on != nil {
 			r.note("%s", on.Instead(kv.CareErase))
 		}
 	})
+	if err != nil || dry || complete {
+		return err
+	}
+	return errBeside()
+}
+
+// nameLeftovers names what other programs left that may hold what was erased.
+func (r *run) nameLeftovers(left []string) {
+	for _, path := range left {
+		r.note("%s may hold what the store held: a program uses it, or was killed; remove it unless one uses it", path)
+	}
+}
+
+// errBeside is the error of an erasure that could not reach files of other programs.
+func errBeside() error {
+	return &partialError{errors.New("other files may still hold what was erased"), "in the store it is gone"}
 }
 
 func (r *run) printPurged(verb string, p *chatctx.Purged) {

@@ -1,32 +1,131 @@
-// Package leftover removes files and folders that programs left which were killed. It decides by their names alone, which have the program's number in them, and opens none of them.
+// Package leftover is the room for files and folders that a program removes again itself, and that stay where it is killed: copies of a store, exports and
+// imports under way, dry runs. All have one form of name, by which the next program finds and removes them. It decides by names alone.
+//
+// It owns that form of name and no others. It must never remove what a program still uses.
 package leftover
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
-// Name is the pattern, for os.CreateTemp and os.MkdirTemp, of something that Remove with this prefix finds once this program is gone.
-func Name(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "-*" }
+// prefix begins each name: .chatctx-tmp-MACHINE-PROCESS-WHAT.
+const prefix = ".chatctx-tmp-"
 
-// Remove removes what is called like Name's and whose program is gone. What cannot be removed stays.
-func Remove(dir, prefix string) {
-	all, err := os.ReadDir(dir)
-	if err != nil {
-		return
+// Name is the pattern, for os.CreateTemp and os.MkdirTemp, of something for a purpose, such as "copy". A star in the purpose stands for the random part.
+func Name(what string) string {
+	if !strings.Contains(what, "*") {
+		what += "-*"
 	}
-	for _, f := range all {
-		rest, ours := strings.CutPrefix(f.Name(), prefix)
-		number, _, whole := strings.Cut(rest, "-")
-		if pid, err := strconv.Atoi(number); ours && whole && err == nil && !running(pid) {
-			os.RemoveAll(filepath.Join(dir, f.Name()))
+	return base(what)
+}
+
+// Path is the path of something for a purpose that this process has once in a folder, such as "rewrite-chats.db".
+func Path(dir, what string) string { return filepath.Join(dir, base(what)) }
+
+func base(what string) string {
+	return prefix + machine() + "-" + strconv.Itoa(os.Getpid()) + "-" + what
+}
+
+// Announce makes the next Sweep of the folder for temporary files also sweep dir, if this process is gone then. done takes that back.
+func Announce(dir string) (done func()) {
+	f, err := os.CreateTemp("", Name("at"))
+	if err != nil {
+		return func() {}
+	}
+	_, err = f.WriteString(dir)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+	}
+	return func() { os.Remove(f.Name()) }
+}
+
+// announced returns the folder that a file of Announce names, else "".
+func announced(path string) string {
+	if _, what, _ := strings.Cut(filepath.Base(path), prefix); !strings.Contains(what, "-at-") {
+		return ""
+	}
+	dir, err := os.ReadFile(path)
+	if err != nil || !filepath.IsAbs(string(dir)) {
+		return ""
+	}
+	return string(dir)
+}
+
+// Sweep removes from the folders what programs left that are gone, and returns what else of the kind is there, in use by another program or not to be
+// removed. What this process uses is not listed.
+func Sweep(dirs ...string) (left []string) {
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		var elsewhere []string
+		for _, name := range names(dir) {
+			host, pid, known := parse(name)
+			path := filepath.Join(dir, name)
+			if at := announced(path); at != "" && at != dir && host == machine() && !running(pid) {
+				elsewhere = append(elsewhere, at)
+			}
+			switch {
+			case !known && !older(name), known && host == machine() && pid == os.Getpid():
+			case known && host == machine() && !running(pid) && os.RemoveAll(path) == nil:
+			default:
+				if _, err := os.Lstat(path); err == nil {
+					left = append(left, path)
+				}
+			}
+		}
+		if len(elsewhere) > 0 {
+			left = append(left, Sweep(elsewhere...)...)
 		}
 	}
+	return left
 }
+
+// names reads a folder's names. It does not sort them, since the folder for temporary files may have many.
+func names(dir string) []string {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	all, _ := d.Readdirnames(-1)
+	return all
+}
+
+func parse(name string) (host string, pid int, ok bool) {
+	rest, ours := strings.CutPrefix(name, prefix)
+	f := strings.SplitN(rest, "-", 3)
+	if !ours || len(f) < 3 {
+		return "", 0, false
+	}
+	pid, err := strconv.Atoi(f[1])
+	return f[0], pid, err == nil
+}
+
+// olderNames are those of programs of before, which do not say whether their program is gone: they are never removed.
+var olderNames = []string{".chatctx-copy-", "chatctx-trial-", "chatctx-repair-", "chatctx-stdin-", "chatctx-import-"}
+
+var olderEnds = []string{".rewrite", ".restoring"}
+
+func older(name string) bool {
+	return slices.ContainsFunc(olderNames, func(begin string) bool { return strings.HasPrefix(name, begin) }) ||
+		slices.ContainsFunc(olderEnds, func(end string) bool { return strings.HasSuffix(name, ".db"+end) })
+}
+
+// machine names this machine, and in it the container: a process id of another means nothing here.
+var machine = sync.OnceValue(func() string {
+	name, _ := os.Hostname()
+	space, _ := os.Readlink("/proc/self/ns/pid")
+	sum := sha256.Sum256([]byte(name + "\x00" + space))
+	return fmt.Sprintf("%x", sum[:4])
+})
 
 // running reports whether a process of this machine may still run.
 func running(pid int) bool {

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -245,7 +246,7 @@ func newEditing(editor func(string) (*exec.Cmd, error), text string) (*editing, 
 	if editor == nil {
 		return nil, errors.New("no editor is set: set VISUAL or EDITOR")
 	}
-	f, err := os.CreateTemp("", "chatctx-*.md")
+	f, err := os.CreateTemp("", leftover.Name("edit-*.md"))
 	if err != nil {
 		return nil, err
 	}

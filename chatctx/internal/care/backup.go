@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/plural"
 )
 
@@ -46,18 +47,26 @@ func BackupBeside(ctx context.Context, s *record.Store, path, what string) (stri
 	if err != nil {
 		return "", err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return name, newFile(name, func(f *os.File) error { return Backup(ctx, s, f) })
+}
+
+// newFile makes the file at name, which must be free, whole or not at all.
+func newFile(name string, fill func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), leftover.Name("backup"))
 	if err != nil {
-		return "", err
+		return err
 	}
-	err = Backup(ctx, s, f)
-	if err == nil {
+	defer os.Remove(f.Name())
+	if err = fill(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(name))
+		return err
 	}
-	return name, nil
+	if err = os.Link(f.Name(), name); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(f.Name(), name) // on file systems without links
 }
 
 // freeFile returns a free name beside path: chats.db.before-restore, chats.db.before-restore.2 …
@@ -103,8 +112,8 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	fresh, err := BackupBeside(ctx, from, path, "restoring")
-	if err != nil {
+	fresh := leftover.Path(filepath.Dir(path), "restore-"+filepath.Base(path))
+	if err := newFile(fresh, func(f *os.File) error { return Backup(ctx, from, f) }); err != nil {
 		return nil, err
 	}
 	defer os.Remove(fresh) // no longer there if it took the store's place

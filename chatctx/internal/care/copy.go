@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -245,7 +246,7 @@ func (c *copying) snapshot(fn func(kv.Tx) error) error {
 	if !is {
 		return c.source.View(c.ctx, fn)
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(c.from), ".chatctx-copy-")
+	dir, err := os.MkdirTemp(filepath.Dir(c.from), leftover.Name("copy"))
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Collected struct {
 	// Kept counts the messages that no branch holds but that stay, by the reason: an operation that can be undone, a tag, a mark, a session's summary, the
 	// queue.
 	Kept map[string]int
+	// Leftovers are files and folders of other programs that may hold what was removed.
+	Leftovers []string
 }
 
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
@@ -82,6 +84,7 @@ func collect(ctx context.Context, s *record.Store, o GCOptions) (*Collected, err
 			return out, err
 		}
 	}
+	out.Leftovers = Leftovers(s)
 	return out, sweepArtifacts(ctx, s, out)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -42,6 +43,7 @@ func Open(path string, o record.Options) (*record.Store, error) {
 		return nil, err
 	}
 	s := newStore(db, o, found.format, found.warnings)
+	s.Folders = folders(path)
 	if found.settle(s, path, o) && !o.ReadOnly && !found.format.Older() {
 		// If that fails now, for want of space, all else still works; PurgeDue reports it.
 		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
@@ -92,13 +94,31 @@ func (f *opening) settle(s *record.Store, path string, o record.Options) (due bo
 	return f.due
 }
 
+// openDB first removes what programs left that were killed: such a file may hold all of the store.
 func openDB(path string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
+	leftover.Sweep(folders(path)...)
 	if kv.Scheme(path) != "" {
 		return openURL(context.Background(), path, o, check)
 	}
 	return boltkv.Open(path, boltkv.Options{Create: o.Create, ReadOnly: o.ReadOnly, Wait: o.Wait, IdleHold: o.IdleHold,
 		Sequential: sequential, Check: check, Init: func(tx kv.RwTx) error { return initStore(tx) }})
 }
+
+// folders are those in which programs that use a store make files which they remove again.
+func folders(path string) []string {
+	all := []string{os.TempDir()}
+	if kv.Scheme(path) != "" {
+		return all
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		all = append(all, filepath.Dir(real))
+	}
+	return append(all, filepath.Dir(path))
+}
+
+// Leftovers removes what programs left that were killed while they used the store, and returns what else of the kind is there: it belongs to programs that run,
+// or cannot be removed. Each may hold all of the store.
+func Leftovers(s *record.Store) []string { return leftover.Sweep(s.Folders...) }
 
 // openURL opens a database on a server. If it does not exist and Create is set, it makes it.
 func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {

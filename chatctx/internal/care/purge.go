@@ -504,6 +504,7 @@ func purge(ctx context.Context, s *record.Store, noMarks bool, fn func(kv.RwTx, 
 		}
 		return notePurge(s, tx, out)
 	})
+	out.Collected.Leftovers = Leftovers(s)
 	if errors.Is(err, errNothing) {
 		return out, nil
 	}

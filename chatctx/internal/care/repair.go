@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -89,7 +90,7 @@ func mendPages(ctx context.Context, s *record.Store, out *Repaired) ([]Problem, 
 
 // rehearse repairs a copy to show what a repair would do. If pages have to be rewritten, there is no other way.
 func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
-	dir, err := os.MkdirTemp("", "chatctx-repair-")
+	dir, err := os.MkdirTemp("", leftover.Name("repair"))
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +138,7 @@ func copyBeside(ctx context.Context, s *record.Store, path, what string) (string
 		return "", err
 	}
 	defer from.Close()
-	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(name))
-	}
-	return name, nil
+	return name, newFile(name, func(to *os.File) error { _, err := io.Copy(to, from); return err })
 }
 
 // mend mends everything in one transaction.

@@ -12,13 +12,9 @@ import (
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
-// trialFolders begins the names of the folders that trials keep their changes in.
-const trialFolders = "chatctx-trial-"
-
 // Trial calls do with a store that shows s and keeps what do changes to itself, in a temporary file that is removed afterwards.
 func Trial(s *record.Store, do func(*record.Store) error) (err error) {
-	leftover.Remove(os.TempDir(), trialFolders)
-	dir, err := os.MkdirTemp("", leftover.Name(trialFolders))
+	dir, err := os.MkdirTemp("", leftover.Name("trial"))
 	if err != nil {
 		return err
 	}

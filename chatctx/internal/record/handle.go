@@ -22,6 +22,8 @@ type Store struct {
 
 	Claimed string // the name that the user of this handle gave; Program contains it already
 
+	Folders []string // where programs that use the store leave files if they are killed
+
 	Indexing *Beside
 	Hints    *Hints
 

@@ -10,6 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 // create makes the file at path unless another program makes it at the same time. An unfinished file is never at path.
@@ -39,7 +40,7 @@ func create(path string, o Options) error {
 
 // build makes the file under another name and links it into place.
 func build(path string, o Options) error {
-	temp := path + ".new"
+	temp := leftover.Path(filepath.Dir(path), "new-"+filepath.Base(path))
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 var _ kv.Keeper = (*handle)(nil)
@@ -93,10 +94,9 @@ func (h *handle) Backup(ctx context.Context, w io.Writer) error {
 // tempFile makes a file beside the store or, if that fails, in the system's folder for temporary files. If the system allows it, the file has no name any
 // more, so that no copy can be left behind.
 func (h *handle) tempFile() (*os.File, error) {
-	dir, base := filepath.Split(h.file.path)
-	f, err := os.CreateTemp(dir, base+".backup-*")
+	f, err := os.CreateTemp(filepath.Dir(h.file.path), leftover.Name("backup"))
 	if err != nil {
-		f, err = os.CreateTemp("", base+".backup-*")
+		f, err = os.CreateTemp("", leftover.Name("backup"))
 	}
 	if err == nil && removeOpen {
 		err = os.Remove(f.Name())
@@ -130,7 +130,7 @@ func (c *contextWriter) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// Rewrite implements kv.Keeper. If the machine crashes meanwhile, the next Rewrite removes the unfinished file.
+// Rewrite implements kv.Keeper. If the machine crashes meanwhile, package leftover removes the unfinished file.
 func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	if h.readOnly {
 		return kv.ErrReadOnly
@@ -152,7 +152,7 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	if err := o.treeEnds(ctx); err != nil {
 		return err
 	}
-	temp := o.path + ".rewrite"
+	temp := leftover.Path(filepath.Dir(o.path), "rewrite-"+filepath.Base(o.path))
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
