@@ -61,7 +61,7 @@ func announced(path string) string {
 }
 
 // Sweep removes from the folders what programs left that are gone, and returns what else of the kind is there, in use by another program or not to be
-// removed. What this process uses is not listed.
+// removed. What this process uses is not listed, nor, in the folder for temporary files, what another one uses: it may be of any store.
 func Sweep(dirs ...string) (left []string) {
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
@@ -69,12 +69,13 @@ func Sweep(dirs ...string) (left []string) {
 		for _, name := range names(dir) {
 			host, pid, known := parse(name)
 			path := filepath.Join(dir, name)
-			if at := announced(path); at != "" && at != dir && host == machine() && !running(pid) {
+			dead := known && host == machine() && !running(pid)
+			if at := announced(path); dead && at != "" && at != dir {
 				elsewhere = append(elsewhere, at)
 			}
 			switch {
 			case !known && !older(name), known && host == machine() && pid == os.Getpid():
-			case known && host == machine() && !running(pid) && os.RemoveAll(path) == nil:
+			case dead && os.RemoveAll(path) == nil, !dead && dir == os.TempDir():
 			default:
 				if _, err := os.Lstat(path); err == nil {
 					left = append(left, path)
@@ -109,14 +110,9 @@ func parse(name string) (host string, pid int, ok bool) {
 	return f[0], pid, err == nil
 }
 
-// olderNames are those of programs of before, which do not say whether their program is gone: they are never removed.
-var olderNames = []string{".chatctx-copy-", "chatctx-trial-", "chatctx-repair-", "chatctx-stdin-", "chatctx-import-"}
-
-var olderEnds = []string{".rewrite", ".restoring"}
-
+// older reports the names of programs of before, which do not say whether their program is gone: what has one is never removed.
 func older(name string) bool {
-	return slices.ContainsFunc(olderNames, func(begin string) bool { return strings.HasPrefix(name, begin) }) ||
-		slices.ContainsFunc(olderEnds, func(end string) bool { return strings.HasSuffix(name, ".db"+end) })
+	return strings.HasPrefix(name, ".chatctx-copy-") || strings.HasSuffix(name, ".db.rewrite") || strings.HasSuffix(name, ".db.restoring")
 }
 
 // machine names this machine, and in it the container: a process id of another means nothing here.
