@@ -27,8 +27,8 @@ type NodeLink = intake.NodeLink
 
 // IncomingBranch is a branch that ends at the node Leaf, a number counted from 1; 0 means an empty branch.
 //
-// Fields: Name string; Leaf int; System, Prompt string; Settings, AppData map[string]json.RawMessage; Sessions []branch.Session. For more of each: go doc
-// chatctx/internal/intake.IncomingBranch
+// Fields: ID ID; Name string; Leaf int; System, Prompt string; Settings, AppData map[string]json.RawMessage; Sessions []branch.Session; From string; At ID;
+// Tokens *branch.Tokens. For more of each: go doc chatctx/internal/intake.IncomingBranch
 type IncomingBranch = intake.IncomingBranch
 
 // SourceLink names an imported conversation.
@@ -38,8 +38,8 @@ type SourceLink = intake.SourceLink
 
 // Imported is the result of importing an Incoming.
 //
-// Fields: Context ID; Title string; Created, Restored bool; Messages, Known, Branches, NewBranches, Changed int; ChangedOn []string; Untaken []Untaken;
-// UntakenCount int. For more of each: go doc chatctx/internal/intake.Imported
+// Fields: Context ID; Title string; Created, Restored, Trashed bool; Messages, Known, Purged int; Wiped bool; Branches, NewBranches, Changed int; ChangedOn
+// []string; Untaken []Untaken; UntakenCount int; Notes []string; Operation string. For more of each: go doc chatctx/internal/intake.Imported
 type Imported = intake.Imported
 
 // Untaken names something that a file says otherwise than the store, and that was not taken.
@@ -54,9 +54,9 @@ func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) 
 
 // ImportRun makes the imports of one command. One undo takes them all back.
 //
-// Methods: Note(f ImportedFile); Import(ctx context.Context, in []*Incoming) ([]Imported, error); Ready(in *Incoming) error; Native(ctx context.Context, n
-// Native) (*NativeImport, error); Below(ctx context.Context, child, parent ID, task *Task) (done bool, err error); Hold(ctx context.Context, set
-// map[string]json.RawMessage) error. For more of each: go doc chatctx/internal/intake.ImportRun
+// Fields: Purged bool. Methods: Note(f ImportedFile); Import(ctx context.Context, in []*Incoming) ([]Imported, error); Ready(in *Incoming) error; Native(ctx
+// context.Context, n Native) (*NativeImport, error); Below(ctx context.Context, child, parent ID, task *Task) (done bool, err error); Hold(ctx
+// context.Context, set map[string]json.RawMessage) error. For more of each: go doc chatctx/internal/intake.ImportRun
 type ImportRun = intake.ImportRun
 
 // ImportRun begins the imports of one command.

@@ -73,8 +73,8 @@ type GCOptions = care.GCOptions
 
 // Collected is what GC removed or would remove. Bytes counts keys and values.
 //
-// Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int; Leftovers []string. For more of each: go doc
-// chatctx/internal/care.Collected
+// Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int; Leftovers []string. For more of each: go
+// doc chatctx/internal/care.Collected
 type Collected = care.Collected
 
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those

@@ -13,7 +13,7 @@ import (
 //
 // Fields: Name, Description string; Schema json.RawMessage; Command []string; MCP bool; URL, Dir string; Env map[string]string; Timeout time.Duration;
 // Repeatable bool; Prune string; Remotes []Remote; Stdin, Dashes bool; Headers map[string]string; Remote string; Unknown pool.Unknown. Methods: Ready(s
-// *Store) error; Check() error. For more of each: go doc chatctx/internal/record.Tool
+// *Store) error; CheckSchemas() error; Check() error. For more of each: go doc chatctx/internal/record.Tool
 type Tool = record.Tool
 
 // Remote is a tool of an MCP server, as the server described it when it was added.

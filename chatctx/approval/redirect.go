@@ -27,7 +27,7 @@ func (s *reader) redirect(r *syntax.Redirect) {
 	case syntax.RdrAll, syntax.AppAll:
 		s.only(bash, r.Op.String())
 		s.opens(r, w)
-	case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.ClbOut:
+	case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob:
 		s.opens(r, w)
 	default:
 		s.cannot("it redirects as one shell or another does")

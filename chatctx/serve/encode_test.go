@@ -35,8 +35,7 @@ type (
 		C string `json:"c"`
 		D *int   `json:"d,omitempty"`
 		X int    `json:"-"`
-		E int    `json:"-,"`
-		y int
+		E int    `json:"-,"` //lint:ignore SA5008 the name is "-" on purpose
 	}
 )
 

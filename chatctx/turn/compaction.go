@@ -44,8 +44,11 @@ func modelOf(inForce map[string]json.RawMessage, provider string) string {
 	return adapter.BareModel(&adapter.Settings{Model: textSetting(inForce, "model"), BaseURL: textSetting(inForce, "base_url")}, provider)
 }
 
-// compacted begins a session with the newest compaction that a reply brings, if it brings any.
+// compacted begins a session with the newest compaction that a reply brings, if it brings any. One of a reply that broke off may be a piece of it.
 func (r *Request) compacted(m *chatctx.Message, e *chatctx.Ending) {
+	if m.Unfinished || pool.OutcomeOf(m) == pool.BrokenOff && m.Meta.FinishReason != "compaction" {
+		return
+	}
 	for _, p := range slices.Backward(m.Content) {
 		if p.Type != pool.CompactionPart || p.Provider != r.Provider || len(p.Raw) == 0 || failedCompaction(p.Raw) {
 			continue

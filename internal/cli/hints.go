@@ -85,15 +85,18 @@ func (r *run) contextFlag(id chatctx.ID) string {
 	return " --context " + short(id)
 }
 
-// leadsTo reports whether a reference means a conversation; "" is the store's current one.
+// leadsTo reports whether a reference means a conversation; "" is the store's current one. A command that opened no store leads nowhere.
 func (r *run) leadsTo(ref string, id chatctx.ID) bool {
+	if r.st == nil {
+		return false
+	}
 	c, err := r.st.Context(context.WithoutCancel(r.ctx), ref)
 	return err == nil && c.ID == id
 }
 
 // isActive reports whether a line without --branch works on a branch. In a chat it works on the chat's, and the chat removes the flag.
 func (r *run) isActive(about subject) bool {
-	if r.con.hint != nil {
+	if r.con.hint != nil || r.st == nil {
 		return false
 	}
 	ctx := context.WithoutCancel(r.ctx)
