@@ -131,6 +131,18 @@ func Current(sessions []Session) int {
 	return -1
 }
 
+// CurrentFor returns the index of the session with which a request begins whose model can read the sessions of a provider that ours accepts: the newest of them,
+// if it is newer than the one for anybody.
+func CurrentFor(sessions []Session, ours func(s *Session) bool) int {
+	own := Current(sessions)
+	for i := len(sessions) - 1; i > own; i-- {
+		if ours(&sessions[i]) {
+			return i
+		}
+	}
+	return own
+}
+
 // FirstWith returns the index of the session that a summary was made for: those that resume it, or an earlier one, begin with it too.
 func FirstWith(sessions []Session, summary pool.ID) int {
 	return slices.IndexFunc(sessions, func(o Session) bool { return o.Summary == summary })

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -172,6 +173,11 @@ func (s *Snapshot) removed(tx kv.Tx) (bool, error) {
 
 // Len returns the number of messages.
 func (s *Snapshot) Len() int { return s.Info.Messages }
+
+// Ending returns the summaries that would no longer stand if the messages at positions, in order, left the branch.
+func (s *Snapshot) Ending(positions []int) []SummaryChange {
+	return journal.Ending(s.Info.Name, s.Info.Sessions, s.Info.Messages, positions)
+}
 
 // Entries returns the messages at positions from to to, both included and counted from 1, or backwards if from is after to. A to of 0 means the last.
 // Messages are read in batches, each in a short transaction, and nothing is held between them, so the caller may take its time. It returns ErrPurged if a

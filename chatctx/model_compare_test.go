@@ -99,7 +99,7 @@ func plain(m map[string]json.RawMessage) map[string]string {
 func plainSessions(in []branch.Session) []session {
 	var out []session
 	for _, s := range in {
-		out = append(out, session{ID: s.ID, Summary: s.Summary, Start: s.Start, PrunedTo: s.PrunedTo, apart: apartOf(&s)})
+		out = append(out, session{ID: s.ID, Summary: s.Summary, Start: s.Start, PrunedTo: s.PrunedTo, apart: apartOf(&s), Provider: s.Provider, Model: s.Model})
 	}
 	return out
 }
@@ -111,10 +111,35 @@ func apartOf(s *branch.Session) string {
 	return fmt.Sprint(s.Apart)
 }
 
-// compareRequest holds what a request begins with: the words of each message of the branch, its own or those of a summary, and no others.
+// compareRequest holds what requests to anybody, and to each of two models that compact, begin with: the words of each message of the branch, its own or those of
+// a summary, and no others; and each of these models gets its newest compaction that stands.
 func (r *run) compareRequest(c *convo, view *chatctx.ChatContext, name string, want *branchState) {
 	d, err := view.Draft(bg, name)
 	r.must(err, "draft")
+	if d.Session.Provider != "" {
+		r.fail("a request of %s to anybody begins with a session of %s", name, d.Session.Model)
+	}
+	r.compareWords(c, d, name, want)
+	for _, model := range compacting {
+		begins := id{}
+		for _, s := range want.sessions {
+			if s.Provider == "" || s.Model == model {
+				begins = s.ID
+			}
+		}
+		d, err := view.DraftIn(bg, name, func(sessions []branch.Session, _ map[string]json.RawMessage) int {
+			return branch.CurrentFor(sessions, func(s *branch.Session) bool { return s.Model == model })
+		})
+		r.must(err, "draft")
+		if len(want.sessions) > 0 && d.Session.ID != begins {
+			r.fail("a request of %s to model %s begins with session %s, want %s of %+v", name, model, d.Session.ID, begins, want.sessions)
+		}
+		r.compareWords(c, d, name, want)
+	}
+}
+
+// compareWords holds the words with which a request begins.
+func (r *run) compareWords(c *convo, d *chatctx.Draft, name string, want *branchState) {
 	texts := map[string]bool{}
 	put := func(m *chatctx.Message) {
 		text := m.Text()

@@ -21,6 +21,7 @@ type session struct {
 	ID, Summary     id
 	Start, PrunedTo int
 	apart           string // the positions of which the summary does not tell
+	Provider, Model string // of those that a provider began
 }
 
 // branchState is a branch as a program sees it. A state is never changed: who changes a branch makes a copy.

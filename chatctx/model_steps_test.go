@@ -1028,7 +1028,8 @@ func (b *batch) note() error {
 }
 
 // setSessions compacts the branch up to three times at once. Each summary has the words of the messages that it stands for, so that compareRequest can hold what
-// a request has; it has no words of those that are pinned or excluded.
+// a request has; it has no words of those that are pinned or excluded. Up to two of the last ones are replies' compactions, each of one of two models, which
+// have the words of the pinned too.
 func (b *batch) setSessions() error {
 	n := len(b.state().list)
 	if n < 2 {
@@ -1038,22 +1039,29 @@ func (b *batch) setSessions() error {
 	stored := []branch.Session{{ID: made[0].ID, Start: 1, PrunedTo: made[0].PrunedTo}}
 	for start := 2 + b.rng.Intn(n-1); start <= n && len(made) < 4 && b.rng.Intn(3) > 0; start += 1 + b.rng.Intn(n) {
 		text, apart := "", []int(nil)
+		provider, model := "", ""
+		if made[len(made)-1].Provider != "" || b.rng.Intn(3) == 0 {
+			provider, model = "provider", compacting[b.rng.Intn(2)]
+		}
 		for i, m := range b.state().list[:start-1] {
-			if b.ctx.marks[m] != "" {
+			if mark := b.ctx.marks[m]; mark == "excluded" || mark != "" && provider == "" {
 				apart = append(apart, i+1)
 				continue
 			}
 			text += b.message(m).text + "; "
 		}
-		s := session{ID: pool.NewID(), Start: start, Summary: b.putLoose(text), apart: fmt.Sprint(apart)}
+		s := session{ID: pool.NewID(), Start: start, Summary: b.putLoose(text), apart: fmt.Sprint(apart), Provider: provider, Model: model}
 		made = append(made, s)
-		stored = append(stored, branch.Session{ID: s.ID, Start: start, Summary: s.Summary, Apart: apart})
+		stored = append(stored, branch.Session{ID: s.ID, Start: start, Summary: s.Summary, Apart: apart, Provider: provider, Model: model})
 	}
 	b.say("sessions %d", len(made))
 	b.b.SetSessions(stored)
 	b.change.edit(b.target).sessions = made
 	return nil
 }
+
+// compacting are the models whose replies bring compactions.
+var compacting = [2]string{"one", "two"}
 
 func (b *batch) putLoose(text string) id {
 	m := pool.NewText(pool.User, text)

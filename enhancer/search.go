@@ -82,14 +82,18 @@ func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	if err != nil {
 		return nil, err
 	}
+	stored := make([]branch.Session, len(list))
+	for i := range list {
+		stored[i] = list[i].Session
+	}
 	texts := []string{query}
 	vectors := make([][]float32, len(list))
 	missing := []int{-1}
-	for i := range list[:len(list)-1] { // the current session has no summary
+	for i := range list {
 		if list[i].Summary == "" {
 			continue
 		}
-		if vectors[i] = vectorOf(&list[i+1].Session, e.Name()); vectors[i] == nil {
+		if vectors[i] = vectorOf(after(stored, i), e.Name()); vectors[i] == nil {
 			texts, missing = append(texts, list[i].Summary), append(missing, i)
 		}
 	}

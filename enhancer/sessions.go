@@ -19,9 +19,9 @@ import (
 // SessionInfo describes a session of a branch.
 type SessionInfo struct {
 	branch.Session
-	Number   int // from 1
-	Current  bool
-	End      int // the position of its last message; Start-1 if it has none
+	Number   int  // from 1
+	Current  bool // requests begin with it
+	End      int  // the position of its last message; Start-1 if it has none
 	Messages int
 	Tokens   int    // of its messages, by our count
 	Before   string // the summary with which it began
@@ -44,11 +44,11 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 		list = []branch.Session{{Start: 1}}
 	}
 	out := make([]SessionInfo, len(list))
-	counter := o.Window(c).Counter
+	counter, current := o.Window(c).Counter, o.SessionOf(list)
 	for i, s := range list {
-		out[i] = SessionInfo{Session: s, Number: i + 1, Current: i == len(list)-1, End: snapshot.Len()}
-		if i+1 < len(list) {
-			out[i].End = max(list[i+1].Start-1, min(numberIn(&list[i+1], leftKey), snapshot.Len()), s.Start-1)
+		out[i] = SessionInfo{Session: s, Number: i + 1, Current: i == current, End: snapshot.Len()}
+		if next := after(list, i); next != nil {
+			out[i].End = max(next.Start-1, min(numberIn(next, leftKey), snapshot.Len()), s.Start-1)
 		}
 		if err := out[i].count(ctx, snapshot, counter); err != nil {
 			return nil, err
@@ -61,14 +61,33 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 			return nil, err
 		}
 		out[i].Before = SummaryText(m)
-		if i > 0 && branch.FirstWith(list, s.Summary) == i {
-			out[i-1].Summary = out[i].Before
+		before := branch.Current(list[:i])
+		if before >= 0 && s.Provider == "" && branch.FirstWith(list, s.Summary) == i {
+			out[before].Summary = out[i].Before
 			if stands := SummaryParts(m); len(stands) > 0 {
-				out[i-1].of = stands[len(stands)-1]
+				out[before].of = stands[len(stands)-1]
 			}
 		}
 	}
 	return out, nil
+}
+
+// SessionOf returns the index of the session with which requests begin, -1 if there is none.
+func (o *Options) SessionOf(sessions []branch.Session) int {
+	if o.InForce != nil && len(sessions) > 0 {
+		return o.InForce(sessions)
+	}
+	return branch.Current(sessions)
+}
+
+// after returns the session that ended the one with an index, nil if none did. One that a provider began ends none of those that are for everybody.
+func after(sessions []branch.Session, i int) *branch.Session {
+	for k := i + 1; k < len(sessions); k++ {
+		if sessions[k].Provider == "" || sessions[i].Provider != "" {
+			return &sessions[k]
+		}
+	}
+	return nil
 }
 
 // count sets the figures of a session's messages.
@@ -152,6 +171,9 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 	if s.Current {
 		return nil, &chatctx.ConflictError{Text: fmt.Sprintf("session %d is the current one already", s.Number)}
 	}
+	if s.Provider != "" {
+		return nil, &chatctx.ConflictError{Text: fmt.Sprintf("session %d is one of %s, which requests for %s begin with by themselves; resume another", s.Number, s.Provider, s.Model)}
+	}
 	info, err := c.Branch(ctx, branchName)
 	if err != nil {
 		return nil, err
@@ -167,8 +189,8 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		next.Digests = append(carried(&s.Session, s.End, o.Budget), rest...)
 		setResumed(&next, info.Messages, rest)
 	} else {
-		after := &list[s.Number].Session
-		next.Start, next.Summary, next.Apart = info.Messages+1, after.Summary, after.Apart
+		ended := after(info.Sessions, s.Number-1)
+		next.Start, next.Summary, next.Apart = info.Messages+1, ended.Summary, ended.Apart
 		out.Tokens = o.Window(c).Counter.Text(s.Summary)
 	}
 	b := c.Begin(info.Name)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -48,6 +49,8 @@ type Options struct {
 	TextRules []Rule
 	// Sent says which parts of a branch go to the provider; nil means all that any provider takes.
 	Sent *tokens.Sent
+	// InForce returns the index of the session, of a branch's, with which requests begin; nil means branch.Current.
+	InForce func(sessions []branch.Session) int
 	// Artifacts keeps what is put aside; nil means that the branch itself keeps it.
 	Artifacts ArtifactStore
 }

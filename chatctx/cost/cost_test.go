@@ -133,6 +133,11 @@ func TestUsageOf(t *testing.T) {
 	if u, _ := UsageOf(m, false); u.Input != 0 || u.Output != 0 || u.Reasoning != 0 || u.CacheWriteHour != 0 || u.CacheRead != most {
 		t.Errorf("figures that cannot be are %+v", u)
 	}
+	m = &pool.Metadata{InputTokens: n(23), OutputTokens: n(4), Usage: json.RawMessage(`{"iterations":[{"type":"compaction","input_tokens":180,"output_tokens":35,"cache_read_input_tokens":7,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":2}},
+		{"type":"message","input_tokens":23,"output_tokens":4},{"type":"compaction","input_tokens":-9}]}`)}
+	if u, _ := UsageOf(m, false); u != (Usage{Input: 203, CacheRead: 7, CacheWrite: 3, CacheWriteHour: 2, Output: 39}) {
+		t.Errorf("with a compaction %+v", u)
+	}
 	if _, origin := UsageOf(&pool.Metadata{InputTokens: n(1), OutputTokens: n(1)}, true); origin != Estimated {
 		t.Errorf("figures of a file alone are %s", origin)
 	}

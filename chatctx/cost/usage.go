@@ -49,7 +49,7 @@ func UsageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
 		if n == nil {
 			return 0
 		}
-		return min(max(*n, 0), most)
+		return believed(*n)
 	}
 	if m.InputTokens == nil || m.OutputTokens == nil {
 		return Usage{}, Missing
@@ -59,6 +59,7 @@ func UsageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
 	u.Reasoning = min(u.Reasoning, u.Output)
 	u.CacheWriteHour = min(hourOf(m.Usage), u.CacheWrite)
 	u.CacheWrite -= u.CacheWriteHour
+	u.compactions(m.Usage)
 	if imported && len(m.Usage) == 0 {
 		return u, Estimated
 	}
@@ -77,6 +78,35 @@ func hourOf(usage json.RawMessage) int64 {
 	}
 	return max(u.Created.Hour, 0)
 }
+
+// compactions adds what the provider took to compact the conversation before it answered. Anthropic reports that beside the answer's own figures.
+func (u *Usage) compactions(usage json.RawMessage) {
+	var v struct {
+		Iterations []struct {
+			Type       string `json:"type"`
+			Input      int64  `json:"input_tokens"`
+			CacheRead  int64  `json:"cache_read_input_tokens"`
+			CacheWrite int64  `json:"cache_creation_input_tokens"`
+			Output     int64  `json:"output_tokens"`
+			Created    struct {
+				Hour int64 `json:"ephemeral_1h_input_tokens"`
+			} `json:"cache_creation"`
+		} `json:"iterations"`
+	}
+	if len(usage) == 0 || json.Unmarshal(usage, &v) != nil {
+		return
+	}
+	for _, i := range v.Iterations {
+		if i.Type == "compaction" {
+			hour := min(believed(i.Created.Hour), believed(i.CacheWrite))
+			u.add(&Usage{Input: believed(i.Input), CacheRead: believed(i.CacheRead), CacheWrite: believed(i.CacheWrite) - hour,
+				CacheWriteHour: hour, Output: believed(i.Output)})
+		}
+	}
+}
+
+// believed returns a count within what is believed.
+func believed(n int64) int64 { return min(max(n, 0), most) }
 
 // Reply is what a model's reply took and cost.
 type Reply struct {

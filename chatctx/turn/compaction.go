@@ -31,12 +31,7 @@ func (t *Turn) session(sessions []branch.Session, inForce map[string]json.RawMes
 		return own // making a body reports it
 	}
 	model := adapter.Undated(modelOf(all, provider))
-	for i := len(sessions) - 1; i > own; i-- {
-		if s := &sessions[i]; s.Provider == provider && adapter.Undated(s.Model) == model {
-			return i
-		}
-	}
-	return own
+	return branch.CurrentFor(sessions, func(s *branch.Session) bool { return s.Provider == provider && adapter.Undated(s.Model) == model })
 }
 
 // modelOf returns the model of settings as a provider names it.
@@ -60,7 +55,7 @@ func (r *Request) compacted(m *chatctx.Message, e *chatctx.Ending) {
 			}
 		}
 		e.Loose = append(e.Loose, summary)
-		e.Begins = &branch.Session{ID: pool.NewID(), Start: r.covered + 1, Summary: summary.ID, Created: pool.Now(), Provider: r.Provider, Model: r.Model}
+		e.Begins = &branch.Session{ID: pool.NewID(), Start: r.covered + 1, Summary: summary.ID, Created: pool.Now(), Apart: r.apart, Provider: r.Provider, Model: r.Model}
 		return
 	}
 }

@@ -2,7 +2,10 @@ package turn
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -71,6 +74,30 @@ func TestAProvidersCompactionBeginsASession(t *testing.T) {
 		return string(req.Body)
 	}
 	holds(request(`{}`), "ALL-OF-IT ANSWER SECOND FAILED THIRD", "question")
+	current := func(settings string, want int) {
+		t.Helper()
+		other := *turn
+		if err := json.Unmarshal([]byte(settings), &other.Settings); err != nil {
+			t.Fatal(err)
+		}
+		o, err := other.Options(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := enhancer.ListSessions(t.Context(), turn.Context, "", o)
+		if err != nil || len(list) != 2 || list[0].Provider != "" || list[1].Provider != "anthropic" || list[1].Session.Model != "claude-sonnet-4-5" {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		if list[0].Current != (want == 1) || list[1].Current != (want == 2) || list[0].End != 8 || list[1].Start != 6 || list[1].End != 8 {
+			t.Errorf("with %s, session %d is not the current one: %+v", settings, want, list)
+		}
+		if _, err := enhancer.Resume(t.Context(), turn.Context, "", o, "2"); !errors.Is(err, chatctx.ErrConflict) {
+			t.Errorf("the provider's session was resumed: %v", err)
+		}
+	}
+	current(`{}`, 2)
+	current(`{"model":"claude-opus-4-1"}`, 1)
+	current(`{"provider":"openai","model":"gpt-4o"}`, 1)
 	holds(request(`{"model":"claude-opus-4-1"}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
 	holds(request(`{"provider":"openai","model":"gpt-4o"}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
 	change := func(do func(b *chatctx.Batch)) {
@@ -98,5 +125,81 @@ func TestAProvidersCompactionBeginsASession(t *testing.T) {
 	holds(request(`{}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
 	if list, err := enhancer.ListSessions(t.Context(), turn.Context, "", enhancer.DefaultOptions()); err != nil || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestAProvidersCompactionLeavesExcludedMessages: what was excluded when the provider compacted is not in its compaction, and is sent once it is included again.
+func TestAProvidersCompactionLeavesExcludedMessages(t *testing.T) {
+	var betas []string
+	turn := newTurn(t, newProvider(t, says("ONE"), compacts(&betas, `"ALL-OF-IT"`, `null`, "TWO")))
+	mark := func(m string) {
+		t.Helper()
+		b := turn.Context.Begin("")
+		b.Mark("@1", m)
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"HIDDEN", "OPEN"} {
+		if _, err := turn.Send(t.Context(), user(text)); err != nil {
+			t.Fatal(err)
+		}
+		if text == "HIDDEN" {
+			mark(enhancer.Excluded)
+		}
+	}
+	for _, included := range []bool{false, true} {
+		if included {
+			mark("")
+		}
+		req, err := turn.Request(t.Context(), user("NEXT"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := string(req.Body); strings.Contains(body, "HIDDEN") != included || !strings.Contains(body, "ALL-OF-IT") || strings.Contains(body, "OPEN") {
+			t.Errorf("included %v: %s", included, body)
+		}
+	}
+}
+
+// TestResponsesCompactionBeginsASession: the item of a reply goes back to the model that made it, before what followed, in place of what came before.
+func TestResponsesCompactionBeginsASession(t *testing.T) {
+	answer := func(items string) string {
+		return `data: {"type":"response.completed","response":{"id":"r","status":"completed","model":"gpt-5","output":[` + items +
+			`{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"ANSWER","annotations":[]}]}],"usage":{"input_tokens":7,"output_tokens":3}}}` + "\n\n"
+	}
+	answers := []string{answer(`{"id":"cmp_1","type":"compaction","encrypted_content":"OPAQUE"},`), answer("")}
+	var bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, answers[len(bodies)-1])
+	}))
+	t.Cleanup(server.Close)
+	turn := newTurn(t, newProvider(t))
+	env := map[string]string{"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.URL}
+	turn.Getenv = func(name string) string { return env[name] }
+	set(t, turn, `{"provider":"openai-responses","model":"gpt-5","compact.by":"provider","budget":100000}`)
+	for _, text := range []string{"FIRST", "SECOND"} {
+		if _, err := turn.Send(t.Context(), user(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(bodies[0], `"context_management":[{"type":"compaction","compact_threshold":80000}]`) {
+		t.Errorf("asked with %s", bodies[0])
+	}
+	last := bodies[1]
+	at := strings.Index(last, `"encrypted_content":"OPAQUE"`)
+	if at < 0 || strings.Contains(last, "FIRST") || strings.Index(last, "ANSWER") < at || strings.Index(last, "SECOND") < at {
+		t.Errorf("the next request is %s", last)
+	}
+	turn.Settings = map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}
+	req, err := turn.Request(t.Context(), user("THIRD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := string(req.Body); strings.Contains(body, "OPAQUE") || !strings.Contains(body, "FIRST") {
+		t.Errorf("another model gets %s", body)
 	}
 }

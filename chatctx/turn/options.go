@@ -35,6 +35,7 @@ func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, 
 	}
 	o, err := enhancer.OptionsOf(inForce, t.getenv)
 	o.Sent = t.sentTo(inForce)
+	o.InForce = func(sessions []branch.Session) int { return t.session(sessions, inForce) }
 	if provider, none := providerOf(inForce, t.getenv); none == nil {
 		if _, ok := byProvider(inForce, provider, o); ok {
 			o.StepsOff = append(o.StepsOff, enhancer.CompactStep)

@@ -45,6 +45,7 @@ type Request struct {
 	before branch.Session
 	// covered is the position of the last message that the request has, itself or in a summary.
 	covered int
+	apart   []int // the positions of those that are excluded
 }
 
 // named returns the tools that the request names, nil if a setting names others to the provider.
@@ -118,10 +119,14 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 	if err != nil {
 		return nil, err
 	}
-	covered := max(d.Session.Start-1, 0)
+	covered, apart := max(d.Session.Start-1, 0), []int(nil)
 	for _, m := range d.Messages {
 		covered = max(covered, m.Position)
+		if m.State == enhancer.Excluded {
+			apart = append(apart, m.Position)
+		}
 	}
+	slices.Sort(apart)
 	for _, m := range more {
 		c := *m
 		if c.ID == (chatctx.ID{}) {
@@ -130,7 +135,7 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 		}
 		d.Messages = append(d.Messages, &chatctx.DraftMessage{Entry: chatctx.Entry{Message: &c, Position: len(d.Messages) + 1}, State: enhancer.In})
 	}
-	req := &Request{Draft: d, before: d.Session, covered: covered}
+	req := &Request{Draft: d, before: d.Session, covered: covered, apart: apart}
 	if req.info, err = t.Context.Branch(ctx, d.Branch); err != nil {
 		return nil, err
 	}

@@ -59,12 +59,12 @@ func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
 
 func doRewind(r *run) error {
 	if r.is("dry-run") {
-		return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
+		return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
 			e, err := snap.Place(r.ctx, chatctx.Ref(r.arg(0)))
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
-			return snap.Len() - e.Position, nil
+			return span(e.Position+1, snap.Len()), nil
 		})
 	}
 	c, err := r.change(func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(r.arg(0))) })
@@ -91,7 +91,7 @@ func doDrop(r *run) error {
 
 func doClear(r *run) error {
 	if r.is("dry-run") {
-		return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) { return snap.Len(), nil })
+		return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) { return span(1, snap.Len()), nil })
 	}
 	c, err := r.change(func(b *chatctx.Batch) { b.Clear() })
 	if err != nil {
@@ -122,37 +122,50 @@ func doInterrupt(r *run) error {
 }
 
 // dryRunHistory says how many messages a command would take off the branch.
-func (r *run) dryRunHistory(removed func(*chatctx.Snapshot) (int, error)) error {
+func (r *run) dryRunHistory(removed func(*chatctx.Snapshot) ([]int, error)) error {
 	c, snap, err := r.snapshot()
 	if err != nil {
 		return err
 	}
-	n, err := removed(snap)
+	gone, err := removed(snap)
 	if err != nil {
 		return err
 	}
+	n, ends := len(gone), snap.Ending(gone)
 	return r.emit(struct {
 		DryRun bool `json:"dry_run"`
 		where
 		Removed int `json:"removed"`
-	}{true, where{Context: c.ID, Branch: snap.Info.Name}, n}, func() {
+	}{true, where{Context: c.ID, Branch: snap.Info.Name, Affected: ends}, n}, func() {
 		r.printf("would take %s off %s\n", count(n, "message"), clean(snap.Info.Name))
+		for _, s := range ends {
+			r.note("the summary of the messages %d to %d would no longer stand: those that stay would be sent themselves", s.From, s.To)
+		}
 	})
+}
+
+// span returns the positions from one to another, both included.
+func span(from, to int) []int {
+	var out []int
+	for ; from <= to; from++ {
+		out = append(out, from)
+	}
+	return out
 }
 
 // dryRunDrop counts the messages that REFs name and the results that would go with their calls.
 func (r *run) dryRunDrop() error {
-	return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
-		gone := map[chatctx.ID]bool{}
+	return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
+		gone := map[int]bool{}
 		calls := map[string]bool{}
 		first := snap.Len() + 1
 		for _, a := range r.args {
 			named, err := r.named(snap, a)
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			for _, e := range named {
-				gone[e.ID] = true
+				gone[e.Position] = true
 				for i := range e.Calls {
 					calls[e.Calls[i].ID] = true
 					first = min(first, e.Position)
@@ -160,17 +173,17 @@ func (r *run) dryRunDrop() error {
 			}
 		}
 		if len(calls) == 0 {
-			return len(gone), nil
+			return slices.Sorted(maps.Keys(gone)), nil
 		}
 		for e, err := range snap.Entries(r.ctx, first, 0) {
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			if e.Result != nil && calls[e.Result.RequestID] {
-				gone[e.ID] = true
+				gone[e.Position] = true
 			}
 		}
-		return len(gone), nil
+		return slices.Sorted(maps.Keys(gone)), nil
 	})
 }
 
@@ -293,22 +306,22 @@ func doTagRm(r *run) error {
 
 // dryRunInterrupt counts the messages that interrupt would take off.
 func (r *run) dryRunInterrupt() error {
-	return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
-		n := 0
+	return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
+		n, end := 0, snap.Len()
 		open := false
 		answered := map[string]bool{}
 		for e, err := range snap.Entries(r.ctx, snap.Len(), 1) {
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			if e.Role == "user" {
 				if n == 0 || open {
 					if r.is("all") {
 						n++
 					}
-					return n, nil
+					return span(end-n+1, end), nil
 				}
-				return 0, nil
+				return nil, nil
 			}
 			if e.Result != nil {
 				answered[e.Result.RequestID] = true
@@ -319,6 +332,6 @@ func (r *run) dryRunInterrupt() error {
 			}
 			n++
 		}
-		return 0, nil
+		return nil, nil
 	})
 }

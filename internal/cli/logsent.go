@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -16,7 +17,7 @@ type sentLine struct {
 	text string
 }
 
-// sessionLines say where sessions begin and what of the branch goes to the model: the messages of the last session, and what stands for the rest.
+// sessionLines say where sessions begin and what of the branch goes to the model: the messages of the session in force, and what stands for the rest.
 func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot) (lines []sentLine) {
 	sessions := snap.Info.Sessions
 	if len(sessions) == 0 {
@@ -26,14 +27,15 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	if err != nil {
 		return nil // a wrong setting is reported by the commands that use it
 	}
+	current := o.SessionOf(sessions)
 	for i, s := range sessions {
-		if i < len(sessions)-1 {
-			if s.Start > 1 && i > 0 && s.Start != sessions[len(sessions)-1].Start {
-				lines = append(lines, sentLine{s.Start, fmt.Sprintf("session %d began here", i+1)})
+		if i != current {
+			if s.Start > 1 && i > 0 && (current < 0 || s.Start != sessions[current].Start) {
+				lines = append(lines, sentLine{s.Start, sessionName(sessions, i) + " began here"})
 			}
 			continue
 		}
-		if line := currentSession(sessions); line != "" {
+		if line := currentSession(sessions, i); line != "" {
 			lines = append(lines, sentLine{s.Start, line})
 		}
 		for _, d := range enhancer.Lasting(&s, o.Budget) {
@@ -47,16 +49,25 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	return lines
 }
 
-// currentSession says what goes to the model where the current session begins, "" if it is the only one.
-func currentSession(sessions []branch.Session) string {
-	i := len(sessions) - 1
-	s := &sessions[i]
+// sessionName names the session with an index, and for whom it is if not for everybody.
+func sessionName(sessions []branch.Session, i int) string {
 	name := fmt.Sprintf("session %d", i+1)
-	if of := slices.IndexFunc(sessions[:i], func(o branch.Session) bool { return o.Start == s.Start }); of >= 0 {
+	if s := &sessions[i]; s.Provider != "" {
+		name += fmt.Sprintf(", of %s for %s,", clean(s.Provider), clean(s.Model))
+	}
+	return name
+}
+
+// currentSession says what goes to the model where the session in force, which has the index i, begins, "" if there is nothing to say.
+func currentSession(sessions []branch.Session, i int) string {
+	s, name := &sessions[i], strings.TrimSuffix(sessionName(sessions, i), ",")
+	if of := slices.IndexFunc(sessions[:i], func(o branch.Session) bool { return o.Start == s.Start && o.Provider == s.Provider }); of >= 0 {
 		name += fmt.Sprintf(", session %d again", of+1)
 	}
 	summarised, gone := branch.Covered(sessions, i)
 	switch {
+	case s.Provider != "":
+		return fmt.Sprintf("%s: what is above goes to the model as the compaction that it made", name)
 	case gone > 0 && summarised > 0:
 		return fmt.Sprintf("%s: #1 to #%d go to the model as a summary, #%d to #%d do not", name, summarised, summarised+1, gone)
 	case gone > 0:

@@ -205,15 +205,24 @@ func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage)
 	if err != nil {
 		return nil, err
 	}
-	before, sessions := &chatctx.Draft{Artifact: req.Draft.Artifact}, snap.Info.Sessions
-	summarised, _ := branch.Covered(sessions, len(sessions)-1)
+	before, sessions, session := &chatctx.Draft{Artifact: req.Draft.Artifact}, snap.Info.Sessions, &req.Draft.Session
+	at := slices.IndexFunc(sessions, func(s branch.Session) bool { return s.ID == session.ID })
+	if at < 0 { // the request begins it
+		sessions = append(slices.Clone(sessions), *session)
+		at = len(sessions) - 1
+	}
+	summarised, _ := branch.Covered(sessions, at)
+	by := "compact"
+	if session.Provider != "" {
+		by = "provider"
+	}
 	for e, err := range snap.Entries(r.ctx, 1, min(req.Draft.Session.Start-1, snap.Len())) {
 		if err != nil {
 			return nil, err
 		}
 		m := in[e.Position]
 		if m == nil {
-			m = &chatctx.DraftMessage{Entry: *e, State: enhancer.Summarised, Step: "compact"}
+			m = &chatctx.DraftMessage{Entry: *e, State: enhancer.Summarised, Step: by}
 			switch {
 			case marks[e.ID] == enhancer.Excluded:
 				m.State, m.Step = enhancer.Excluded, "exclude"

@@ -308,6 +308,9 @@ type sessionJSON struct {
 	Session  int         `json:"session"`
 	ID       *chatctx.ID `json:"id"`
 	Current  bool        `json:"current"`
+	Kind     string      `json:"kind"` // provider if a provider began it, else own
+	Provider *string     `json:"provider"`
+	Model    *string     `json:"model"`
 	Start    int         `json:"start"`
 	End      int         `json:"end"`
 	Messages int         `json:"messages"`
@@ -371,7 +374,11 @@ func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Opt
 
 // printSession prints a session, in a search with its score.
 func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
-	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, s.CacheRead, s.CacheWrite, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
+	kind := "own"
+	if s.Provider != "" {
+		kind = "provider"
+	}
+	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, kind, stringOrNull(s.Provider), stringOrNull(s.Session.Model), s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, s.CacheRead, s.CacheWrite, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
 	if s.Created != 0 {
 		at := s.Created.Time()
 		v.Created = &at
@@ -389,6 +396,9 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 	if s.Current {
 		mark = r.paint(green, "*")
 		what = "(the current one)"
+	}
+	if s.Provider != "" {
+		what = strings.TrimSpace(what + fmt.Sprintf(" (%s compacted, for %s)", clean(s.Provider), clean(s.Session.Model)))
 	}
 	what = cmp.Or(what, "(no summary)")
 	cached := ""

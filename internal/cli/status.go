@@ -70,7 +70,7 @@ func doStatus(r *run) error {
 		return err
 	}
 	s := &statusJSON{Store: shownStore(path), Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
-		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(len(snap.Info.Sessions), 1)}
+		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(branch.Current(snap.Info.Sessions)+1, 1)}
 	for _, fill := range []func(*run, *chatctx.ChatContext, *chatctx.Snapshot) error{s.figures, s.window, s.work} {
 		if err := fill(r, c, snap); err != nil {
 			return err
@@ -98,6 +98,9 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	}
 	if err != nil {
 		return err
+	}
+	if i := req.Options.SessionOf(snap.Info.Sessions); i >= 0 {
+		s.Session = i + 1
 	}
 	s.Window, s.forecast, s.over = contract.WindowOf(req.Forecast), req.Forecast, over
 	return nil

@@ -64,26 +64,43 @@ type SummaryChange struct {
 func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 	was := b.Sessions
 	b.Sessions = sessionsAfter(was, at, removed, inserted, b.Len())
+	t.noteEnded(b.Name, was, b.Sessions)
+}
+
+// Ending returns the summaries that would no longer stand if the messages at positions, in order, left a branch of length messages.
+func Ending(name string, sessions []branch.Session, length int, positions []int) []SummaryChange {
+	t := &Txn{}
+	for _, at := range slices.Backward(positions) {
+		length--
+		left := sessionsAfter(sessions, at-1, 1, 0, length)
+		t.noteEnded(name, sessions, left)
+		sessions = left
+	}
+	return t.summaries
+}
+
+// noteEnded notes the summaries of sessions, as they were, of which none is left.
+func (t *Txn) noteEnded(name string, was, left []branch.Session) {
 	for i := max(branch.Current(was), 0); i < len(was); i++ {
-		n := slices.IndexFunc(b.Sessions, func(s branch.Session) bool { return s.ID == was[i].ID })
+		n := slices.IndexFunc(left, func(s branch.Session) bool { return s.ID == was[i].ID })
 		if n < 0 {
 			told, _ := branch.Covered(was, i)
-			t.noteSummary(b, 1, told, false)
+			t.noteSummary(name, 1, told, false)
 			continue
 		}
 		for _, d := range was[i].Digests {
-			if d.Kept && !slices.ContainsFunc(b.Sessions[n].Digests, func(o branch.Digest) bool { return o.Of == d.Of }) {
-				t.noteSummary(b, d.From, d.To, false)
+			if d.Kept && !slices.ContainsFunc(left[n].Digests, func(o branch.Digest) bool { return o.Of == d.Of }) {
+				t.noteSummary(name, d.From, d.To, false)
 			}
 		}
 	}
 }
 
 // noteSummary notes what becomes of a summary, unless a note says it that was made before.
-func (t *Txn) noteSummary(b *branch.Branch, from, to int, stands bool) {
-	known := func(c SummaryChange) bool { return c.Branch == b.Name && c.From <= from && to <= c.To }
+func (t *Txn) noteSummary(name string, from, to int, stands bool) {
+	known := func(c SummaryChange) bool { return c.Branch == name && c.From <= from && to <= c.To }
 	if from <= to && !slices.ContainsFunc(t.summaries, known) {
-		t.summaries = append(t.summaries, SummaryChange{b.Name, from, to, stands})
+		t.summaries = append(t.summaries, SummaryChange{name, from, to, stands})
 	}
 }
 
@@ -96,11 +113,11 @@ func (t *Txn) Marked(b *branch.Branch, position int, excluded bool) {
 	}
 	s := &b.Sessions[i]
 	if told, _ := branch.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
-		t.noteSummary(b, 1, told, true)
+		t.noteSummary(b.Name, 1, told, true)
 	}
 	for _, d := range s.Digests {
 		if d.Kept && d.From <= position && position <= d.To {
-			t.noteSummary(b, d.From, d.To, false)
+			t.noteSummary(b.Name, d.From, d.To, false)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptio
 		return nil, err
 	}
 	if told, _ := branch.Covered(from.Sessions, branch.Current(from.Sessions)); pos <= told {
-		t.noteSummary(made, 1, told, false)
+		t.noteSummary(made.Name, 1, told, false)
 	}
 	if err := t.appendEdited(made, m, text); err != nil {
 		return nil, err
