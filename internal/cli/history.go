@@ -64,7 +64,7 @@ func doRewind(r *run) error {
 			if err != nil {
 				return nil, err
 			}
-			return span(e.Position+1, snap.Len()), nil
+			return positions(e.Position+1, snap.Len()), nil
 		})
 	}
 	c, err := r.change(func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(r.arg(0))) })
@@ -91,7 +91,7 @@ func doDrop(r *run) error {
 
 func doClear(r *run) error {
 	if r.is("dry-run") {
-		return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) { return span(1, snap.Len()), nil })
+		return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) { return positions(1, snap.Len()), nil })
 	}
 	c, err := r.change(func(b *chatctx.Batch) { b.Clear() })
 	if err != nil {
@@ -144,8 +144,8 @@ func (r *run) dryRunHistory(removed func(*chatctx.Snapshot) ([]int, error)) erro
 	})
 }
 
-// span returns the positions from one to another, both included.
-func span(from, to int) []int {
+// positions returns the positions from one to another, both included.
+func positions(from, to int) []int {
 	var out []int
 	for ; from <= to; from++ {
 		out = append(out, from)
@@ -319,7 +319,7 @@ func (r *run) dryRunInterrupt() error {
 					if r.is("all") {
 						n++
 					}
-					return span(end-n+1, end), nil
+					return positions(end-n+1, end), nil
 				}
 				return nil, nil
 			}

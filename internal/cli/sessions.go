@@ -308,9 +308,6 @@ type sessionJSON struct {
 	Session  int         `json:"session"`
 	ID       *chatctx.ID `json:"id"`
 	Current  bool        `json:"current"`
-	Kind     string      `json:"kind"` // provider if a provider began it, else own
-	Provider *string     `json:"provider"`
-	Model    *string     `json:"model"`
 	Start    int         `json:"start"`
 	End      int         `json:"end"`
 	Messages int         `json:"messages"`
@@ -322,6 +319,9 @@ type sessionJSON struct {
 	Created  *time.Time  `json:"created_at"`
 	Summary  *string     `json:"summary"`
 	PrunedTo *int        `json:"pruned_to"`
+	Kind     string      `json:"kind"` // provider if a provider began it, else own
+	Provider *string     `json:"provider"`
+	Model    *string     `json:"model"`
 	Score    *float64    `json:"score,omitempty"`
 }
 
@@ -378,7 +378,7 @@ func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
 	if s.Provider != "" {
 		kind = "provider"
 	}
-	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, kind, stringOrNull(s.Provider), stringOrNull(s.Session.Model), s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, s.CacheRead, s.CacheWrite, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
+	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, s.CacheRead, s.CacheWrite, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), kind, stringOrNull(s.Provider), stringOrNull(s.Session.Model), score}
 	if s.Created != 0 {
 		at := s.Created.Time()
 		v.Created = &at
