@@ -34,6 +34,7 @@ const (
 	urlKind
 	statusKind
 	toolKind
+	detailKind
 	kindCount
 )
 
@@ -45,8 +46,8 @@ var kinds = [kindCount]struct {
 	most         int
 }{
 	askedKind:      {"asked", 80, 1, 6},
-	decisionKind:   {"decisions", 90, 0.5, 10},
-	constraintKind: {"constraints", 88, 0.5, 10},
+	decisionKind:   {"decisions", 90, 0.5, 40},
+	constraintKind: {"constraints", 88, 0.5, 40},
 	errorKind:      {"errors", 100, 0.02, 40},
 	stateKind:      {"state", 85, 1, 1},
 	outcomeKind:    {"outcomes", 40, 1, 6},
@@ -55,6 +56,7 @@ var kinds = [kindCount]struct {
 	urlKind:        {"urls", 56, 0.25, 20},
 	statusKind:     {"status", 25, 1, 6},
 	toolKind:       {"tools", 30, 1, 6},
+	detailKind:     {"details", 26, 0.5, 40},
 }
 
 // mentionWorth is the worth of an error that is only mentioned.
@@ -78,6 +80,7 @@ type facts struct {
 // looks for errors in more of it.
 const (
 	factBytes = 140
+	saidBytes = 200 // of a sentence that is a plain fact
 	scanFirst = 8   // messages
 	scanLast  = 100 // messages
 	scanHead  = 3000
@@ -99,6 +102,9 @@ func gather(messages, later []*chatctx.DraftMessage, whole func(*chatctx.DraftMe
 	for _, m := range later[:min(len(later), scanFirst)] {
 		g.refer(headTail(messageText(m.Message), scanHead, scanTail))
 	}
+	details := f.lists[detailKind]
+	f.lists[detailKind] = nil
+	f.lists[detailKind] = slices.DeleteFunc(details, func(d fact) bool { return f.has(d.text) })
 	ids := f.lists[idKind]
 	spare := inRows(ids)
 	f.lists[idKind] = nil
@@ -162,7 +168,7 @@ func (g *gatherer) add(m *chatctx.DraftMessage, whole *pool.Message, errors []pr
 		}
 	}
 	for _, p := range errors {
-		if p.score > mention {
+		if p.score > mention && (whole.Result != nil || saysOf(m.Role).reports(p.String())) {
 			g.put(errorKind, p.String())
 		}
 	}
@@ -190,11 +196,7 @@ func (g *gatherer) said(m *chatctx.DraftMessage, content string) {
 	if m.Role == pool.User || m.Role == pool.System {
 		weight = 3 // they say what is wanted
 	}
-	for k, find := range saidKinds {
-		if find != nil {
-			find(prose, func(said string) { g.facts.put(k, fact{oneFact(k, said), weight, g.at}) })
-		}
-	}
+	saysOf(m.Role).find(prose.all, func(k int, said string) { g.facts.put(k, fact{oneFact(k, said), weight, g.at}) })
 	spoken(prose, func(said string) {
 		if said = oneFact(outcomeKind, said); !g.has(said) {
 			g.put(errorKind, said)
@@ -204,14 +206,6 @@ func (g *gatherer) said(m *chatctx.DraftMessage, content string) {
 		g.lists[stateKind] = nil
 		g.put(stateKind, lastSentences(prose.all))
 	}
-}
-
-var saidKinds = [kindCount]func(t *text, add func(string)){
-	decisionKind: keywords("decided", "decision", "chose", "chosen", "selected", "agreed", "we will use", "we'll use", "i'll use", "let's use", "let's go with", "going with", "instead of", "settled on",
-		"switch to", "switched to", "approach"),
-	constraintKind: keywords("must", "must not", "should", "cannot", "can't", "never", "always", "required", "requirement", "do not", "don't", "at most", "at least", "only", "make sure", "ensure", "no more than",
-		"not allowed", "forbidden", "keep in mind", "important"),
-	outcomeKind: keywords("result", "conclusion", "completed", "finished", "done", "fixed", "solved", "passed", "succeeded", "works now", "turned out", "root cause"),
 }
 
 // spoken finds sentences of prose about an error.
@@ -387,8 +381,11 @@ func lastSentences(text string) string {
 // oneFact returns a fact on one line, without the separator of facts. The line of an error keeps its spaces.
 func oneFact(kind int, text string) string {
 	most := factBytes
-	if kind == errorKind {
+	switch kind {
+	case errorKind:
 		most = problemLine + problemFrame + problemAlso + 40
+	case decisionKind, constraintKind, outcomeKind, detailKind:
+		most = saidBytes
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), 4*most)], "")
 	if kind == errorKind {
