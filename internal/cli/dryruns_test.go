@@ -19,7 +19,7 @@ var dryRuns = map[string][]string{
 	"config":    {"config --accept --context Foreign"},
 	"drop":      {"drop @2", "drop u1 a2"},
 	"exclude":   {"exclude @2 @3"},
-	"gc":        {"gc --older-than 1s", "gc --keep-operations 0 --older-than 1s", "gc --max-size 40KB", "gc --max-size 1KB --older-than 3d"},
+	"gc":        {"gc --older-than 1ms", "gc --keep-operations 0 --older-than 1ms", "gc --max-size 40KB", "gc --max-size 1KB --older-than 3d"},
 	"import":    {"import new.jsonl", "import own.jsonl foreign.jsonl", "import messages.json"},
 	"include":   {"include @1"},
 	"interrupt": {"interrupt", "interrupt --all", "interrupt --branch side"},

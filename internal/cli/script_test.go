@@ -116,7 +116,7 @@ func TestScripts(t *testing.T) {
 }
 
 // aboutFiles are the scripts about what is true of a store in a file alone.
-var aboutFiles = map[string]bool{"badstore": true, "file": true, "first": true, "links": true, "repair": true, "space": true, "terminal": true}
+var aboutFiles = map[string]bool{"badstore": true, "file": true, "first": true, "leftovers": true, "links": true, "repair": true, "space": true, "terminal": true}
 
 // onServer gives a script a place on the server, and makes a store there unless the script does that itself.
 func onServer(e *testscript.Env, make bool) error {
