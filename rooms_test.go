@@ -409,6 +409,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                     "sends requests",
 	},
 	"internal/contract": {
+		"chatctx/approval":  "what a call runs",
 		"chatctx/cost":      "what answers cost",
 		"adapter":           "requests and replies",
 		"adapter/wire":      "sends and streams",

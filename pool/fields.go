@@ -99,12 +99,21 @@ var callFields = []field[Call]{
 	{name: "id", at: func(c *Call) any { return &c.ID }, empty: plain},
 	{name: "tool_name", at: func(c *Call) any { return &c.Tool }, empty: plain},
 	{name: "arguments", at: func(c *Call) any { return &c.Arguments }, empty: null},
+	{name: "effective_arguments", at: func(c *Call) any { return &c.Effective }},
+	{name: "changed_by", at: func(c *Call) any { return &c.ChangedBy }},
 	{name: "approval_status", at: func(c *Call) any { return (*string)(&c.Status) }, empty: null},
 	{name: "execution", at: func(c *Call) any { return (*string)(&c.Execution) }, empty: null},
 	{name: "reason", at: func(c *Call) any { return &c.Reason }},
 	{name: "provider", at: func(c *Call) any { return &c.Provider }},
 	{name: "model", at: func(c *Call) any { return &c.Model }},
 	{name: "native", at: func(c *Call) any { return &c.Raw }},
+}
+
+var deciderFields = []field[Decider]{
+	{name: "kind", at: func(d *Decider) any { return &d.Kind }, empty: plain},
+	{name: "name", at: func(d *Decider) any { return &d.Name }, empty: plain},
+	{name: "claimed", at: func(d *Decider) any { return &d.Claimed }},
+	{name: "said_by_file", at: func(d *Decider) any { return &d.Said }},
 }
 
 // The field "result" has a result's JSON, or else its text. outcome is that field, asideText the text if both exist.
@@ -236,6 +245,11 @@ func (v *visitor) value(value any) error {
 			return nil
 		}
 		return visitFields(v, *x, resultFields)
+	case **Decider:
+		if *x == nil {
+			return nil
+		}
+		return visitFields(v, *x, deciderFields)
 	case **Source:
 		if *x == nil {
 			return nil

@@ -181,6 +181,8 @@ func isEmpty(value any) bool {
 		return *x == nil
 	case **Source:
 		return *x == nil
+	case **Decider:
+		return *x == nil
 	case *outcome:
 		return x.JSON == nil && x.Text == "" && (len(x.Parts) > 0 || x.SHA256 != Hash{})
 	case *asideText:
@@ -242,6 +244,10 @@ func (w *writer) nested(value any) {
 		writeObject(w, x, metaFields)
 	case **Source:
 		writeObject(w, *x, sourceFields)
+	case **Decider:
+		w.buf.WriteByte('{')
+		writeFields(w, *x, deciderFields)
+		w.buf.WriteByte('}')
 	}
 }
 

@@ -141,8 +141,19 @@ func namesOf[T any](fields []field[T]) string {
 }
 
 func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []field[T], skip ...string) error {
+	if err := readFields(r, data, (*T)(v), fields, skip...); err != nil {
+		return err
+	}
+	rec, err := r.takeExtra()
+	if err != nil {
+		return err
+	}
+	return setExtra(r, v, rec)
+}
+
+func readFields[T any](r *reader, data []byte, v *T, fields []field[T], skip ...string) error {
 	var seen uint32
-	err := r.items(data, '{', func(name string, value []byte) error {
+	return r.items(data, '{', func(name string, value []byte) error {
 		i := slices.IndexFunc(fields, func(f field[T]) bool { return f.name == name })
 		if i < 0 && slices.Contains(skip, name) {
 			return nil
@@ -158,18 +169,10 @@ func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []fi
 		}
 		seen |= 1 << i
 		back := r.enter(name)
-		err := r.value(value, fields[i].at((*T)(v)))
+		err := r.value(value, fields[i].at(v))
 		r.leave(back)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	rec, err := r.takeExtra()
-	if err != nil {
-		return err
-	}
-	return setExtra(r, v, rec)
 }
 
 // putAside keeps what stands under an unknown key.
@@ -242,6 +245,9 @@ func (r *reader) value(data []byte, value any) error {
 	case **Source:
 		*x = &Source{}
 		return readObject(r, data, *x, sourceFields)
+	case **Decider:
+		*x = &Decider{}
+		return readFields(r, data, *x, deciderFields)
 	case *Metadata:
 		return readObject(r, data, x, metaFields)
 	}

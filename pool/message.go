@@ -169,8 +169,35 @@ type Call struct {
 	Model    string          `cbor:"9,keyasint,omitempty"`
 	// Later: Status, Execution and Reason were set after the message was stored. It is never stored itself.
 	Later bool `cbor:"-"`
+	// Effective are the arguments that an approval put in place of Arguments, and ChangedBy is who approved. A message that was read through the store has them.
+	// They are never stored with a message, and what a message says of them decides nothing.
+	Effective json.RawMessage `cbor:"-"`
+	ChangedBy *Decider        `cbor:"-"`
 
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
+}
+
+// Decider is who took a step in the life of a call.
+type Decider struct {
+	Kind    string // person, rule, inherited, import …
+	Name    string
+	Claimed string // the name that they gave themselves
+	Said    bool   // an imported file says so: it is no decision of this store
+}
+
+// String returns it for people; nil is somebody unknown.
+func (d *Decider) String() string {
+	if d == nil {
+		return "somebody"
+	}
+	words := strings.TrimSpace(d.Kind + " " + d.Name)
+	if d.Claimed != "" {
+		words += " as " + d.Claimed
+	}
+	if d.Said {
+		words += ", the file says"
+	}
+	return words
 }
 
 // Open reports whether the call waits for a decision, waits to be run, runs, or is uncertain.
@@ -273,7 +300,7 @@ func (m *Message) Weight() int {
 		n += len(m.Result.Text) + len(m.Result.JSON) + partsWeight(m.Result.Parts)
 	}
 	for _, c := range m.Calls {
-		n += len(c.Arguments) + len(c.Raw)
+		n += len(c.Arguments) + len(c.Effective) + len(c.Raw)
 	}
 	if m.Source != nil {
 		n += len(m.Source.Raw)

@@ -10,11 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -137,22 +135,7 @@ func (e *Executor) CommandTool(ctx context.Context, c *chatctx.Call) (*chatctx.T
 // CommandText says what a tool that is a command would run with arguments, for people: its words, in quotes where they need some, and its folder, or why it
 // would not run.
 func CommandText(t *chatctx.Tool, arguments json.RawMessage) string {
-	argv, err := Expand(t, arguments)
-	if err != nil {
-		return "it will not run: " + err.Error()
-	}
-	for i, word := range argv {
-		if word == "" || strings.ContainsFunc(word, func(c rune) bool {
-			return !strings.ContainsRune("%+,-./:=@_", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
-		}) {
-			argv[i] = strconv.Quote(word)
-		}
-	}
-	text := "runs: " + strings.Join(argv, " ")
-	if t.Dir != "" {
-		text += "   in " + t.Dir
-	}
-	return text
+	return planOf(chatctx.RunsOf(t, ""), arguments).String()
 }
 
 // expansion is a command being made from its template.

@@ -101,7 +101,10 @@ func markdownPart(b *bytes.Buffer, p *pool.Part) {
 }
 
 func markdownCall(b *bytes.Buffer, c *pool.Call) {
-	fmt.Fprintf(b, "\n**Calls `%s`**%s\n\n%s", strings.ReplaceAll(show.OneLine(c.Tool), "`", "'"), show.CallState(c), fenced(show.Pretty(c.Arguments), "json"))
+	fmt.Fprintf(b, "\n**Calls `%s`**%s\n\n%s", strings.ReplaceAll(show.OneLine(c.Tool), "`", "'"), show.CallState(c), fenced(show.Ran(c), "json"))
+	if c.Effective != nil {
+		b.WriteString("\n*The model asked for:*\n\n" + fenced(show.Pretty(c.Arguments), "json"))
+	}
 }
 
 func markdownResult(b *bytes.Buffer, r *pool.Result) {

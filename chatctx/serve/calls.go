@@ -210,7 +210,11 @@ func getCall(r *request, in *callParams) (shownCall, error) {
 	if err != nil {
 		return shownCall{}, err
 	}
-	out := shownCall{Shown: contract.ShownOf(c, v), Offers: []contract.Rule{}}
+	plan, err := r.plan(c)
+	if err != nil {
+		return shownCall{}, err
+	}
+	out := shownCall{Shown: contract.ShownOf(c, v, plan), Offers: []contract.Rule{}}
 	if j != nil {
 		out.Ruling = &ruling{Effect: j.Effect, Inherited: j.Inherited, Why: j.Why, Notes: []ruleNote{}}
 		if j.Rule != nil {
@@ -225,6 +229,17 @@ func getCall(r *request, in *callParams) (shownCall, error) {
 		}
 	}
 	return out, nil
+}
+
+// plan returns what the server runs for a call.
+func (r *request) plan(c *chatctx.Call) (*approval.Plan, error) {
+	in, err := r.store.Context(r.ctx, c.Context.String())
+	if err != nil {
+		return nil, err
+	}
+	e, end := r.server.executor(in)
+	defer end()
+	return e.Plan(r.ctx, c)
 }
 
 type approveParams struct {

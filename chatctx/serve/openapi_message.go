@@ -17,7 +17,7 @@ var (
 func messageFields() schema {
 	return schema{
 		"id": idOrNull, "parent_id": withWords("the message before it on the branch shown", idOrNull), "role": schema{"enum": []any{"system", "user", "assistant", "tool"}}, "content": someParts,
-		"tool_calls":  schema{"type": "array", "items": objectOf(schema{"id": aText, "tool_name": aText, "arguments": schema{}, "approval_status": textOrNull, "execution": textOrNull, "reason": aText}, []string{"id", "tool_name"})},
+		"tool_calls":  schema{"type": "array", "items": objectOf(schema{"id": aText, "tool_name": aText, "arguments": withWords("those of the model", schema{}), "effective_arguments": withWords("those that an approval put in their place", schema{}), "changed_by": withWords("who approved them", objectOf(schema{"kind": aText, "name": aText, "claimed": aText, "said_by_file": aBool}, []string{"kind", "name"})), "approval_status": textOrNull, "execution": textOrNull, "reason": aText}, []string{"id", "tool_name"})},
 		"tool_result": objectOf(schema{"request_id": aText, "tool_name": aText, "result": schema{}, "text": aText, "parts": someParts, "is_error": aBool, "compact_summary": aText, "media_type": aText, "sha256": aText, "size": aNumber}, []string{"request_id"}),
 		"metadata": objectOf(schema{
 			"model_id": textOrNull, "provider_id": textOrNull, "input_tokens": withWords("the whole input, cached or not", numberOrNull), "output_tokens": numberOrNull, "cache_read_tokens": numberOrNull,

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-const callFields = "call, id, message, context, branch, tool_name, arguments, exact_arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
+const callFields = "call, id, message, context, branch, tool_name, arguments, exact_arguments, effective_arguments, changed_by{kind, name, claimed, said_by_file}, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
@@ -42,7 +42,7 @@ func callLists() []*command {
 			more: "With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique.",
 			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json"},
 		{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
-			json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
+			json: callFields + ", description, runs{command[], argv[], mcp, url, cwd, env[], headers[], stdin, dashes, timeout, why}, decisions[], claim{program, pid, host}", example: "chatctx calls show @:1"},
 	}
 }
 

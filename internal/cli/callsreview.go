@@ -35,9 +35,24 @@ func doCallsShow(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(contract.ShownOf(c, judged), func() {
+	in, err := st.Context(r.ctx, c.Context.String())
+	if err != nil {
+		return err
+	}
+	plan, err := (&approval.Executor{Context: in, Functions: r.ownTools(in)}).Plan(r.ctx, c)
+	if err != nil {
+		return err
+	}
+	return r.emit(contract.ShownOf(c, judged, plan), func() {
 		r.judgedLine(st, c, judged, map[chatctx.ID]string{})
-		r.printArguments(st, c)
+		if plan != nil && plan.Description != "" {
+			r.printf("%s\n", plainly(plan.Description))
+		}
+		r.printArguments(c)
+		if plan != nil {
+			r.printf("%s\n", plainly(plan.String()))
+		}
+		r.printChange(c)
 		r.printRuling(st, c)
 		if replaced != "" {
 			r.printf("waits for a decision again when it runs: %s\n", oneLine(replaced))
@@ -61,13 +76,20 @@ func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
 	}
 }
 
-// printArguments prints what a call would do: all of its arguments, the command line of a tool that is a command, and a diff if they change a file.
-func (r *run) printArguments(st *chatctx.Store, c *chatctx.Call) {
+// printArguments prints all arguments of a call, and who changed them.
+func (r *run) printArguments(c *chatctx.Call) {
 	if c.Effective != nil {
-		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
+		ran := "to be run with"
+		if c.Execution != pool.NotRun {
+			ran = "run with"
+		}
+		r.printf("proposed:\n%s\n%s, %s:\n", pretty(c.Arguments), ran, screen.ChangedBy(&c.Call))
 	}
 	r.printf("%s\n", pretty(c.RunArguments()))
-	r.printCommand(st, c, c.RunArguments())
+}
+
+// printChange prints a diff if the arguments of a call change a file.
+func (r *run) printChange(c *chatctx.Call) {
 	if before, after, name, ok := screen.FileChange(c.RunArguments()); ok {
 		r.printf("%s\n", r.paint(bold, plainly(name)))
 		r.printLineDiff(before, after)
@@ -177,7 +199,9 @@ func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error
 	r := v.r
 	v.reason = ""
 	r.callLine(v.st, c, map[chatctx.ID]string{})
-	r.printArguments(v.st, c)
+	r.printArguments(c)
+	r.printCommand(v.st, c, c.RunArguments())
+	r.printChange(c)
 	r.printRuling(v.st, c)
 	var arguments json.RawMessage
 	for {

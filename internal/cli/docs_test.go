@@ -271,7 +271,7 @@ With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"mes
 
 Later versions may add fields. Times are RFC 3339 in UTC; unknown values are null; ids are whole; positions count from 1.
 
-A message is ` + "`id, parent_id, role, content[part], tool_calls[{id, tool_name, arguments, approval_status, execution}], tool_result{request_id, result | parts, is_error, compact_summary}, metadata{model_id, provider_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, usage, finish_reason, error, completed_at}, turn, position, created_at, session, hidden, kind, unfinished, outcome (as of send; only where an answer is not as it should be), copied_from, tags, source{format, context, node, role}`" + `.
+A message is ` + "`id, parent_id, role, content[part], tool_calls[{id, tool_name, arguments, effective_arguments, changed_by{kind, name, claimed, said_by_file}, approval_status, execution}], tool_result{request_id, result | parts, is_error, compact_summary}, metadata{model_id, provider_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, usage, finish_reason, error, completed_at}, turn, position, created_at, session, hidden, kind, unfinished, outcome (as of send; only where an answer is not as it should be), copied_from, tags, source{format, context, node, role}`" + `.
 parent_id is the message before it on the branch shown; input_tokens is the whole input, cached or not.
 
 A part is one of ` + "`{type: text, text}`; `{type: image | document, media_type, name, data | sha256, size | url}` (data is base64); `{type: thinking, thinking, signature, redacted, provider}`; `{type: tool_call, id}`" + `,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -25,6 +26,7 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Exact     string          `json:"exact_arguments,omitempty"` // their text, if an object in them has a name twice
 	Effective json.RawMessage `json:"effective_arguments,omitempty"`
+	ChangedBy *By             `json:"changed_by,omitempty"` // who put the effective arguments in place
 	Status    pool.Status     `json:"approval_status"`
 	Execution pool.Execution  `json:"execution"`
 	Reason    string          `json:"reason,omitempty"`
@@ -79,6 +81,9 @@ func CallOf(c *chatctx.Call) Call {
 		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: Time(c.Since), Expires: Time(c.Expires)}
 	if unique, same := jsontree.Unique(v.Arguments); !same {
 		v.Arguments, v.Exact = unique, string(c.Arguments)
+	}
+	if d := c.ChangedBy; d != nil {
+		v.ChangedBy = &By{d.Kind, d.Name, d.Claimed, d.Said}
 	}
 	if n := len(c.Decisions); n > 0 {
 		d := &c.Decisions[n-1]
@@ -162,11 +167,13 @@ func StepOf(s *chatctx.CallStep) Step {
 	return v
 }
 
-// Shown is a call with its history.
+// Shown is a call with its history and what it runs.
 type Shown struct {
 	Call
-	Decisions []Step     `json:"decisions"`
-	Claim     *ClaimedBy `json:"claim,omitempty"`
+	Description string     `json:"description,omitempty"` // of the tool
+	Runs        *Runs      `json:"runs,omitempty"`
+	Decisions   []Step     `json:"decisions"`
+	Claim       *ClaimedBy `json:"claim,omitempty"`
 }
 
 // ClaimedBy is who runs a call.
@@ -176,9 +183,19 @@ type ClaimedBy struct {
 	Host    string `json:"host"`
 }
 
-// ShownOf returns the JSON of a call with its history. judged is the call as CallOf returned it.
-func ShownOf(c *chatctx.Call, judged Call) Shown {
+// ShownOf returns the JSON of a call with its history. judged is the call as CallOf returned it, plan what it runs.
+func ShownOf(c *chatctx.Call, judged Call, plan *approval.Plan) Shown {
 	v := Shown{Call: judged, Decisions: []Step{}}
+	if plan != nil {
+		v.Description, v.Runs = plan.Description, RunsOf(plan.Runs)
+		v.Runs.Argv = plan.Argv
+		if plan.Timeout > 0 {
+			v.Runs.Timeout = plan.Timeout.String()
+		}
+		if plan.Why != nil {
+			v.Runs.Why = plan.Why.Error()
+		}
+	}
 	for _, d := range c.Decisions {
 		v.Decisions = append(v.Decisions, StepOf(&chatctx.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
 	}

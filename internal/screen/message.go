@@ -95,8 +95,16 @@ func CallLine(m *chatctx.Message, index int) string {
 	if c.Reason != "" {
 		state += ": " + OneLine(c.Reason)
 	}
-	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), Cut(OneLine(string(Compact(c.Arguments))), 200), chatctx.Short(m.ID), index+1, state)
+	arguments := Cut(OneLine(string(Compact(c.Arguments))), 200)
+	if c.Effective != nil {
+		arguments = Cut(OneLine(string(Compact(c.Effective))), 200)
+		state += fmt.Sprintf("; %s, asked for: %s", ChangedBy(c), Cut(OneLine(string(Compact(c.Arguments))), 200))
+	}
+	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), arguments, chatctx.Short(m.ID), index+1, state)
 }
+
+// ChangedBy says who put other arguments in place of the model's.
+func ChangedBy(c *pool.Call) string { return "changed by " + OneLine(c.ChangedBy.String()) }
 
 // callState returns what was decided about a call and, once it runs, how that went.
 func callState(c *pool.Call) string {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -118,10 +119,17 @@ func callLines(m *chatctx.Message, index, columns int, width Width) []Line {
 	if c.Reason != "" {
 		lines = append(lines, Wrap([]Span{{Clean(c.Reason), Dim}}, columns, width, Line{{"  ", 0}}, Line{{"  ", 0}})...)
 	}
-	if len(c.Arguments) == 0 {
-		return lines
+	add := func(raw json.RawMessage) {
+		lines = append(lines, Hard(limited(Pretty(raw)), Cyan, columns, width, Line{{"  ", 0}})...)
 	}
-	return append(lines, Hard(limited(Pretty(c.Arguments)), Cyan, columns, width, Line{{"  ", 0}})...)
+	if c.Effective != nil {
+		add(c.Effective)
+		lines = append(lines, Wrap([]Span{{ChangedBy(c) + "; the model asked for:", Dim}}, columns, width, Line{{"  ", 0}}, Line{{"  ", 0}})...)
+	}
+	if len(c.Arguments) > 0 {
+		add(c.Arguments)
+	}
+	return lines
 }
 
 // callBrief returns a call on one line.

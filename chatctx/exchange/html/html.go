@@ -250,7 +250,7 @@ func (x writing) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMess
 		p := &m.Content[i]
 		if p.Type == pool.CallPart {
 			placed[p.CallID] = true
-			pm.Blocks = append(pm.Blocks, callBlock(show.CallOf(m, p.CallID)))
+			pm.Blocks = append(pm.Blocks, callBlocks(show.CallOf(m, p.CallID))...)
 			continue
 		}
 		b, err := x.partBlock(ctx, p, m.Role)
@@ -261,7 +261,7 @@ func (x writing) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMess
 	}
 	for i := range m.Calls {
 		if !placed[m.Calls[i].ID] {
-			pm.Blocks = append(pm.Blocks, callBlock(&m.Calls[i]))
+			pm.Blocks = append(pm.Blocks, callBlocks(&m.Calls[i])...)
 		}
 	}
 	if m.Result != nil {
@@ -322,8 +322,12 @@ func (x writing) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error
 	return pageBlock{Class: "picture", Image: uri, Alt: cmp.Or(p.Name, "image")}, nil
 }
 
-func callBlock(c *pool.Call) pageBlock {
-	return pageBlock{Class: "call", Summary: "Calls " + c.Tool + show.CallState(c), Text: show.Pretty(c.Arguments)}
+func callBlocks(c *pool.Call) []pageBlock {
+	blocks := []pageBlock{{Class: "call", Summary: "Calls " + c.Tool + show.CallState(c), Text: show.Ran(c)}}
+	if c.Effective != nil {
+		blocks = append(blocks, pageBlock{Class: "call", Summary: "The model asked for", Text: show.Pretty(c.Arguments)})
+	}
+	return blocks
 }
 
 func (x writing) resultBlocks(ctx context.Context, r *pool.Result) ([]pageBlock, error) {

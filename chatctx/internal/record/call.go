@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
@@ -69,6 +70,19 @@ const (
 	ByProgram   = "program"
 	ByCheck     = "check" // a program that found that the call cannot run
 )
+
+// ChangedBy returns who approved the call with other arguments, nil if nobody did. Where no decision says it, a file did.
+func (c *CallRecord) ChangedBy() *pool.Decider {
+	if c.Effective == nil {
+		return nil
+	}
+	for _, d := range slices.Backward(c.Decisions) {
+		if d.To == CallState(pool.Approved, pool.NotRun) && d.Arguments != nil {
+			return &pool.Decider{Kind: d.ByKind, Name: d.ByName, Claimed: d.Claimed, Said: d.Said}
+		}
+	}
+	return &pool.Decider{Kind: ByImport, Said: true}
+}
 
 func (c *CallRecord) Open() bool {
 	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
@@ -191,14 +205,12 @@ type CallRef string
 // Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
 type Call struct {
 	pool.Call
-	Context pool.ID
-	Message pool.ID
-	Index   int    // in the message, from 1
-	Branch  string // the branch that holds the message; "" for none: then the call is in no list and cannot be decided
-	Since   pool.Time
-	Expires pool.Time // zero: never
-	// Effective are the arguments that an approval put in place of the proposed ones, nil if it did not.
-	Effective json.RawMessage
+	Context   pool.ID
+	Message   pool.ID
+	Index     int    // in the message, from 1
+	Branch    string // the branch that holds the message; "" for none: then the call is in no list and cannot be decided
+	Since     pool.Time
+	Expires   pool.Time // zero: never
 	Decisions []Decision
 	Claim     *Claim // of the program that runs it; nil if none does
 }

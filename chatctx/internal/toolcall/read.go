@@ -132,7 +132,8 @@ func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, 
 // DescribeCall returns a call as others see it: an expiry or crash counts even before it is recorded.
 func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*record.Call, error) {
 	c := &record.Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
-		Expires: a.Rec.Expires, Effective: a.Rec.Effective, Decisions: a.Rec.Decisions}
+		Expires: a.Rec.Expires, Decisions: a.Rec.Decisions}
+	c.Effective, c.ChangedBy = a.Rec.Effective, a.Rec.ChangedBy()
 	d, claim, err := DueIn(r, a.Message.ID, a.Index, a.Rec, now)
 	if err != nil {
 		return nil, err

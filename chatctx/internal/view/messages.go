@@ -43,11 +43,12 @@ func UnansweredIn(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Unanswered, e
 	return out, nil
 }
 
-// FillCalls sets the calls of a message that was read to their present state.
+// FillCalls sets the calls of a message that was read to their present state, with the arguments that an approval put in place of the model's. A call that
+// came with its outcome keeps that; its record, if a file brought one, says only with which arguments it ran.
 func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		if !c.Open() {
+		if !mayHaveRecord(c) {
 			continue
 		}
 		var rec record.CallRecord
@@ -55,17 +56,21 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if ok && c.Open() {
 			c.Status, c.Execution, c.Reason, c.Later = rec.Status, rec.Execution, rec.Reason, true
 		}
+		c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()
 	}
 	return nil
 }
 
+// mayHaveRecord reports whether a stored call may have a record with something that its message does not say.
+func mayHaveRecord(c *pool.Call) bool { return c.Open() || c.Status == pool.Approved }
+
 // CallKeys names the records that FillCalls reads, for kv.Fetch.
 func CallKeys(ctx pool.ID, m *pool.Message) (keys []kv.Key) {
 	for i := range m.Calls {
-		if m.Calls[i].Open() {
+		if mayHaveRecord(&m.Calls[i]) {
 			keys = append(keys, kv.Key{Bucket: record.CallBucket, Key: record.CallKey(ctx, m.ID, i)})
 		}
 	}

@@ -58,8 +58,15 @@ func CallOf(m *chatctx.Message, id string) *pool.Call {
 	return &pool.Call{ID: id, Tool: "unknown"}
 }
 
-// CallState returns the state of a call that was not simply run, "" for others.
+// CallState returns the state of a call that was not simply run, "" for others, and who put other arguments in place of the model's.
 func CallState(c *pool.Call) string {
+	if c.Effective != nil {
+		return outcome(c) + " (changed by " + OneLine(c.ChangedBy.String()) + ")"
+	}
+	return outcome(c)
+}
+
+func outcome(c *pool.Call) string {
 	switch {
 	case c.Status == pool.Denied && c.Reason != "":
 		return " (denied: " + OneLine(c.Reason) + ")"
@@ -69,6 +76,14 @@ func CallState(c *pool.Call) string {
 		return " (" + string(c.Execution) + ")"
 	}
 	return " (" + string(c.Status) + ")"
+}
+
+// Ran returns the arguments that the call ran with, or is to run with.
+func Ran(c *pool.Call) string {
+	if c.Effective != nil {
+		return Pretty(c.Effective)
+	}
+	return Pretty(c.Arguments)
 }
 
 // Pretty indents JSON; it returns anything else unchanged.

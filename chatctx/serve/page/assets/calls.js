@@ -1,7 +1,7 @@
 import { api, mostPending } from "./api.js";
 import { ask } from "./dialog.js";
 import { ago, button, el, focusOn, hidden, notice, replace, say } from "./dom.js";
-import { argumentsOf } from "./message.js";
+import { asked } from "./message.js";
 
 const pageSize = 20; // calls that are read at once: each with everything that is to be seen of it
 
@@ -100,8 +100,7 @@ export class Calls {
       el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
         el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, `${hidden(c.title || "untitled")} · ${hidden(c.branch)}`)),
       c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
-      argumentsOf(c.effective_arguments ?? c.arguments, Infinity),
-      c.effective_arguments ? el("details", {}, el("summary", {}, "What the model asked for"), argumentsOf(c.arguments, Infinity)) : null,
+      asked(c, Infinity), runs(c),
       c.approval_status === "pending" ? this.ruling(c.ruling) : null,
       el("div", { class: "acts" }, acts));
   }
@@ -144,6 +143,16 @@ function jsonOf(text) {
   } catch (error) {
     throw new Error(`This is not JSON: ${error.message}`);
   }
+}
+
+// runs shows what would run: what the tool is for, its command line, folder and variables, or why it would not run.
+function runs({ description, runs }) {
+  const about = description ? el("p", { class: "soft" }, hidden(description)) : null;
+  if (!runs) return about;
+  const words = (runs.argv ?? runs.command ?? []).map((w) => (/^[\w%+,\-./:=@]+$/.test(w) ? w : JSON.stringify(w))).join(" ") || runs.url || "";
+  const more = [runs.cwd && `in ${runs.cwd}`, runs.env && `with ${runs.env.join(", ")}`, runs.timeout && `for ${runs.timeout} at most`].filter(Boolean).join(" ");
+  return [about, words ? el("div", { class: "runs" }, el("span", { class: "soft" }, "Runs"), el("pre", { class: "whole", tabindex: 0, text: hidden(words) }), more ? el("span", { class: "soft" }, hidden(more)) : null) : null,
+    runs.why ? el("p", { class: "bad" }, `It will not run: ${hidden(runs.why)}`) : null];
 }
 
 // keyOf names a call among those of all conversations.

@@ -48,9 +48,18 @@ function partOf(part) {
 }
 
 function callOf(call) {
-  const open = !["completed", "failed"].includes(call.execution) && call.approval_status !== "denied";
+  const open = !["done", "failed"].includes(call.execution) && call.approval_status !== "denied";
   return el("div", { class: `call${open ? "" : " done"}` },
-    el("div", {}, el("strong", {}, hidden(call.tool_name)), " ", el("span", { class: "soft" }, `${call.approval_status ?? ""} ${call.execution ?? ""}`)), argumentsOf(call.arguments));
+    el("div", {}, el("strong", {}, hidden(call.tool_name)), " ", el("span", { class: "soft" }, `${call.approval_status ?? ""} ${call.execution ?? ""}`)), asked(call));
+}
+
+// asked shows the arguments with which a call runs, and those of the model where somebody changed them.
+export function asked(call, most) {
+  if (!("effective_arguments" in call)) return [argumentsOf(call.arguments, most)];
+  const by = call.changed_by;
+  const who = by ? [by.kind, by.name, by.claimed && `as ${by.claimed}`, by.said_by_file && "(the file says)"].filter(Boolean).join(" ") : "somebody";
+  return [argumentsOf(call.effective_arguments, most),
+    el("details", { class: "changed" }, el("summary", {}, `Changed by ${hidden(who)}: what the model asked for`), argumentsOf(call.arguments, most))];
 }
 
 function resultOf(result) {
