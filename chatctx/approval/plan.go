@@ -13,6 +13,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// OlderNote says what an Event with Older means.
+const OlderNote = "was approved before approvals held what a tool runs: it runs with the tool as it is now"
+
 // Plan is what a call runs: with the tool as it is now or, once the call was begun here, as it was then.
 type Plan struct {
 	Runs        *chatctx.Runs

@@ -441,9 +441,20 @@ func runCall(r *request, in *runParams) (contract.Answered, error) {
 	}
 	e, end := r.server.executor(cc)
 	defer end()
+	note, show := "", e.Show
+	e.Show = func(ev approval.Event) {
+		if ev.Older {
+			note = approval.OlderNote
+		}
+		if show != nil {
+			show(ev)
+		}
+	}
 	done, err := e.RunCall(r.ctx, c, in.Again)
 	if err != nil {
 		return contract.Answered{}, err
 	}
-	return contract.AnsweredOf(done), nil
+	v := contract.AnsweredOf(done)
+	v.Note = note
+	return v, nil
 }

@@ -124,7 +124,7 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 		r.executors.telling.Lock()
 		defer r.executors.telling.Unlock()
 		if ev.Step == approval.StepClaimed {
-			r.note("%s %s was approved before approvals held what a tool runs: it runs with the tool as it is now", callName(ev.Call), clean(ev.Call.Tool))
+			r.note("%s %s %s", callName(ev.Call), clean(ev.Call.Tool), approval.OlderNote)
 			return
 		}
 		if r.name == "calls run" {

@@ -105,12 +105,13 @@ type Answered struct {
 	Call
 	Result   chatctx.ID `json:"result"`
 	Position int        `json:"position"`
+	Note     string     `json:"note,omitempty"`
 }
 
 // AnsweredOf returns the JSON of the call that a change answered.
 func AnsweredOf(done *chatctx.Committed) Answered {
 	at := done.Last().Placed[0]
-	v := Answered{CallOf(done.Last().Call), at.Message, at.Position}
+	v := Answered{Call: CallOf(done.Last().Call), Result: at.Message, Position: at.Position}
 	v.Operation = done.Operation
 	return v
 }
