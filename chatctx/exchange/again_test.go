@@ -21,7 +21,7 @@ func counts(r *Report) Report {
 	})
 	out.Imported = nil
 	for _, i := range r.Imported {
-		i.Context, i.Operation = "", ""
+		i.Context, i.Operations = "", nil
 		out.Imported = append(out.Imported, i)
 	}
 	slices.SortFunc(out.Imported, func(a, b Imported) int { return strings.Compare(a.SourceID, b.SourceID) }) // known files come first

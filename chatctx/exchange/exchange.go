@@ -120,8 +120,8 @@ type Imported struct {
 	Messages int    `json:"messages"`          // that were added
 	Branches int    `json:"branches"`          // that it has
 	Trashed  bool   `json:"trashed,omitempty"` // it is in the trash and stays there
-	// Operation changed a conversation that was here; "" if none did.
-	Operation string `json:"-"`
+	// Operations changed a conversation that was here, the oldest first.
+	Operations []string `json:"-"`
 
 	counted bool // among Report.Contexts
 }
@@ -159,7 +159,7 @@ func (r *Report) Outcome() Outcome {
 
 // Changed reports whether the import changed the store.
 func (r *Report) Changed() bool {
-	return r.Contexts > 0 || slices.ContainsFunc(r.Imported, func(i Imported) bool { return i.Operation != "" })
+	return r.Contexts > 0 || slices.ContainsFunc(r.Imported, func(i Imported) bool { return len(i.Operations) > 0 })
 }
 
 // Read reads files, folders and archives ("-" is Options.Stdin) and passes each conversation to sink, with all its branches, as in the file: it uses no store.

@@ -367,7 +367,7 @@ func (r *Report) list(format, source string, done *chatctx.Imported) {
 		i.Context = done.Context.String()
 	}
 	if r.hidden == nil && done.Operation != "" {
-		i.Operation = done.Operation
+		i.Operations = append(i.Operations, done.Operation)
 	}
 	if changed := done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0; changed && !i.counted {
 		i.counted = true

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
 )
 
 func exchangeCommands() []*command {
@@ -34,7 +34,7 @@ func exchangeCommands() []*command {
 				{name: "purged", kind: onOff, usage: "bring what was purged here, too: without it, that stays away"},
 				{name: "watch", kind: onOff, usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
 				{name: "all", kind: onOff, usage: "with --scan or --watch: every tool that is found"}},
-			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, purged, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches, trashed}]; operation; with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
+			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, purged, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches, trashed}]; operations[{operation, context (none: of the store)}] (undo takes them back in this order), operation (if it is one); with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run
 chatctx import --scan --all
@@ -206,14 +206,18 @@ func importPaths(r *run) error {
 	if err == nil && !src.options.DryRun {
 		err = r.useImported(rep)
 	}
-	operation, undo := "", ""
+	made, operation := []madeBy{}, ""
 	if !src.options.DryRun && rep.Changed() {
-		operation, undo = r.importOperation(rep, began)
+		made = r.importOperations(rep, began)
+	}
+	if len(made) == 1 {
+		operation = made[0].Operation
 	}
 	printErr := r.emit(struct {
 		*exchange.Report
-		Operation string `json:"operation,omitempty"`
-	}{rep, operation}, func() { r.printReport(rep, undo, src.options.DryRun) })
+		Operation  string   `json:"operation,omitempty"`
+		Operations []madeBy `json:"operations"`
+	}{rep, operation, made}, func() { r.printReport(rep, made, src.options.DryRun) })
 	if printErr != nil {
 		return printErr
 	}
@@ -283,32 +287,31 @@ func sameFile(a, b string) bool {
 	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
-// importOperation returns the operation of an import that began at since, and the command to undo it: the store's operation if it made contexts, the
-// context's own if it added to one. Both are "" if no single operation does it.
-func (r *run) importOperation(rep *exchange.Report, since time.Time) (operation, undo string) {
-	isImport := func(ops iter.Seq2[*chatctx.Operation, error]) string {
-		for op, err := range ops { // the newest alone
-			if err == nil && op.What == "import" && op.At >= pool.TimeOf(since) {
-				return op.ID
-			}
-			break
-		}
-		return ""
-	}
-	ctx := context.WithoutCancel(r.ctx) // an import that was stopped is undone like any other
-	if id := isImport(r.st.StoreOperations(ctx)); id != "" {
-		operation, undo = id, "undo "+id
-	}
+// madeBy is an operation of an import: one of a conversation that was here, or the store's, which has no context.
+type madeBy struct {
+	Operation string     `json:"operation"`
+	Context   chatctx.ID `json:"context,omitzero"`
+}
+
+// importOperations returns the operations of an import that began at since, in the order in which undo takes them back: what it added to each conversation
+// that was here, then what it did to the store.
+func (r *run) importOperations(rep *exchange.Report, since time.Time) (all []madeBy) {
 	for _, i := range rep.Imported {
-		switch {
-		case i.Operation == "":
-		case operation != "":
-			return "", ""
-		default:
-			operation, undo = i.Operation, "undo "+i.Operation+" --context "+i.Context[max(len(i.Context)-8, 0):]
+		id, err := uuid.Parse(i.Context)
+		if err != nil {
+			continue
+		}
+		for _, op := range slices.Backward(i.Operations) {
+			all = append(all, madeBy{op, id})
 		}
 	}
-	return operation, undo
+	for op, err := range r.st.StoreOperations(context.WithoutCancel(r.ctx)) { // the newest alone; also after an import that was stopped
+		if err == nil && op.What == "import" && op.At >= pool.TimeOf(since) {
+			all = append(all, madeBy{Operation: op.ID})
+		}
+		break
+	}
+	return all
 }
 
 // leftOut says what an import could not take.
@@ -432,7 +435,7 @@ func (r *run) useImported(rep *exchange.Report) error {
 const shownContexts = 12
 
 // printReport prints the result of an import.
-func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
+func (r *run) printReport(rep *exchange.Report, made []madeBy, dry bool) {
 	did := "imported"
 	if dry {
 		did = "would import"
@@ -480,11 +483,11 @@ func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 			look = r.lineAbout("tree", subject{context: c.ID})
 		}
 	}
-	if undo == "" {
-		r.note("look at it: %s   what was done to a conversation: %s", look, r.onStore("op log --context CTX"))
-		return
+	take := "look at it: " + look + "   take it back: "
+	for _, op := range made {
+		r.note("%s%s", take, r.lineAbout("undo "+op.Operation, subject{context: op.Context}))
+		take = "and: "
 	}
-	r.note("look at it: %s   take it back: %s", look, r.onStore(undo))
 }
 
 func warningText(w exchange.Warning) string {
