@@ -42,7 +42,7 @@ var operations = []struct {
 }{
 	{60, (*run).batch}, {14, (*run).undo}, {10, (*run).redo}, {6, (*run).beginReply}, {3, (*run).replyApart}, {3, (*run).savePartial}, {6, (*run).finishReply}, {1, (*run).crashReply},
 	{1, (*run).settleReply}, {3, (*run).overAnswer}, {1, (*run).interrupt}, {3, (*run).claimCall}, {3, (*run).resolveCall}, {2, (*run).trash}, {2, (*run).gc}, {1, (*run).task},
-	{1, (*run).purge}, {1, (*run).reopen}, {2, (*run).hold}, {2, (*run).another},
+	{1, (*run).purge}, {3, (*run).imports}, {1, (*run).reopen}, {2, (*run).hold}, {2, (*run).another},
 }
 
 // store chooses the process that does something.
