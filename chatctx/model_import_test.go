@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -92,7 +94,12 @@ var elsewhere = []func(r *run, t *change, b *chatctx.Batch) error{
 		r.must(err, "a name that is free")
 		t.from[made] = t.target
 		t.splice(made, 0, 0, append(slices.Clone(from.list[:n]), m)...)
-		t.edit(made).sessions = sessionsOn(from.list, from.list[:n], from.sessions, true)
+		here := t.edit(made)
+		here.sessions = sessionsOn(from.list, from.list[:n], from.sessions, true)
+		here.settings = map[string]string{} // in force once somebody says so
+		for key, value := range from.settings {
+			here.settings[settings.HeldPrefix+strings.TrimPrefix(key, settings.HeldPrefix)] = value
+		}
 		return nil
 	},
 	func(r *run, t *change, b *chatctx.Batch) error {

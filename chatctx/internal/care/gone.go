@@ -107,3 +107,26 @@ func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID,
 	}
 	return err
 }
+
+// sourcesAnew makes the next import of a context's sources read them, though they did not change: what it says of them would not be true any more.
+func sourcesAnew(tx kv.RwTx, id pool.ID) error {
+	stale := map[string]record.SourceRecord{}
+	err := tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if _, node := record.ParseSourceNode(value); node {
+			return nil
+		}
+		var rec record.SourceRecord
+		if record.DecodeKept(record.SourceBucket, value, &rec) == nil && rec.Context == id && rec.Fingerprint != (pool.Hash{}) {
+			stale[string(key)] = rec
+		}
+		return nil
+	})
+	for key, rec := range stale {
+		if err != nil {
+			return err
+		}
+		rec.Fingerprint, rec.Digest = pool.Hash{}, pool.Hash{}
+		err = record.PutRecord(tx, record.SourceBucket, []byte(key), rec)
+	}
+	return err
+}

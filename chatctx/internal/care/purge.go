@@ -219,6 +219,9 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 		if err := tx.Delete(branch.Bucket, branch.Key(t.ID, t.Target.ID)); err != nil {
 			return err
 		}
+		if err := sourcesAnew(tx, t.ID); err != nil {
+			return err
+		}
 		return forget(t, &out.Collected)
 	})
 }
@@ -327,6 +330,9 @@ func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool,
 		}
 	}
 	if err := unname(t, doomed); err != nil {
+		return err
+	}
+	if err := sourcesAnew(t.Tx, t.ID); err != nil {
 		return err
 	}
 	return forget(t, &out.Collected)

@@ -49,7 +49,7 @@ func fileKey(name string, size int64, sum pool.Hash) []byte {
 // Note makes the run's next Import remember a file. All its conversations must have been given to the run before.
 func (r *ImportRun) Note(f ImportedFile) { r.files = append(r.files, f) }
 
-// noteFile remembers a file if all its conversations are known.
+// noteFile remembers a file if all its conversations are known, and nothing of them was left out since it was purged here.
 func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 	rec := fileRecord{Reader: f.Reader, Report: f.Report, SHA256: f.SHA256}
 	keys := make([]kv.Key, len(f.Conversations))
@@ -62,7 +62,7 @@ func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 	for _, l := range f.Conversations {
 		var src record.SourceRecord
 		ok, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(l.Format, l.Conversation, ""), &src)
-		if err != nil || !ok || l.Conversation == "" {
+		if err != nil || !ok || l.Conversation == "" || src.Fingerprint == (pool.Hash{}) {
 			return err
 		}
 		rec.Conversations = append(rec.Conversations, fileConversation{l.Format, l.Conversation, src.Context, src.Fingerprint})

@@ -642,7 +642,9 @@ func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sou
 	if in.Conversation == "" {
 		return nil
 	}
-	src.Fingerprint, src.Digest = in.print, in.Digest
+	if src.Fingerprint, src.Digest = in.print, in.Digest; in.erased > 0 { // the next import says again what it leaves out
+		src.Fingerprint, src.Digest = pool.Hash{}, pool.Hash{}
+	}
 	raw, err := record.EncodeRecord(src)
 	if err != nil {
 		return err
