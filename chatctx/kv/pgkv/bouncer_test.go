@@ -5,12 +5,60 @@ package pgkv
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
+
+// bounce starts a PgBouncer that ends with the test.
+func bounce(t *testing.T, mode string) *pgtest.Bouncer {
+	b, err := server(t).Bounce(mode)
+	if errors.Is(err, pgtest.ErrNoBouncer) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// TestWrongPgBouncer: what does not work behind PgBouncer is told in one sentence, with what to set.
+func TestWrongPgBouncer(t *testing.T) {
+	for mode, want := range map[string]string{"transaction": "default_query_exec_mode=exec", "statement": "pool_mode to session"} {
+		t.Run(mode, func(t *testing.T) {
+			b, schema := bounce(t, mode), pgtest.Name()
+			if err := Init(ctx, server(t).URL(schema), nil); err != nil {
+				t.Fatal(err)
+			}
+			refused := 0
+			told := func(err error) {
+				if err == nil {
+					return
+				}
+				if refused++; !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "SQLSTATE") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%v", err)
+				}
+			}
+			told(Init(ctx, b.URL(pgtest.Name()), nil))
+			for range 3 { // each on a session that knows statements of the others
+				db, err := Open(ctx, b.URL(schema), Options{})
+				if told(err); err != nil {
+					continue
+				}
+				defer db.Close()
+				told(db.Update(ctx, func(tx kv.RwTx) error { return tx.Put("b", []byte("k"), []byte("v")) }))
+				told(db.View(ctx, func(tx kv.Tx) error { _, err := tx.Get("b", []byte("k")); return err }))
+			}
+			if refused == 0 {
+				t.Error("nothing was refused")
+			}
+		})
+	}
+}
 
 // TestPgBouncer: what every engine promises holds behind PgBouncer, in session mode as it is and in transaction mode without statements that are kept.
 func TestPgBouncer(t *testing.T) {
@@ -19,14 +67,7 @@ func TestPgBouncer(t *testing.T) {
 	}
 	for mode, settings := range map[string][]string{"session": nil, "transaction": {"default_query_exec_mode=exec"}} {
 		t.Run(mode, func(t *testing.T) {
-			b, err := server(t).Bounce(mode)
-			if errors.Is(err, pgtest.ErrNoBouncer) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer b.Close()
+			b := bounce(t, mode)
 			kvtest.Run(t, func(t *testing.T) kv.DB {
 				url := b.URL(pgtest.Name(), settings...)
 				if err := Init(ctx, url, nil); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -32,6 +33,9 @@ const (
 	notNullViolation     = "23502"
 	undefinedObject      = "42704"
 	invalidParameter     = "22023"
+	duplicateStatement   = "42P05"
+	unknownStatement     = "26000"
+	protocolViolation    = "08P01"
 )
 
 // code returns the SQLSTATE of a server's error, "" for any other error.
@@ -88,6 +92,12 @@ func (d *database) explain(err error) error {
 	case undefinedObject, invalidParameter:
 		if pg := (*pgconn.PgError)(nil); errors.As(err, &connect) && errors.As(err, &pg) {
 			return fmt.Errorf("the server refuses a parameter of the store's URL; correct it: %w", pg)
+		}
+	case duplicateStatement, unknownStatement:
+		return errors.New("each transaction came to another session of the server, as behind PgBouncer in transaction mode; add default_query_exec_mode=exec to the store's URL")
+	case protocolViolation:
+		if strings.Contains(err.Error(), "statement pooling") {
+			return errors.New("PgBouncer in statement mode cannot hold transactions; set its pool_mode to session")
 		}
 	case dataCorrupted, indexCorrupted:
 		return fmt.Errorf("%w: %w", kv.ErrDamaged, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,12 @@ import (
 
 // statement is one of the few that a database uses. Parameters and results are binary.
 type statement struct{ name, sql string }
+
+// onServer is its name there. It differs if the text does: through a wrongly set pooler a program may come to a session in which another one, maybe of
+// another store, has prepared statements.
+func (s statement) onServer() string {
+	return fmt.Sprintf("%s %08x", s.name, crc32.ChecksumIEEE([]byte(s.sql)))
+}
 
 func plain(sql string) statement { return statement{sql: sql} }
 
@@ -40,16 +47,16 @@ type result struct {
 // link is a connection and what pgkv knows of it.
 type link struct {
 	conn     *pgconn.PgConn
-	id       [16]byte // the key of its row in the table connection
-	prepared map[string]bool
-	unnamed  bool // statements are not prepared, since another backend may run the next transaction
+	id       [16]byte          // the key of its row in the table connection
+	prepared map[string]string // the names that the server knows statements by
+	unnamed  bool              // statements are not prepared, since another backend may run the next transaction
 }
 
 const linkKey = "chatctx"
 
 // newLink returns the link of a new connection.
 func newLink(c *pgx.Conn, unnamed bool) *link {
-	l := &link{conn: c.PgConn(), prepared: map[string]bool{}, unnamed: unnamed}
+	l := &link{conn: c.PgConn(), prepared: map[string]string{}, unnamed: unnamed}
 	rand.Read(l.id[:])
 	c.PgConn().CustomData()[linkKey] = l
 	return l
@@ -89,13 +96,13 @@ func (l *link) pipeline(ctx context.Context, calls []call) ([]result, error) {
 			awaits = append(awaits, true)
 			continue
 		}
-		if !l.prepared[c.name] {
-			p.SendPrepare(c.name, c.sql, nil)
-			l.prepared[c.name] = true
+		if l.prepared[c.name] == "" {
+			l.prepared[c.name] = c.onServer()
+			p.SendPrepare(l.prepared[c.name], c.sql, nil)
 			fresh = append(fresh, c.name)
 			awaits = append(awaits, false)
 		}
-		p.SendQueryPrepared(c.name, c.args, binaryFormat, binaryFormat)
+		p.SendQueryPrepared(l.prepared[c.name], c.args, binaryFormat, binaryFormat)
 		awaits = append(awaits, true)
 	}
 	err := p.Sync()
