@@ -201,7 +201,7 @@ func importPaths(r *run) error {
 	rep, err := r.importFrom(src)
 	r.endProgress()
 	if rep == nil {
-		return err
+		return stopped(err, &exchange.Report{})
 	}
 	if err == nil && !src.options.DryRun {
 		err = r.useImported(rep)
@@ -221,11 +221,11 @@ func importPaths(r *run) error {
 	if printErr != nil {
 		return printErr
 	}
-	if err != nil {
-		if rep.Messages > 0 {
-			return &partialError{err, fmt.Sprintf("%s in %s %s stored", count(rep.Messages, "message"), count(rep.Contexts, "conversation"), are(rep.Messages))}
-		}
+	if err != nil && src.options.DryRun {
 		return err
+	}
+	if err != nil {
+		return stopped(err, rep)
 	}
 	switch rep.Outcome() {
 	case exchange.Partial:
@@ -234,6 +234,17 @@ func importPaths(r *run) error {
 		return errors.New("nothing could be read" + firstWarning(rep))
 	}
 	return nil
+}
+
+// stopped is the error of an import that ended before its end, with what is stored.
+func stopped(err error, rep *exchange.Report) error {
+	switch interrupted := errors.Is(err, context.Canceled); {
+	case rep.Changed():
+		return &partialError{err, fmt.Sprintf("%s in %s %s stored; the same import again adds the rest", count(rep.Messages, "message"), count(rep.Contexts, "conversation"), are(rep.Messages))}
+	case interrupted:
+		return &partialError{err, "nothing new is stored; the same import again begins anew"}
+	}
+	return err
 }
 
 // fromStore makes the import read what a store of our own exports, if the one argument is such a file.

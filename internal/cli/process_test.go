@@ -463,6 +463,82 @@ func conversation(i, size int) string {
 		i, i, strings.Repeat("word ", size/5))
 }
 
+// TestInterruptedImport: an import that is stopped, of a file and of a folder, by Ctrl-C or a request to end, ends with 130 and says how much is stored, to
+// persons and to programs; the same import again adds the rest.
+func TestInterruptedImport(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no interrupt can be sent to one process there")
+	}
+	for _, c := range []struct {
+		name   string
+		args   []string
+		signal os.Signal
+		stored int // conversations before the signal
+	}{
+		{"nothing stored", nil, syscall.SIGINT, 0},
+		{"some stored", nil, syscall.SIGINT, 12},
+		{"some stored, for a program", []string{"--json"}, syscall.SIGTERM, 12},
+		{"a trial", []string{"--dry-run"}, syscall.SIGTERM, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path, dir := filledStore(t, 1), t.TempDir()
+			var all strings.Builder
+			for i := range 12 {
+				all.WriteString(strings.Repeat(",", min(i, 1)) + conversation(i, 1<<20))
+			}
+			fifo := filepath.Join(dir, "conversations.json")
+			if err := exec.Command("mkfifo", fifo).Run(); err != nil {
+				t.Fatal(err)
+			}
+			cmd := program(t, path, append([]string{"import", fifo}, c.args...)...)
+			var errs strings.Builder
+			cmd.Stderr = &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pipe, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pipe.Close()
+			io.WriteString(pipe, "[")
+			if c.stored > 0 {
+				io.WriteString(pipe, all.String())
+			}
+			stored := func() int {
+				return strings.Count(must(t, path, "ls", "--json"), `"title":"Big`)
+			}
+			for c.stored > 0 && len(c.args) == 0 && stored() == 0 { // the batch that is full gets stored, the rest waits for the file's end
+			}
+			cmd.Process.Signal(c.signal)
+			code := exitCode(cmd.Wait())
+			n := stored()
+			want := fmt.Sprintf("%s in %s are stored; the same import again adds the rest", count(n, "message"), count(n, "conversation"))
+			switch {
+			case slices.Contains(c.args, "--dry-run"):
+				want = "interrupted"
+			case n == 0:
+				want = "nothing new is stored"
+			}
+			if code != exitInterrupted || !strings.Contains(errs.String(), want) {
+				t.Errorf("%d: %q, not %q", code, errs.String(), want)
+			}
+			if c.stored > 0 && len(c.args) == 0 && (n == 0 || n == 12) {
+				t.Errorf("%d of 12 conversations are stored", n)
+			}
+			whole := filepath.Join(t.TempDir(), "conversations.json")
+			if err := os.WriteFile(whole, []byte("["+all.String()+"]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			must(t, path, "import", filepath.Dir(whole))
+			if n := stored(); n != 12 {
+				t.Errorf("the same again makes %d conversations of 12", n)
+			}
+		})
+	}
+}
+
 // TestInterrupt: Ctrl-C ends a command that waits for input, or for somebody to read its output, with 130; what it had stored stays.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()

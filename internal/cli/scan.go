@@ -121,11 +121,15 @@ func doWatch(r *run) error {
 	defer frugal()()
 	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress(), Purged: r.is("purged")})
 	r.endProgress()
-	if err != nil {
-		return r.watchEnded(ctx)
+	if err == nil || rep.Changed() {
+		r.followed(strings.Join(paths, ", "), rep)
 	}
-	r.followed(strings.Join(paths, ", "), rep)
-	r.note("watching; Ctrl-C ends it")
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	if ctx.Err() == nil {
+		r.note("watching; Ctrl-C ends it")
+	}
 	for ctx.Err() == nil {
 		due, waiting := f.Due()
 		var timer <-chan time.Time
