@@ -15,9 +15,8 @@ import (
 
 // Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
 //
-// Fields: pool.Call (embedded); Context, Message ID; Index int; Branch string; Since, Expires pool.Time; Effective json.RawMessage; Decisions []Decision;
-// Claim *Claim. Methods: Ref() CallRef; State() string; RunArguments() json.RawMessage; WaitsFor() string. For more of each: go doc
-// chatctx/internal/record.Call
+// Fields: pool.Call (embedded); Context, Message ID; Index int; Branch string; Since, Expires pool.Time; Decisions []Decision; Claim *Claim. Methods: Ref()
+// CallRef; State() string; RunArguments() json.RawMessage; WaitsFor() string. For more of each: go doc chatctx/internal/record.Call
 type Call = record.Call
 
 // CallRef names a call: MESSAGE:INDEX, where MESSAGE is a Ref and INDEX counts from 1, or the provider's id if that is unique.
