@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -78,10 +79,10 @@ func differing(a, b string) []string {
 }
 
 // printedLine finds the command lines that a note has for the person to type.
-var printedLine = regexp.MustCompile(`chatctx [a-z][^\n]*?(?:  |;|$|\n)`)
+var printedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`chatctx [a-z][^\n]*?(?:  |;|$|\n)`) })
 
 func printed(notes string) (lines []string) {
-	for _, line := range printedLine.FindAllString(notes, -1) {
+	for _, line := range printedLine().FindAllString(notes, -1) {
 		lines = append(lines, strings.Trim(line, " ;\n"))
 	}
 	return lines

@@ -343,7 +343,7 @@ func TestAddFromManyProcesses(t *testing.T) {
 func TestTheFirstMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		path := filepath.Join(t.TempDir(), "new", "chats.db")
+		path := filepath.Join(t.TempDir(), "chats.db")
 		var all []string
 		var begun []*exec.Cmd
 		for i := range 8 {

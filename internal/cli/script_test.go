@@ -30,6 +30,9 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){
 		"chatctx": func() {
+			if isTerminal(os.Stdout) { // a program on a terminal has to see it
+				os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+			}
 			out := &strictLines{out: os.Stdout}
 			code := Main(os.Args[1:], os.Stdin, out, os.Stderr)
 			if out.fault != nil {

@@ -6,7 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 // TestUnfinishedFilesAreRemoved: what a program that was killed left of a file is removed by who writes it next; what one that runs is writing is not.
@@ -18,13 +21,14 @@ func TestUnfinishedFilesAreRemoved(t *testing.T) {
 	}
 	target := filepath.Join(dir, "back[up].db")
 	name := func(pid int, end string) string {
-		p := filepath.Join(dir, fmt.Sprintf(".back[up].db.unfinished-%d-%s", pid, end))
+		ours := strings.TrimSuffix(leftover.Name("export"), "*")
+		p := filepath.Join(dir, strings.Replace(ours, fmt.Sprint("-", os.Getpid(), "-"), fmt.Sprint("-", pid, "-"), 1)+end)
 		if err := os.WriteFile(p, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	left, other, no := name(ended.Process.Pid, "1"), name(os.Getpid(), "1"), filepath.Join(dir, ".back[up].db.unfinished-x")
+	left, other, no := name(ended.Process.Pid, "1"), name(os.Getpid(), "1"), filepath.Join(dir, ".chatctx-tmp-x")
 	if err := os.WriteFile(no, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
