@@ -49,6 +49,9 @@ var rooms = map[string]map[string]string{
 	"internal/mutate": {
 		"os/exec": "starts programs",
 	},
+	"internal/figures": {
+		"os/exec": "runs git and go",
+	},
 	"internal/pgtest": {
 		"net":     "opens sockets",
 		"os/exec": "starts programs",
