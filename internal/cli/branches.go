@@ -13,32 +13,23 @@ func branchCommands() []*command {
 		{name: "tree", does: "draw all branches", scope: onContext, do: doTree, paged: true,
 			more: "Straight runs are folded, names and tags are at the heads, and the active branch is marked.",
 			json: "branch, from, at, messages, head, tags; active, shared; a line each", example: "chatctx tree"},
-		{name: "fork", args: "NAME", does: "make a branch with everything up to and including a message, and go on in it", scope: onBranch, do: doFork,
-			flags: []*flag{
-				{name: "at", usage: "end the new branch with `REF`; else with the head"},
-				{name: "stay", kind: onOff, usage: "stay on the branch where you are"},
-			},
+		{name: "fork", does: "make a branch with everything up to and including a message, and go on in it", scope: onBranch, run: in(doFork),
 			json: forked, example: "chatctx fork trains --at @-2"},
-		{name: "switch", args: "[BRANCH]", does: "go on in another branch", scope: onContext, do: doSwitch,
+		{name: "switch", does: "go on in another branch", scope: onContext, run: in(doSwitch),
 			more: "A part of the name is enough if no other branch has it. Without a name, on a terminal, you choose from a list.",
 			json: "operation, context, branch", example: "chatctx switch main"},
 		{name: "branch", does: "list, remove and rename branches", scope: onContext,
 			subs: []*command{
 				{name: "ls", does: "list the branches, the active one first", scope: onContext, do: doBranchLs,
 					json: "branch, active, messages, head, revision, from, at; a line each", example: "chatctx branch ls"},
-				{name: "rm", args: "BRANCH", does: "remove a branch; the active and the last one are not removed", scope: onContext, do: doBranchRm, flags: []*flag{dryRun(), yes()},
+				{name: "rm", does: "remove a branch; the active and the last one are not removed", scope: onContext, run: in(doBranchRm),
 					more: "undo brings it back, so it does not ask.",
 					json: "operation, context, branch", example: "chatctx branch rm trains"},
-				{name: "mv", args: "BRANCH NAME", does: "give a branch another name", scope: onContext, do: doBranchMv,
+				{name: "mv", does: "give a branch another name", scope: onContext, run: in(doBranchMv),
 					json: "operation, context, branch", example: "chatctx branch mv main.2 trains"},
 			}},
-		{name: "edit", args: "REF [TEXT|-]", does: "make a branch in which a message has another text, and go on in it", scope: onBranch, do: doEdit,
+		{name: "edit", does: "make a branch in which a message has another text, and go on in it", scope: onBranch, run: in(doEdit),
 			more: "The message keeps its other parts, and the old branch stays as it is. Without TEXT your editor opens (VISUAL, EDITOR).",
-			flags: []*flag{
-				{name: "as", usage: "the new branch's `NAME`; else main.2, main.3 …"},
-				{name: "keep-rest", kind: onOff, usage: "keep the messages after it on the new branch"},
-				rawText(),
-			},
 			json: forked, example: `chatctx edit @-1 "And by train?" --as trains`},
 	}
 }
@@ -78,18 +69,26 @@ func (r *run) forked(c *chatctx.Committed, stay bool) error {
 	return r.made(c, v, "made branch %s in %s from %s at %s, %s; %s", clean(f.Branch), titled(c.Title, c.Context), clean(f.From), at, count(f.Messages, "message"), now)
 }
 
-func doFork(r *run) error {
-	c, err := r.change(func(b *chatctx.Batch) {
-		b.Fork(r.arg(0), chatctx.ForkOptions{At: chatctx.Ref(r.flag("at")), Stay: r.is("stay")})
-	})
+type forkIn struct {
+	Name string      `arg:"NAME"`
+	At   chatctx.Ref `flag:"at" doc:"end the new branch with {REF}; else with the head"`
+	Stay bool        `flag:"stay" doc:"stay on the branch where you are"`
+}
+
+func doFork(r *run, in *forkIn) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.Fork(in.Name, chatctx.ForkOptions{At: in.At, Stay: in.Stay}) })
 	if err != nil {
 		return err
 	}
-	return r.forked(c, r.is("stay"))
+	return r.forked(c, in.Stay)
 }
 
-func doSwitch(r *run) error {
-	name := r.arg(0)
+type switchIn struct {
+	Branch string `arg:"[BRANCH]"`
+}
+
+func doSwitch(r *run, in *switchIn) error {
+	name := in.Branch
 	if name == "" {
 		var err error
 		if name, err = r.pickBranch(); err != nil {
@@ -123,23 +122,29 @@ func doBranchLs(r *run) error {
 	return nil
 }
 
-func doBranchRm(r *run) error {
-	if r.is("dry-run") {
-		return dryRunBranch(r)
+type branchRmIn struct {
+	Branch string `arg:"BRANCH"`
+	dryRunFlag
+	yesFlag
+}
+
+func doBranchRm(r *run, in *branchRmIn) error {
+	if in.DryRun {
+		return dryRunBranch(r, in.Branch)
 	}
-	c, err := r.change(func(b *chatctx.Batch) { b.RemoveBranch(r.arg(0)) })
+	c, err := r.change(func(b *chatctx.Batch) { b.RemoveBranch(in.Branch) })
 	if err != nil {
 		return err
 	}
-	return r.made(c, where{Operation: c.Operation, Context: c.Context, Branch: r.arg(0)}, "removed branch %s of %s", clean(r.arg(0)), titled(c.Title, c.Context))
+	return r.made(c, where{Operation: c.Operation, Context: c.Context, Branch: in.Branch}, "removed branch %s of %s", clean(in.Branch), titled(c.Title, c.Context))
 }
 
-func dryRunBranch(r *run) error {
+func dryRunBranch(r *run, name string) error {
 	c, err := r.conversation()
 	if err != nil {
 		return err
 	}
-	b, err := c.Branch(r.ctx, r.arg(0))
+	b, err := c.Branch(r.ctx, name)
 	if err != nil {
 		return err
 	}
@@ -155,19 +160,32 @@ func dryRunBranch(r *run) error {
 	})
 }
 
-func doBranchMv(r *run) error {
-	c, err := r.change(func(b *chatctx.Batch) { b.RenameBranch(r.arg(0), r.arg(1)) })
+type branchMvIn struct {
+	Branch string `arg:"BRANCH"`
+	Name   string `arg:"NAME"`
+}
+
+func doBranchMv(r *run, in *branchMvIn) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.RenameBranch(in.Branch, in.Name) })
 	if err != nil {
 		return err
 	}
-	return r.made(c, where{Operation: c.Operation, Context: c.Context, Branch: r.arg(1)}, "branch %s of %s is now %s", clean(r.arg(0)), titled(c.Title, c.Context), clean(r.arg(1)))
+	return r.made(c, where{Operation: c.Operation, Context: c.Context, Branch: in.Name}, "branch %s of %s is now %s", clean(in.Branch), titled(c.Title, c.Context), clean(in.Name))
 }
 
-func doEdit(r *run) error {
+type editIn struct {
+	Message  chatctx.Ref `arg:"REF"`
+	Text     *string     `arg:"[TEXT|-]"`
+	As       string      `flag:"as" doc:"the new branch's {NAME}; else main.2, main.3 …"`
+	KeepRest bool        `flag:"keep-rest" doc:"keep the messages after it on the new branch"`
+	rawFlag
+}
+
+func doEdit(r *run, in *editIn) error {
 	var text string
 	var err error
-	if len(r.args) > 1 {
-		text, err = r.text(r.arg(1))
+	if in.Text != nil {
+		text, err = r.text(*in.Text)
 	} else {
 		text, err = r.editedText()
 	}
@@ -178,7 +196,7 @@ func doEdit(r *run) error {
 		return err
 	}
 	c, err := r.change(func(b *chatctx.Batch) {
-		b.Edit(chatctx.Ref(r.arg(0)), text, chatctx.EditOptions{Name: r.flag("as"), KeepRest: r.is("keep-rest")})
+		b.Edit(in.Message, text, chatctx.EditOptions{Name: in.As, KeepRest: in.KeepRest})
 	})
 	if err != nil {
 		return err

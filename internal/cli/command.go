@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -32,6 +33,7 @@ type command struct {
 	// mayBeEmpty lists the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG).
 	mayBeEmpty []string
 	do         func(*run) error // nil: only its subcommands do something
+	run        *entry           // in place of args, flags, mayBeEmpty and do: what it does with the parameters that a struct describes
 	subs       []*command
 }
 
@@ -62,7 +64,7 @@ func commandTable() []group {
 	}
 	for _, g := range table {
 		for _, c := range g.commands {
-			c.listsAlone(c.name)
+			c.complete(c.name)
 		}
 	}
 	return table
@@ -77,42 +79,35 @@ func allCommands() []*command {
 	return all
 }
 
-// listsAlone makes a command with a list subcommand show that list if nothing more is typed. name is the command as typed.
-func (c *command) listsAlone(name string) {
+// complete fills in what a command's entry says, and makes a command with a list subcommand show that list if nothing more is typed. name is the command as typed.
+func (c *command) complete(name string) {
+	c.describe()
 	for _, sub := range c.subs {
 		list := name + " " + sub.name
-		sub.listsAlone(list)
+		sub.complete(list)
 		if c.do == nil && (sub.name == "ls" || sub.name == "log") {
 			c.do, c.paged, c.more, c.json, c.example = sub.do, sub.paged, "Alone it is "+list+".", "as "+list, "chatctx "+name
 		}
 	}
 }
 
-// globalFlags are the flags of every command, before it or after it.
-func globalFlags() []*flag {
-	return []*flag{
-		{name: "store", usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", env: "CHATCTX_STORE"},
-		{name: "json", kind: onOff, usage: "print JSON, errors too: one object, or one a line"},
-	}
+// commonFlags are the flags that stand before the command or after it. They alone are flags of the whole program.
+type commonFlags struct {
+	Context string `flag:"context" env:"CHATCTX_CONTEXT" doc:"the conversation {CTX}; else CHATCTX_CONTEXT, else the current one"`
+	Branch  string `flag:"branch" doc:"the branch {BRANCH}; else the active one"`
+	Store   string `flag:"store" env:"CHATCTX_STORE" doc:"the store's {FILE}, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder"`
+	JSON    bool   `flag:"json" doc:"print JSON, errors too: one object, or one a line"`
 }
 
-// conversationFlags are the flags of every command that reads or changes a conversation.
-func conversationFlags() []*flag {
-	return []*flag{
-		{name: "context", usage: "the conversation `CTX`; else CHATCTX_CONTEXT, else the current one", env: "CHATCTX_CONTEXT"},
-		{name: "branch", usage: "the branch `BRANCH`; else the active one"},
+// sharedFlags are the common flags that a command of a scope takes.
+func sharedFlags(on scope) (all []*flag) {
+	for _, p := range paramsOf(reflect.TypeFor[commonFlags]()) {
+		if p.flag.name == "context" && on < onContext || p.flag.name == "branch" && on < onBranch {
+			continue
+		}
+		all = append(all, p.flag)
 	}
-}
-
-// sharedFlags are the flags that every command of a scope has beside its own.
-func sharedFlags(on scope) []*flag {
-	switch on {
-	case onBranch:
-		return append(conversationFlags(), globalFlags()...)
-	case onContext:
-		return append(conversationFlags()[:1], globalFlags()...)
-	}
-	return globalFlags()
+	return all
 }
 
 // argument is one word of command.args.
@@ -188,4 +183,17 @@ func yes() *flag {
 
 func rawText() *flag {
 	return &flag{name: "raw", kind: onOff, usage: "keep the last newline of what comes from standard input"}
+}
+
+// dryRunFlag and its like are embedded in the parameters of commands.
+type dryRunFlag struct {
+	DryRun bool `flag:"dry-run" doc:"say what would be done, and do nothing"`
+}
+
+type yesFlag struct {
+	Yes bool `flag:"yes" doc:"do not ask"`
+}
+
+type rawFlag struct {
+	Raw bool `flag:"raw" doc:"keep the last newline of what comes from standard input"`
 }

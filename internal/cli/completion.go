@@ -74,28 +74,28 @@ func (r *run) candidates(before []string, last string) []candidate {
 
 // splitUnfinished splits a command line that is being typed. wanting is the flag that needs a value next.
 func splitUnfinished(before []string) (p *parsed, wanting *flag) {
-	s := &splitter{table: allCommands(), rest: before, seen: map[string]bool{}}
-	for len(s.rest) > 0 {
-		a := s.rest[0]
-		s.rest = s.rest[1:]
-		switch {
+	o := &orderer{table: allCommands(), rest: before}
+	for len(o.rest) > 0 {
+		switch a := o.next(); {
 		case a == "--":
-			s.out.args = append(s.out.args, s.rest...)
-			s.rest = nil
+			o.out.args, o.rest = append(o.out.args, o.rest...), nil
 		case !looksLikeFlag(a):
-			s.word(a)
+			rest := o.rest
+			if o.word(a); o.out.wantsCommand() { // no command: it is passed over
+				o.out.args, o.rest = nil, rest
+			}
 		default:
-			if f, _, err := s.find("--", strings.TrimLeft(a, "-")); err == nil && takesValue(f) && len(s.rest) == 0 {
-				return &s.out, f
+			if f, _ := o.find(strings.TrimLeft(a, "-")); f != nil && takesValue(f) && len(o.rest) == 0 {
+				return &o.out, f
 			}
 			if strings.HasPrefix(a, "--") {
-				s.long(a[2:])
+				_ = o.long(a[2:])
 			} else {
-				s.short(a[1:])
+				_ = o.short(a[1:])
 			}
 		}
 	}
-	return &s.out, nil
+	return &o.out, nil
 }
 
 // flagsHere returns the flags that may follow the words so far.

@@ -3,19 +3,31 @@
 // # How a command is added
 //
 // There is a file for each group of commands (contexts.go, messages.go, branches.go …). In it a function returns the group as a table of command values,
-// and commandTable (command.go) lists these functions in the order of the help. A command value describes everything: its name, its arguments, its flags,
-// what it works on, the JSON it prints, an example, and the function that does it. Parsing, help, completion and docs/cli.md are all made from it; after a
-// change run
+// and commandTable (command.go) lists these functions in the order of the help. A command value describes everything: its name, what it works on, the JSON it
+// prints, an example, and the function that does it with the struct of its parameters:
+//
+//	{name: "fork", does: "make a branch …", scope: onBranch, run: in(doFork), …}
+//
+//	type forkIn struct {
+//		Name string      `arg:"NAME"`
+//		At   chatctx.Ref `flag:"at" doc:"end the new branch with {REF}; else with the head"`
+//		Stay bool        `flag:"stay" doc:"stay on the branch where you are"`
+//	}
+//
+//	func doFork(r *run, in *forkIn) error
+//
+// The function in (params.go) explains the tags. The program of urfave/cli (app.go), which reads the values into the struct, is made from this table, as are help,
+// completion and docs/cli.md; after a change run
 //
 //	go test ./internal/cli -run TestDocs -update
 //
-// The arguments are written as the help shows them, and have a meaning: "REF [TEXT|-]" is one or two arguments, "PATH…" one or more. The words tell the
-// completion what to offer: CTX, BRANCH, REF, TAG, CALL, PATH, FILE, DIR, ROLE, SHELL; the value word in a flag's usage (`REF`) does the same for its
-// value.
+// Before urfave/cli reads a line, order (order.go) puts its words into the order that it takes: shared flags, command, flags, arguments. The words for arguments and
+// values have a meaning: "REF [TEXT|-]" is one or two arguments, "PATH…" one or more, and they tell the completion what to offer: CTX, BRANCH, REF, TAG, CALL, PATH, FILE,
+// DIR, ROLE, SHELL.
 //
 // # How a command is written
 //
-// The function gets a *run: the arguments, the flags and everything that commands share.
+// The function gets its parameters and a *run: what all commands share.
 //
 //   - r.reader, r.writer and r.creator open the store; it is closed for you. Check the arguments before you open: only a creator makes a file, and a
 //     refused command line must leave nothing behind.

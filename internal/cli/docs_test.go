@@ -215,7 +215,7 @@ func docFlags(c *command) string {
 // scopeFlags are the shared ones that not every command has.
 func scopeFlags(on scope) []*flag {
 	all := sharedFlags(on)
-	return all[:len(all)-len(globalFlags())]
+	return all[:len(all)-len(sharedFlags(onStore))]
 }
 
 const docsHead = `<!-- Made from the program: go test ./internal/cli -run TestDocs -update -->

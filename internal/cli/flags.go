@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // flag describes a flag of a command.
@@ -17,13 +16,14 @@ type flag struct {
 	usage     string // with the word for its value in backquotes
 	env       string // the variable that has the value if the command line does not; an empty one is unset
 	otherwise string // the value without either
+	hidden    bool   // an old name: read, but not shown
 }
 
 // kind is what a flag's value is.
 type kind int
 
 const (
-	_        kind = iota // a text; the last one counts
+	text     kind = iota // the last one counts
 	several              // a text; all of them count
 	onOff                // true or false, true if nothing stands there
 	number               // a whole number
@@ -31,18 +31,10 @@ const (
 	span                 // a time such as 90s
 )
 
-// names are what the flag may be called.
-func (f *flag) names() []string {
-	if f.short == "" {
-		return []string{f.name}
-	}
-	return []string{f.name, f.short}
-}
-
-// parse reads a value. Its error says what the flag takes.
-func (f *flag) parse(s string) (v any, err error) {
+// parse reads a value of the flag or argument that what names. Its error says what that takes.
+func (k kind) parse(what, s string) (v any, err error) {
 	takes := "a whole number"
-	switch f.kind {
+	switch k {
 	case onOff:
 		v, err = strconv.ParseBool(s)
 		takes = "true or false, or stands alone"
@@ -59,14 +51,21 @@ func (f *flag) parse(s string) (v any, err error) {
 		v = s
 	}
 	if err != nil {
-		dash := "--"
-		if len(f.name) == 1 {
-			dash = "-"
-		}
-		return nil, fmt.Errorf("%s%s takes %s, not %q", dash, f.name, takes, s)
+		return nil, fmt.Errorf("%s takes %s, not %q", what, takes, s)
 	}
 	return v, nil
 }
+
+// dashed returns a flag's name as it is typed.
+func (f *flag) dashed() string {
+	if utf8.RuneCountInString(f.name) == 1 {
+		return "-" + f.name
+	}
+	return "--" + f.name
+}
+
+func (f *flag) aliases() []string { return strings.Fields(f.short) }
+func (f *flag) envs() []string    { return strings.Fields(f.env) }
 
 // values are those of a command's flags, by name. A flag that the command does not have is looked for above: there are the shared flags, and behind them
 // those of the chat in which the command was typed.
@@ -76,29 +75,8 @@ type values struct {
 	above *values
 }
 
-// readValues parses flags that were kept as --name=value.
-func readValues(flags []*flag, kept []string, above *values) (*values, error) {
-	v := &values{flags, map[string][]any{}, above}
-	for _, f := range flags {
-		prefix := "--" + f.name + "="
-		for _, k := range kept {
-			if s, ok := strings.CutPrefix(k, prefix); ok {
-				if err := v.add(f, s); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if s := os.Getenv(f.env); f.env != "" && s != "" && v.given[f.name] == nil {
-			if err := v.add(f, s); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
-}
-
 func (v *values) add(f *flag, s string) error {
-	value, err := f.parse(s)
+	value, err := f.kind.parse(f.dashed(), s)
 	if err == nil {
 		v.given[f.name] = append(v.given[f.name], value)
 	}
@@ -121,7 +99,7 @@ func (v *values) find(name string) (*flag, []any) {
 func all[T any](v *values, name string) (list []T) {
 	f, given := v.find(name)
 	if f != nil && given == nil && f.otherwise != "" {
-		if otherwise, err := f.parse(f.otherwise); err == nil {
+		if otherwise, err := f.kind.parse(f.name, f.otherwise); err == nil {
 			given = []any{otherwise}
 		}
 	}
@@ -154,17 +132,25 @@ func (r *run) given(name string) bool {
 	return given != nil
 }
 
-// outer is the key of a context for the values of the command in which another one is typed.
-type outer struct{}
-
-// valuesOf parses the flags of a command line. It keeps the command's own apart from the shared ones, so that both may have a flag of one name.
-func valuesOf(ctx context.Context, cmd *command, p *parsed) (*values, error) {
-	above, _ := ctx.Value(outer{}).(*values)
-	shared, err := readValues(sharedFlags(onBranch), p.shared, above)
-	if err != nil {
-		return nil, err
+// byName makes the values of the shared flags, and those of a command's struct, findable by names.
+func (p *parsed) byName() {
+	shared := &values{flags: sharedFlags(onBranch), given: map[string][]any{"json": {p.common.JSON}}}
+	for name, v := range map[string]string{"store": p.common.Store, "context": p.common.Context, "branch": p.common.Branch} {
+		if v != "" {
+			shared.given[name] = []any{v}
+		}
 	}
-	return readValues(cmd.flags, p.own, shared)
+	p.flags.above = shared
+	if p.in == nil {
+		return
+	}
+	for _, f := range p.flags.flags {
+		for _, kept := range p.own {
+			if s, ok := strings.CutPrefix(kept, "--"+f.name+"="); ok {
+				_ = p.flags.add(f, s) // it was read already
+			}
+		}
+	}
 }
 
 func takesValue(f *flag) bool { return f.kind != onOff }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,12 +12,7 @@ import (
 
 // flagText returns a flag as the help shows it: its name with the word for its value, and its usage.
 func flagText(f *flag) (name, usage string) {
-	name = f.name
-	if utf8.RuneCountInString(name) == 1 {
-		name = "-" + name
-	} else {
-		name = "--" + name
-	}
+	name = f.dashed()
 	if p := valueWord(f); p != "" {
 		name += " " + p
 	}
@@ -75,11 +71,10 @@ func indent(s, with string) string {
 
 // welcome is the output of chatctx without a command: where the person is, or what to type first.
 func welcome(ctx context.Context, con *console, p *parsed) error {
-	status := &parsed{path: []*command{findCommand(allCommands(), "status")}, shared: p.shared}
 	path := storeOf(p)
 	if path != "" {
 		if _, err := os.Stat(path); err == nil {
-			if err := runCommand(ctx, con, status); err == nil {
+			if err := execute(ctx, con, append(slices.Clone(p.shared), "status")); err == nil {
 				fmt.Fprintf(con.out, "\nchatctx help lists the commands\n")
 				return nil
 			}
@@ -91,13 +86,8 @@ func welcome(ctx context.Context, con *console, p *parsed) error {
 
 // storeOf returns the store that a command line without a command names.
 func storeOf(p *parsed) string {
-	for _, f := range p.shared {
-		if path, ok := strings.CutPrefix(f, "--store="); ok {
-			return path
-		}
-	}
-	if path := os.Getenv("CHATCTX_STORE"); path != "" {
-		return path
+	if p.common.Store != "" {
+		return p.common.Store
 	}
 	path, _ := defaultStore()
 	return path

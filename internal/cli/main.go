@@ -52,30 +52,32 @@ func execute(ctx context.Context, con *console, args []string) error {
 	if len(args) == 1 && args[0] == "--version" { // what many people try first
 		args = []string{"version"}
 	}
-	p, err := split(allCommands(), args)
+	table := allCommands()
+	p, err := order(table, args)
 	if err != nil {
 		return err
 	}
-	cmd := p.command()
-	if cmd == nil && (len(args) == 0 || !p.help) {
-		return welcome(ctx, con, p)
-	}
-	if p.help {
-		con.page()
-		return printHelp(con.out, p)
-	}
-	return runCommand(ctx, con, p)
+	return newApp(table, p, func(ctx context.Context, p *parsed) error {
+		switch {
+		case p.command() == nil && (len(args) == 0 || !p.help):
+			return welcome(ctx, con, p)
+		case p.help:
+			con.page()
+			return printHelp(con.out, p)
+		}
+		return runCommand(ctx, con, p)
+	}).RunContext(ctx, p.words())
 }
 
-// runCommand parses the values of the flags and runs the command.
+// outer is the key of a context for the values of the command in which another one is typed.
+type outer struct{}
+
+// runCommand runs the command of a line that was read.
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
-	v, err := valuesOf(ctx, cmd, p)
-	if err != nil {
-		return &usageError{p.name() + ": " + err.Error(), "chatctx " + p.name() + " --help"}
-	}
-	r := &run{con: con, cmd: cmd, name: p.name(), line: p, flags: v, args: p.args, executors: &executors{}}
-	r.ctx = kv.WithWaiting(context.WithValue(ctx, outer{}, v), r.sayWaiting)
+	p.flags.above.above, _ = ctx.Value(outer{}).(*values)
+	r := &run{con: con, cmd: cmd, name: p.name(), line: p, flags: p.flags, in: p.in, args: p.args, executors: &executors{}}
+	r.ctx = kv.WithWaiting(context.WithValue(ctx, outer{}, p.flags), r.sayWaiting)
 	defer r.close()
 	if cmd.paged && !r.json() {
 		con.page()

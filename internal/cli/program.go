@@ -113,7 +113,7 @@ type flagJSON struct {
 // helpJSON describes a command and its subcommands, or all commands.
 func helpJSON(p *parsed, under []*command) commandJSON {
 	j := commandJSON{Command: p.name(), Usage: "chatctx [--store FILE] COMMAND [flags] [arguments]", Flags: []flagJSON{}}
-	shared := globalFlags()
+	shared := sharedFlags(onStore)
 	if c := p.command(); c != nil {
 		j.Usage, j.Does, j.More, j.JSON, j.Example = "chatctx "+usageLine(p.name(), c), c.does, c.more, c.json, c.example
 		shared = append(append([]*flag{}, c.flags...), sharedFlags(c.scope)...)

@@ -33,6 +33,7 @@ type run struct {
 	name  string // as typed: "branch ls"
 	line  *parsed
 	flags *values
+	in    any // the command's parameters
 	args  []string
 	wait  time.Duration // for a file that others hold; 0: the library's default
 	st    *chatctx.Store

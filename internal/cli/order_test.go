@@ -63,7 +63,7 @@ func TestSplitRefuses(t *testing.T) {
 		"nothing":                "no command",
 		"log|--nothing":          "no flag --nothing",
 		"log|-z":                 "no flag -z",
-		"log|-nn":                "", // a value: refused later, by its kind
+		"log|-nn":                "-n takes a whole number",
 		"log|-json":              "no flag -json",
 		"log|x|y":                "too many arguments",
 		"add|user|x|--key=":      "--key is empty",

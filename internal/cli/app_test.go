@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	urfave "github.com/urfave/cli/v2"
+)
+
+// readBy gives words to urfave/cli as they stand, without order.
+func readBy(table []*command, words ...string) (*parsed, string, error) {
+	var printed bytes.Buffer
+	p := &parsed{}
+	app := newApp(table, p, func(context.Context, *parsed) error { return nil })
+	app.Writer, app.ErrWriter = &printed, &printed
+	err := app.Run(append([]string{"chatctx"}, words...))
+	return p, printed.String(), err
+}
+
+// TestAppIsTheTable walks the commands of urfave/cli: each of help is there with exactly its flags, and the shared flags stand on the program alone.
+func TestAppIsTheTable(t *testing.T) {
+	table := allCommands()
+	app := newApp(table, &parsed{}, nil)
+	namesOf := func(flags []urfave.Flag) (names []string) {
+		for _, f := range flags {
+			names = append(names, f.Names()[0])
+		}
+		return names
+	}
+	var own func(flags []*flag) []string
+	own = func(flags []*flag) (names []string) {
+		for _, f := range flags {
+			names = append(names, f.name)
+		}
+		return names
+	}
+	if got := namesOf(app.Flags); !slices.Equal(got, []string{"context", "branch", "store", "json"}) {
+		t.Errorf("the program has the flags %q", got)
+	}
+	leaves := 0
+	var walk func(under string, table []*command, made []*urfave.Command)
+	walk = func(under string, table []*command, made []*urfave.Command) {
+		if len(table) != len(made) {
+			t.Fatalf("%q has %d commands, and urfave/cli has %d", under, len(table), len(made))
+		}
+		for i, c := range table {
+			m := made[i]
+			if m.Name != c.name || !slices.Equal(namesOf(m.Flags), own(c.flags)) || m.SkipFlagParsing || !m.HideHelp || m.OnUsageError == nil || m.Action == nil {
+				t.Errorf("%s%s is not the command %s with the flags %q", under, c.name, m.Name, namesOf(m.Flags))
+			}
+			if len(c.subs) == 0 {
+				leaves++
+			}
+			walk(under+c.name+" ", c.subs, m.Subcommands)
+		}
+	}
+	walk("", table, app.Commands)
+	if leaves < 100 {
+		t.Errorf("walked over only %d commands", leaves)
+	}
+}
+
+// TestTrapsOfTheLibrary: what urfave/cli does of itself, and a command line must not.
+func TestTrapsOfTheLibrary(t *testing.T) {
+	table := allCommands()
+	for _, c := range []struct {
+		line string // words separated by |
+		name string
+		args string
+	}{
+		{"send|help", "send", "help"},                     // a subcommand of its own
+		{"send|h", "send", "h"},                           // its other name
+		{"tag|--|rm", "tag", "rm"},                        // an argument with the name of a subcommand
+		{"tag|--|--|rm", "tag", "--|rm"},                  // and behind another --
+		{"add|user|--generate-bash-completion|-", "", ""}, // its completion
+		{"add|user|- text", "add", "user|- text"},
+		{"add|--|-x|--json", "add", "-x|--json"},
+	} {
+		p, err := split(table, strings.Split(c.line, "|"))
+		if c.name == "" {
+			if err == nil {
+				t.Errorf("%s is taken", c.line)
+			}
+			continue
+		}
+		if err != nil || p.name() != c.name || strings.Join(p.args, "|") != c.args {
+			t.Errorf("%s: %s %q, %v", c.line, p.name(), p.args, err)
+		}
+	}
+	labels, err := split(table, []string{"ls", "--label", "a,b", "--label=c"})
+	if err != nil || !slices.Equal(all[string](labels.flags, "label"), []string{"a,b", "c"}) {
+		t.Errorf("--label a,b: %q, %v", all[string](labels.flags, "label"), err)
+	}
+	both, err := split(table, []string{"--store", "F", "config", "--store", "a=b"})
+	if err != nil || both.common.Store != "F" || !last[bool](both.flags, "store") {
+		t.Errorf("--store F config --store a=b: the store %q, %v", both.common.Store, err)
+	}
+}
+
+// TestAppPrintsNothing: a line that urfave/cli cannot read is an error of ours, and nothing goes to standard output.
+func TestAppPrintsNothing(t *testing.T) {
+	for _, line := range []string{"--nothing", "log --nothing", "log -nn -- --", "nothing -- --", "branch ls --json -- --", "log --n", "log --store x -- --", "calls ls -json -- --"} {
+		words := strings.Fields(line)
+		_, printed, err := readBy(allCommands(), words...)
+		var usage *usageError
+		if printed != "" || !errors.As(err, &usage) {
+			t.Errorf("%s: printed %q, %v", line, printed, err)
+		}
+	}
+	for _, line := range []string{"--help", "-h", "log --help", "branch ls -h"} {
+		if p, printed, err := readBy(allCommands(), strings.Fields(line)...); printed != "" || err != nil || p.flags != nil {
+			t.Errorf("%s: printed %q, %v", line, printed, err)
+		}
+	}
+}
+
+// TestToolsExitCodeIsNotOurs: urfave/cli ends the process with the code of an error that has one, as that of a program does which a command started.
+func TestToolsExitCodeIsNotOurs(t *testing.T) {
+	failed := exec.Command("sh", "-c", "exit 7").Run()
+	var coded urfave.ExitCoder
+	if !errors.As(failed, &coded) {
+		t.Fatalf("%v has no exit code", failed)
+	}
+	p := &parsed{}
+	err := newApp(allCommands(), p, func(context.Context, *parsed) error { return failed }).Run([]string{"chatctx", "version", "--", "--"})
+	if !errors.Is(err, failed) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestLinesAtOnce reads many lines at once, as a chat does: they share nothing.
+func TestLinesAtOnce(t *testing.T) {
+	var group sync.WaitGroup
+	for i := range 200 {
+		group.Go(func() {
+			name := fmt.Sprint("branch-", i)
+			p, err := split(allCommands(), []string{"fork", name, "--at", "@" + fmt.Sprint(i), "--store", name})
+			if err != nil || p.in.(*forkIn).Name != name || string(p.in.(*forkIn).At) != "@"+fmt.Sprint(i) || p.common.Store != name {
+				t.Errorf("line %d gives %+v, %v", i, p, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestLikeness: what resembles a word most is what urfave/cli would suggest too.
+func TestLikeness(t *testing.T) {
+	var commands []*urfave.Command
+	eachCommand(func(name string, c *command) { commands = append(commands, &urfave.Command{Name: c.name}) })
+	tried := 0
+	for _, c := range commands {
+		for _, typo := range []string{c.Name[1:], c.Name + "s", "x" + c.Name, strings.ToUpper(c.Name[:1]) + c.Name[1:], c.Name[:len(c.Name)-1]} {
+			best, score := "", 0.0
+			for _, other := range commands {
+				if s := likeness(other.Name, typo); s > score {
+					best, score = other.Name, s
+				}
+			}
+			for _, own := range []string{"help", "h"} { // which the library always has
+				if likeness(own, typo) >= score {
+					best = ""
+				}
+			}
+			if best == "" {
+				continue
+			}
+			tried++
+			if want := urfave.SuggestCommand(commands, typo); want != fmt.Sprintf(urfave.SuggestDidYouMeanTemplate, best) {
+				t.Errorf("%q is like %q, and the library says: %s", typo, best, want)
+			}
+		}
+	}
+	if tried < 300 {
+		t.Errorf("compared only %d words", tried)
+	}
+}
