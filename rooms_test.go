@@ -521,7 +521,7 @@ var rooms = map[string]map[string]string{
 		"github.com/google/uuid":          "makes ids",
 		"github.com/rivo/uniseg":          "cuts by Unicode",
 		"github.com/urfave/cli/v2":        "reads command lines",
-		"flag":                            "names the wish for help",
+		"flag":                            "tells help apart",
 		"golang.org/x/sys/windows":        "knows the console",
 		"golang.org/x/term":               "knows the terminal",
 		"net":                             "opens sockets",
