@@ -9,9 +9,9 @@ import (
 type List struct {
 	Name    string
 	Len     int
-	Single  bool // one value instead of a list
-	Write   func(j *out.JSON, i int)
-	Message func(i int) chatctx.ID // nil if no value is from a message
+	Single  bool                            // one value instead of a list
+	Append  func(body []byte, i int) []byte // appends the value at i as JSON
+	Message func(i int) chatctx.ID          // nil if no value is from a message
 }
 
 // Marshal returns a body: its fields, then its lists that are not empty. size is roughly the number of its bytes.
@@ -31,7 +31,10 @@ func Marshal(size int, f Fields, lists ...List) []byte {
 			j.Open('[')
 		}
 		for i := range l.Len {
-			l.Write(&j, i)
+			if i > 0 {
+				j = append(j, ',')
+			}
+			j = l.Append(j, i)
 		}
 		if !l.Single {
 			j.Close(']')
@@ -46,9 +49,7 @@ func Pieces(lists ...List) []Piece {
 	var pieces []Piece
 	for _, l := range lists {
 		for i := range l.Len {
-			var j out.JSON
-			l.Write(&j, i)
-			p := Piece{Bytes: j}
+			p := Piece{Bytes: l.Append(nil, i)}
 			if l.Message != nil {
 				p.Message = l.Message(i)
 			}

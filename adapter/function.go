@@ -24,26 +24,29 @@ func (c *Conversation) Functions(s *Settings) []Function {
 	return list
 }
 
-// WriteFunction writes a tool in the form of OpenAI's Chat Completions and of the APIs modelled on it.
-func WriteFunction(j *out.JSON, f *Function) {
+// Append appends a tool in the form of OpenAI's Chat Completions and of the APIs modelled on it.
+func (f *Function) Append(body []byte) []byte {
 	if f.Raw != nil {
-		j.Raw(f.Raw)
-		return
+		return append(body, f.Raw...)
 	}
+	j := out.JSON(body)
 	j.Open('{')
 	j.Text("type", "function")
 	j.Key("function")
 	j.Open('{')
-	f.Write(j, "parameters")
+	j = f.AppendMembers(j, "parameters")
 	j.Close('}')
 	j.Close('}')
+	return j
 }
 
-// Write writes the members of a definition: name, description, and the schema under the provider's name for it.
-func (t *Tool) Write(j *out.JSON, schema string) {
+// AppendMembers appends the members of a definition, without braces: name, description, and the schema under the provider's name for it.
+func (t *Tool) AppendMembers(body []byte, schema string) []byte {
+	j := out.JSON(body)
 	j.Text("name", t.Name)
 	if t.Description != "" {
 		j.Text("description", t.Description)
 	}
 	j.Value(schema, t.Schema)
+	return j
 }

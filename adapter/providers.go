@@ -16,23 +16,23 @@ const (
 	Ollama    = "ollama"           // chat
 )
 
-// Providers are all names, in the order in which they are listed.
-var Providers = settings.Providers()
-
-// Known reports whether there is a provider of that name.
-func Known(provider string) bool { return slices.Contains(Providers, provider) }
-
-// ProviderOf returns the provider that a model's name implies, "" if it implies none. A name may begin with a provider's name and a slash.
+// ProviderOf returns the provider that a model's name implies, "" if it implies none. A name may begin with a provider's name and a slash. The registered providers
+// are asked first (Service.Implied).
 func ProviderOf(model string) string {
 	model = strings.ToLower(strings.TrimSpace(model))
 	if p, rest, ok := strings.Cut(model, "/"); ok {
 		switch {
-		case Known(p) && rest != "":
+		case slices.Contains(settings.Providers(), p) && rest != "":
 			return p
 		case p == "google" || p == "models":
 			return Gemini
 		}
 		return ""
+	}
+	for _, s := range Services() {
+		if s.Implied != nil && s.Implied(model) {
+			return s.Name
+		}
 	}
 	for _, m := range []struct{ prefix, provider string }{
 		{"claude", Anthropic}, {"gpt-oss", Ollama}, {"gpt-", OpenAI}, {"chatgpt-", OpenAI}, {"codex-", Responses}, {"gemini", Gemini},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
-	"github.com/chatctx/chatctx/adapter/all"
+	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -54,7 +54,7 @@ func send(t *testing.T, seed int, provider, model string, d *chatctx.Draft, o Op
 		d.Settings = map[string]json.RawMessage{}
 	}
 	d.Settings["model"], _ = json.Marshal(model)
-	body, err := all.Body(provider, d)
+	body, err := adaptertest.Bytes(provider, d)
 	if errors.Is(err, chatctx.ErrEmpty) || errors.Is(err, adapter.ErrSetting) {
 		return false
 	}

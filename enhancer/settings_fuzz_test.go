@@ -18,8 +18,7 @@ import (
 // extremes returns the values to test for each setting of the window: the ends of its range, its words, and some between.
 func extremes() map[string][]string {
 	out := map[string][]string{}
-	for i := range settings.Table {
-		s := &settings.Table[i]
+	for _, s := range settings.All() {
 		if s.Group != settings.Fitting && s.Group != settings.Compacting && s.Name != "cache" && s.Name != "cache.ttl" {
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 // TestDefaultsAreThoseOfTheTable: the table's defaults are those in force.
 func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	set := map[string]json.RawMessage{}
-	for i := range settings.Table {
-		if s := &settings.Table[i]; s.Default != "" && s.Name != "budget" {
+	for _, s := range settings.All() {
+		if s.Default != "" && s.Name != "budget" {
 			set[s.Name] = settings.Parse(s.Name, s.Default)
 		}
 	}

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/adapter/adaptertest"
+	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -325,8 +327,8 @@ func TestSystemMessagesSurvive(t *testing.T) {
 		}
 		for n := range 40 {
 			walk(t, rng, c, o, n)
-			for i, provider := range adapter.Providers {
-				if i == n%len(adapter.Providers) {
+			for i, provider := range settings.Providers() {
+				if i == n%len(settings.Providers()) {
 					systemTextIsSent(t, c, o, provider)
 				}
 			}
@@ -346,7 +348,7 @@ func systemTextIsSent(t *testing.T, c *chatctx.ChatContext, o Options, provider 
 		t.Fatal(err)
 	}
 	d.Settings["model"] = wire.String("m")
-	body, err := all.Adapt(provider, d)
+	body, err := adaptertest.Body(provider, d)
 	if errors.Is(err, chatctx.ErrEmpty) {
 		return
 	}

@@ -39,6 +39,24 @@ func Run(t *testing.T, s Subject) {
 	t.Run("errors", s.errors)
 }
 
+// Body returns the body that a registered provider's adapter makes of a draft.
+func Body(provider string, d *chatctx.Draft) (adapter.Body, error) {
+	service, err := adapter.ServiceOf(provider)
+	if err != nil {
+		return nil, err
+	}
+	return service.Adapter.Adapt(d)
+}
+
+// Bytes returns the bytes of that body.
+func Bytes(provider string, d *chatctx.Draft) ([]byte, error) {
+	b, err := Body(provider, d)
+	if err != nil {
+		return nil, err
+	}
+	return b.MarshalJSON()
+}
+
 // body returns the bytes of a draft's body.
 func (s Subject) body(t *testing.T, d *chatctx.Draft) []byte {
 	t.Helper()

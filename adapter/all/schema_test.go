@@ -10,7 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
-	"github.com/chatctx/chatctx/adapter/all"
+	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -39,7 +39,7 @@ func TestSchemas(t *testing.T) {
 			}
 			for n := range testkit.Seeds(t, 300) {
 				model := s.models[n%uint64(len(s.models))]
-				raw, err := all.Body(s.provider, adaptertest.Random(n, s.provider, model))
+				raw, err := adaptertest.Bytes(s.provider, adaptertest.Random(n, s.provider, model))
 				if errors.Is(err, adapter.ErrSetting) {
 					continue
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -37,7 +38,7 @@ func TestThinkingLeavesRoomForTheAnswer(t *testing.T) {
 		m := pool.NewText(pool.User, "Hi")
 		m.ID = pool.NewID()
 		d.Messages = []*chatctx.DraftMessage{{Entry: chatctx.Entry{Message: m, Position: 1}, State: "in"}}
-		body, err := Adapt(c.provider, d)
+		body, err := adaptertest.Body(c.provider, d)
 		if err != nil {
 			t.Fatal(err)
 		}

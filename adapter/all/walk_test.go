@@ -13,7 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
-	"github.com/chatctx/chatctx/adapter/all"
+	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -398,5 +398,5 @@ func (w *walk) body(branch, provider, model string) ([]byte, error) {
 		return nil, err
 	}
 	d.Settings = map[string]json.RawMessage{"model": json.RawMessage(`"` + model + `"`)}
-	return all.Body(provider, d)
+	return adaptertest.Bytes(provider, d)
 }

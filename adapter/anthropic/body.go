@@ -80,9 +80,9 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists(false)..
 
 func (b *Body) lists(marks bool) []adapter.List {
 	return []adapter.List{
-		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writer{j, marks}.tool(&b.Tools[i]) }},
-		{Name: "system", Len: len(b.System), Write: func(j *out.JSON, i int) { writer{j, marks}.system(&b.System[i]) }},
-		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writer{j, marks}.message(&b.Messages[i]) },
+		{Name: "tools", Len: len(b.Tools), Append: out.Each(b.Tools, func(j *out.JSON, v *Tool) { writer{j, marks}.tool(v) })},
+		{Name: "system", Len: len(b.System), Append: out.Each(b.System, func(j *out.JSON, v *Text) { writer{j, marks}.system(v) })},
+		{Name: "messages", Len: len(b.Messages), Append: out.Each(b.Messages, func(j *out.JSON, v *Message) { writer{j, marks}.message(v) }),
 			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
 	}
 }
@@ -112,7 +112,7 @@ func (w writer) tool(t *Tool) {
 		return
 	}
 	w.Open('{')
-	t.Write(w.JSON, "input_schema")
+	*w.JSON = t.AppendMembers(*w.JSON, "input_schema")
 	w.mark(t.Cache)
 	w.Close('}')
 }

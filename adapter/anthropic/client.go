@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
@@ -18,8 +19,7 @@ type Client struct{ sender *wire.Sender }
 
 // NewClient returns a Client with the address and key of o, else those of ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. An address may end in /v1.
 func NewClient(o wire.Options) (*Client, error) {
-	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://api.anthropic.com", BaseEnv: wire.BaseVariables["anthropic"],
-		KeyEnv: wire.KeyVariables["anthropic"]}, func(h http.Header, key string) { h.Set("X-Api-Key", key) })
+	s, err := o.Sender(place(), func(h http.Header, key string) { h.Set("X-Api-Key", key) })
 	if err != nil {
 		return nil, err
 	}
@@ -29,6 +29,13 @@ func NewClient(o wire.Options) (*Client, error) {
 	}
 	return &Client{s}, nil
 }
+
+// place returns the API's address, and the variables that change it.
+func place() wire.Place {
+	return wire.Place{Provider: Provider, Base: "https://api.anthropic.com", BaseEnv: []string{"ANTHROPIC_BASE_URL"}, KeyEnv: []string{"ANTHROPIC_API_KEY"}}
+}
+
+func init() { adapter.Register(adapter.NewService(place(), Adapter, NewClient)) }
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {

@@ -66,15 +66,14 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 func (b *Body) lists() []adapter.List {
 	functions := min(len(b.Functions), 1)
 	return []adapter.List{
-		{Name: "tools", Len: functions + len(b.Tools), Write: func(j *out.JSON, i int) {
+		{Name: "tools", Len: functions + len(b.Tools), Append: func(body []byte, i int) []byte {
 			if i < functions {
-				b.writeFunctions(j)
-			} else {
-				j.Raw(b.Tools[i-functions])
+				return out.Append(b.writeFunctions)(body, i)
 			}
+			return append(body, b.Tools[i-functions]...)
 		}},
-		{Name: "systemInstruction", Single: true, Len: min(len(b.System), 1), Write: func(j *out.JSON, _ int) { b.writeSystem(j) }},
-		{Name: "contents", Len: len(b.Contents), Write: func(j *out.JSON, i int) { writeContent(j, &b.Contents[i]) },
+		{Name: "systemInstruction", Single: true, Len: min(len(b.System), 1), Append: out.Append(b.writeSystem)},
+		{Name: "contents", Len: len(b.Contents), Append: out.Each(b.Contents, writeContent),
 			Message: func(i int) chatctx.ID { return b.Contents[i].from }},
 	}
 }
@@ -83,7 +82,7 @@ func (b *Body) writeFunctions(j *out.JSON) {
 	j.Open('{')
 	out.Array(j, "functionDeclarations", b.Functions, func(j *out.JSON, t *adapter.Tool) {
 		j.Open('{')
-		t.Write(j, "parametersJsonSchema")
+		*j = t.AppendMembers(*j, "parametersJsonSchema")
 		j.Close('}')
 	})
 	j.Close('}')

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
@@ -15,9 +16,7 @@ type Client struct{ sender *wire.Sender }
 // NewClient returns a Client with the address and key of o, else those of GOOGLE_GEMINI_BASE_URL, and GEMINI_API_KEY or GOOGLE_API_KEY. An address without a
 // path gets /v1beta.
 func NewClient(o wire.Options) (*Client, error) {
-	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://generativelanguage.googleapis.com",
-		BaseEnv: wire.BaseVariables["gemini"], KeyEnv: wire.KeyVariables["gemini"]},
-		func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) })
+	s, err := o.Sender(place(), func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) })
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +25,14 @@ func NewClient(o wire.Options) (*Client, error) {
 	}
 	return &Client{s}, nil
 }
+
+// place returns the API's address, and the variables that change it.
+func place() wire.Place {
+	return wire.Place{Provider: Provider, Base: "https://generativelanguage.googleapis.com", BaseEnv: []string{"GOOGLE_GEMINI_BASE_URL"},
+		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
+}
+
+func init() { adapter.Register(adapter.NewService(place(), Adapter, NewClient)) }
 
 // path returns the path of a method of a model, whose name may begin with models/ or tunedModels/.
 func path(model, method string) string {

@@ -50,8 +50,8 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {
 	return []adapter.List{
-		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { adapter.WriteFunction(j, &b.Tools[i]) }},
-		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writeMessage(j, &b.Messages[i]) },
+		{Name: "tools", Len: len(b.Tools), Append: func(body []byte, i int) []byte { return b.Tools[i].Append(body) }},
+		{Name: "messages", Len: len(b.Messages), Append: out.Each(b.Messages, writeMessage),
 			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
@@ -19,14 +20,20 @@ type Client struct{ sender *wire.Sender }
 // NewClient returns a Client with the address of o, else that of OLLAMA_HOST as Ollama's own programs read it (HOST, HOST:PORT, :PORT or an address), else this
 // machine. It sends OLLAMA_API_KEY if it is set.
 func NewClient(o wire.Options) (*Client, error) {
-	s, err := o.Sender(wire.Place{Provider: Provider, Base: base(""), BaseEnv: wire.BaseVariables["ollama"], Reads: base, KeyEnv: wire.KeyVariables["ollama"], KeyFree: true},
-		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
+	s, err := o.Sender(place(), func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {
 		return nil, err
 	}
 	s.Base = strings.TrimSuffix(s.Base, "/api")
 	return &Client{s}, nil
 }
+
+// place returns the server's default address, and the variables that change it.
+func place() wire.Place {
+	return wire.Place{Provider: Provider, Base: base(""), BaseEnv: []string{"OLLAMA_HOST"}, Reads: base, KeyEnv: []string{"OLLAMA_API_KEY"}, KeyFree: true}
+}
+
+func init() { adapter.Register(adapter.NewService(place(), Adapter, NewClient)) }
 
 // base returns an address for a value that may be less than one.
 func base(host string) string {

@@ -56,8 +56,8 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {
 	return []adapter.List{
-		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { adapter.WriteFunction(j, &b.Tools[i]) }},
-		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writeMessage(j, &b.Messages[i]) },
+		{Name: "tools", Len: len(b.Tools), Append: func(body []byte, i int) []byte { return b.Tools[i].Append(body) }},
+		{Name: "messages", Len: len(b.Messages), Append: out.Each(b.Messages, writeMessage),
 			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
 	}
 }
@@ -113,25 +113,16 @@ func writePart(j *out.JSON, p *Part) {
 	case "image_url":
 		j.Open('{')
 		j.Key("url")
-		WriteURL(j, p.Media)
+		j.URL(p.Media.URL, p.Media.Type, p.Media.Data)
 		j.Close('}')
 	case "file":
 		j.Open('{')
 		j.Text("filename", FileName(p.Media))
 		j.Key("file_data")
-		WriteURL(j, p.Media)
+		j.URL(p.Media.URL, p.Media.Type, p.Media.Data)
 		j.Close('}')
 	}
 	j.Close('}')
-}
-
-// WriteURL writes an address, or the bytes as a data URL.
-func WriteURL(j *out.JSON, m *adapter.Media) {
-	if m.URL != "" {
-		j.String(m.URL)
-	} else {
-		j.Base64("data:"+m.Type+";base64,", m.Data)
-	}
 }
 
 // FileName returns a document's name; both APIs require one.

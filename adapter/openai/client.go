@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
@@ -33,8 +34,7 @@ func NewClient(o wire.Options) (*Client, error) {
 
 // NewSender returns the Sender for all of OpenAI's APIs.
 func NewSender(provider string, o wire.Options) (*wire.Sender, error) {
-	s, err := o.Sender(wire.Place{Provider: provider, Base: "https://api.openai.com/v1", BaseEnv: wire.BaseVariables["openai"],
-		KeyEnv: wire.KeyVariables["openai"], OrgEnv: "OPENAI_ORG_ID"}, func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
+	s, err := o.Sender(PlaceOf(provider), func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,13 @@ func NewSender(provider string, o wire.Options) (*wire.Sender, error) {
 	}
 	return s, nil
 }
+
+// PlaceOf returns the address of OpenAI's APIs for a provider of that name, and the variables that change it.
+func PlaceOf(provider string) wire.Place {
+	return wire.Place{Provider: provider, Base: "https://api.openai.com/v1", BaseEnv: []string{"OPENAI_BASE_URL"}, KeyEnv: []string{"OPENAI_API_KEY"}, OrgEnv: "OPENAI_ORG_ID"}
+}
+
+func init() { adapter.Register(adapter.NewService(PlaceOf(Provider), Adapter, NewClient)) }
 
 // usage asks for figures, which a stream has only on request.
 var usage = wire.Member{Name: "stream_options", Value: json.RawMessage(`{"include_usage":true}`)}

@@ -52,8 +52,8 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {
 	return []adapter.List{
-		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writeTool(j, &b.Tools[i]) }},
-		{Name: "input", Len: len(b.Input), Write: func(j *out.JSON, i int) { writeItem(j, &b.Input[i]) },
+		{Name: "tools", Len: len(b.Tools), Append: out.Each(b.Tools, writeTool)},
+		{Name: "input", Len: len(b.Input), Append: out.Each(b.Input, writeItem),
 			Message: func(i int) chatctx.ID { return b.Input[i].from }},
 	}
 }
@@ -64,7 +64,7 @@ func writeTool(j *out.JSON, t *adapter.Function) {
 		return
 	}
 	begin(j, "function")
-	t.Write(j, "parameters")
+	*j = t.AppendMembers(*j, "parameters")
 	j.Key("strict") // without it the API makes the schema strict
 	j.Bool(false)
 	j.Close('}')
@@ -109,7 +109,7 @@ func writePart(j *out.JSON, p *Part) {
 	case "input_image":
 		j.Text("detail", "auto")
 		j.Key("image_url")
-		openai.WriteURL(j, p.Media)
+		j.URL(p.Media.URL, p.Media.Type, p.Media.Data)
 	case "input_file":
 		if p.Media.URL != "" {
 			j.Key("file_url")
@@ -117,7 +117,7 @@ func writePart(j *out.JSON, p *Part) {
 			j.Text("filename", openai.FileName(p.Media))
 			j.Key("file_data")
 		}
-		openai.WriteURL(j, p.Media)
+		j.URL(p.Media.URL, p.Media.Type, p.Media.Data)
 	}
 	j.Close('}')
 }

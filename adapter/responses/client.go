@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/openai"
 	"github.com/chatctx/chatctx/adapter/wire"
 )
@@ -18,6 +19,8 @@ func NewClient(o wire.Options) (*Client, error) {
 	}
 	return &Client{s}, nil
 }
+
+func init() { adapter.Register(adapter.NewService(openai.PlaceOf(Provider), Adapter, NewClient)) }
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {

@@ -41,18 +41,6 @@ type Place struct {
 	KeyFree  bool // it needs no key, wherever it is
 }
 
-// BaseVariables are the environment variables with a provider's address; the first that is set counts.
-var BaseVariables = map[string][]string{
-	"openai": {"OPENAI_BASE_URL"}, "openai-responses": {"OPENAI_BASE_URL"}, "anthropic": {"ANTHROPIC_BASE_URL"},
-	"gemini": {"GOOGLE_GEMINI_BASE_URL"}, "ollama": {"OLLAMA_HOST"},
-}
-
-// KeyVariables are the environment variables with a provider's key; the first that is set counts.
-var KeyVariables = map[string][]string{
-	"openai": {"OPENAI_API_KEY"}, "openai-responses": {"OPENAI_API_KEY"}, "anthropic": {"ANTHROPIC_API_KEY"},
-	"gemini": {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "ollama": {"OLLAMA_API_KEY"},
-}
-
 // known has the key variables of servers, by the end of their host name.
 var known = []struct{ host, env string }{
 	{"openai.com", "OPENAI_API_KEY"}, {"anthropic.com", "ANTHROPIC_API_KEY"}, {"googleapis.com", "GEMINI_API_KEY"},

@@ -13,14 +13,14 @@ import (
 
 // addressed are the prefixes of the names of addresses, companions the names, without prefix, of the settings that belong to an address.
 var addressed, companions = func() (under, beside []string) {
-	for i := range Table {
-		if name, ok := strings.CutSuffix(Table[i].Name, "base_url"); ok {
+	for i := range rows() {
+		if name, ok := strings.CutSuffix(rows()[i].Name, "base_url"); ok {
 			under = append(under, name)
 		}
 	}
-	for i := range Table {
-		if Table[i].Scope == Beside {
-			name := Table[i].Name
+	for i := range rows() {
+		if rows()[i].Scope == Beside {
+			name := rows()[i].Name
 			beside = append(beside, name[strings.LastIndexByte(name, '.')+1:])
 		}
 	}

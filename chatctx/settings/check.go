@@ -195,9 +195,9 @@ func Ignored(places ...map[string]json.RawMessage) []error {
 // nearest returns the most similar name of the table, "" if none is similar.
 func nearest(name string) string {
 	best, least := "", len(name)/2+1
-	for i := range Table {
-		if n := distance(name, Table[i].Name); n < least {
-			best, least = Table[i].Name, n
+	for i := range rows() {
+		if n := distance(name, rows()[i].Name); n < least {
+			best, least = rows()[i].Name, n
 		}
 	}
 	return best

@@ -56,8 +56,8 @@ func TestFromEnv(t *testing.T) {
 // TestRowsAreWhole: each default is a valid value of its setting, and each word too; no name appears twice.
 func TestRowsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
-	for i := range Table {
-		s := &Table[i]
+	for i := range rows() {
+		s := &rows()[i]
 		if seen[s.Name] {
 			t.Errorf("%s stands twice", s.Name)
 		}

@@ -1,15 +1,18 @@
 // Package settings is the table of all settings, and the rules for their places: which belong to one address, and which of a file are in force.
 //
 // A setting has a name and a JSON value. The store, a context and a branch have settings of their own; the nearer of two values for one name wins (InForce).
-// The package has no state and does not depend on a store.
+// The package has no state but for the providers that a program adds (AddProvider), and does not depend on a store.
 //
 // All code that accepts, reads, lists or describes settings uses the table: there is no other list of names, defaults or ranges.
 package settings
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // A Setting is a row of the table.
@@ -141,8 +144,43 @@ const (
 // most is the largest whole number of a setting, which fits an int on every machine.
 const most = 1_000_000_000
 
-// Table has every setting of this version. Other settings are from a later version or from another program.
-var Table = []Setting{
+// All returns every setting of this version, and those of the providers that the program added. Other settings are from a later version or from another program.
+func All() []Setting { return slices.Clone(rows()) }
+
+// AddProvider adds a provider that the program brings along: it becomes a value of the settings provider and compact.provider, and settings whose names begin with
+// its name and a dot are its own, sent as they are. does says what these are. A name that is known already changes nothing.
+func AddProvider(name, does string) {
+	adding.Lock()
+	defer adding.Unlock()
+	if slices.Contains(Providers(), name) {
+		return
+	}
+	list := slices.Clone(rows())
+	for i := range list {
+		if list[i].Name == "provider" || list[i].Name == "compact.provider" {
+			list[i].Words += " " + name
+		}
+	}
+	list = append(list, Setting{Name: name + ".", Group: Own, Type: JSON, Does: does})
+	added.Store(&list)
+}
+
+// added is the table with the providers that the program added, nil without any. It is never changed, only replaced.
+var (
+	adding sync.Mutex
+	added  atomic.Pointer[[]Setting]
+)
+
+// rows returns the table that is in force. Nobody changes it.
+func rows() []Setting {
+	if all := added.Load(); all != nil {
+		return *all
+	}
+	return table
+}
+
+// table has every setting of this version.
+var table = []Setting{
 	{Name: "model", Group: Asked, Type: Text, Harmless: true, Does: "the model that is asked"},
 	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "the provider that is asked; without it the model's name decides"},
 	{Name: "base_url", Group: Asked, Type: Address, Does: "the address of a server that speaks the provider's protocol"},
@@ -214,8 +252,8 @@ var Table = []Setting{
 
 // Lookup returns the row of a name. Of several rows that fit, the one with the longest name counts.
 func Lookup(name string) (s Setting, ok bool) {
-	for i := range Table {
-		row := &Table[i]
+	for i := range rows() {
+		row := &rows()[i]
 		fits := row.Name == name
 		if row.many() {
 			fits = len(name) > len(row.Name) && strings.HasPrefix(name, row.Name)
@@ -230,8 +268,8 @@ func Lookup(name string) (s Setting, ok bool) {
 // Names returns the names of the table's rows that begin with a prefix, without the prefix.
 func Names(prefix string) []string {
 	var out []string
-	for i := range Table {
-		if name, ok := strings.CutPrefix(Table[i].Name, prefix); ok && !Table[i].many() {
+	for i := range rows() {
+		if name, ok := strings.CutPrefix(rows()[i].Name, prefix); ok && !rows()[i].many() {
 			out = append(out, name)
 		}
 	}

@@ -104,12 +104,12 @@ func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong 
 		if name == "" || getenv(name) == "" {
 			continue
 		}
-		value := Parse(Table[i].Name, getenv(name))
-		if !Table[i].takes(value) {
-			wrong = append(wrong, &Error{Name: Table[i].Name, Value: string(value), Wants: Table[i].wants(), From: name})
+		value := Parse(rows()[i].Name, getenv(name))
+		if !rows()[i].takes(value) {
+			wrong = append(wrong, &Error{Name: rows()[i].Name, Value: string(value), Wants: rows()[i].wants(), From: name})
 			continue
 		}
-		out[Table[i].Name] = value
+		out[rows()[i].Name] = value
 	}
 	for name, why := range idleKeys(nil, out) {
 		row, _ := Lookup(name)
@@ -121,9 +121,9 @@ func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong 
 
 // variables returns the environment variables of the table's rows. They are made once, since a program that judges many calls reads the environment for each.
 var variables = sync.OnceValue(func() []string {
-	out := make([]string, len(Table))
-	for i := range Table {
-		out[i] = Table[i].Env()
+	out := make([]string, len(rows()))
+	for i := range rows() {
+		out[i] = rows()[i].Env()
 	}
 	return out
 })

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -194,7 +195,7 @@ func TestFiguresAreOfWhatIsSent(t *testing.T) {
 	for seed := range testkit.Seeds(t, 12) {
 		g := &anything{Rand: rand.New(rand.NewPCG(seed, 12))}
 		turn := newTurn(t, &provider{t: t})
-		provider := adapter.Providers[int(seed)%len(adapter.Providers)]
+		provider := settings.Providers()[int(seed)%len(settings.Providers())]
 		model := models[provider]
 		b := turn.Context.Begin("")
 		inForce := map[string]any{"provider": provider, "model": model, "budget": []int{0, 6000, 20000, 400000}[g.IntN(4)], "images.scale": g.IntN(3) > 0}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
@@ -41,8 +40,8 @@ func fields(list string) map[string]json.RawMessage {
 // keyEnv returns an environment with the keys of all providers, whose values are the variables' names.
 func keyEnv(more string) func(string) string {
 	env := map[string]string{"VICTIM": "VICTIM", "OTHER": "OTHER"}
-	for _, names := range wire.KeyVariables {
-		for _, name := range names {
+	for _, service := range adapter.Services() {
+		for _, name := range service.Place.KeyEnv {
 			env[name] = name
 		}
 	}
@@ -96,12 +95,13 @@ func asks(t *testing.T, turn *Turn) (chat, aside, vectors, list string) {
 // TestALoneKeyGoesNowhere: a key without an address or provider beside it is sent to nobody, wherever it is set, whichever model is asked, and whatever the
 // environment says.
 func TestALoneKeyGoesNowhere(t *testing.T) {
-	for _, provider := range adapter.Providers {
+	for _, service := range adapter.Services() {
+		provider := service.Name
 		for _, place := range []string{"store", "context", "branch", "environment", "turn"} {
 			for _, moved := range []bool{false, true} {
 				env, want := "", own[provider]
 				if moved {
-					env, want = wire.BaseVariables[provider][0]+"=http://127.0.0.1:9", "127.0.0.1:9 "+wire.KeyVariables[provider][0]
+					env, want = service.Place.BaseEnv[0]+"=http://127.0.0.1:9", "127.0.0.1:9 "+service.Place.KeyEnv[0]
 				}
 				const lone = "key_env=VICTIM compact.key_env=VICTIM embedding.key_env=VICTIM"
 				turn := newTurn(t, newProvider(t))
@@ -128,7 +128,7 @@ func TestALoneKeyGoesNowhere(t *testing.T) {
 				turn.Getenv = keyEnv(env)
 				chat, aside, vectors, list := asks(t, turn)
 				wantVectors := own[adapter.OpenAI]
-				if moved && wire.BaseVariables[provider][0] == "OPENAI_BASE_URL" {
+				if moved && service.Place.BaseEnv[0] == "OPENAI_BASE_URL" {
 					wantVectors = want
 				}
 				if chat != want || aside != want || list != want || vectors != wantVectors {

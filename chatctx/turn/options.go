@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/all"
+	_ "github.com/chatctx/chatctx/adapter/all" // a turn can ask every provider of this module
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -51,7 +51,11 @@ func (t *Turn) sentTo(inForce map[string]json.RawMessage) *tokens.Sent {
 	if err != nil {
 		return nil // making a body reports it
 	}
-	r, err := all.Reader(provider, &chatctx.Draft{Settings: inForce})
+	service, err := adapter.ServiceOf(provider)
+	if err != nil {
+		return nil
+	}
+	r, err := service.Adapter.Reader(&chatctx.Draft{Settings: inForce})
 	if err != nil {
 		return nil
 	}

@@ -10,34 +10,9 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/anthropic"
-	"github.com/chatctx/chatctx/adapter/gemini"
-	"github.com/chatctx/chatctx/adapter/ollama"
-	"github.com/chatctx/chatctx/adapter/openai"
-	"github.com/chatctx/chatctx/adapter/responses"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
-
-// clients has a function for each provider that makes its client.
-var clients = map[string]func(wire.Options) (wire.Client, error){
-	adapter.OpenAI:    client(openai.NewClient),
-	adapter.Responses: client(responses.NewClient),
-	adapter.Anthropic: client(anthropic.NewClient),
-	adapter.Gemini:    client(gemini.NewClient),
-	adapter.Ollama:    client(ollama.NewClient),
-}
-
-// client keeps a nil pointer from becoming a non-nil client.
-func client[C wire.Client](make func(wire.Options) (C, error)) func(wire.Options) (wire.Client, error) {
-	return func(o wire.Options) (wire.Client, error) {
-		c, err := make(o)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	}
-}
 
 // ErrNoProvider means that the settings name no provider, and the model's name does not imply one.
 var ErrNoProvider = errors.New("no provider")
@@ -45,10 +20,9 @@ var ErrNoProvider = errors.New("no provider")
 // providerOf returns the provider that settings name, else the one that the model's name implies, else OpenAI's if the environment has another address for it:
 // servers there have models of any name.
 func providerOf(settings map[string]json.RawMessage, getenv func(string) string) (string, error) {
-	list := strings.Join(adapter.Providers, ", ")
 	if p := textSetting(settings, "provider"); p != "" {
-		if !adapter.Known(p) {
-			return "", fmt.Errorf("%w %q: use one of %s", ErrNoProvider, p, list)
+		if _, err := adapter.ServiceOf(p); err != nil {
+			return "", fmt.Errorf("%w %q: use one of %s", ErrNoProvider, p, adapter.Names())
 		}
 		return p, nil
 	}
@@ -62,12 +36,14 @@ func providerOf(settings map[string]json.RawMessage, getenv func(string) string)
 	if p := adapter.ProviderOf(model); p != "" {
 		return p, nil
 	}
-	for _, address := range wire.BaseVariables[adapter.OpenAI] {
-		if strings.TrimSpace(getenv(address)) != "" {
-			return adapter.OpenAI, nil
+	if openai, err := adapter.ServiceOf(adapter.OpenAI); err == nil {
+		for _, address := range openai.Place.BaseEnv {
+			if strings.TrimSpace(getenv(address)) != "" {
+				return adapter.OpenAI, nil
+			}
 		}
 	}
-	return "", fmt.Errorf("%w is known for the model %q: give --provider one of %s", ErrNoProvider, model, list)
+	return "", fmt.Errorf("%w is known for the model %q: give --provider one of %s", ErrNoProvider, model, adapter.Names())
 }
 
 // inForce returns the settings of the turn's branch.
@@ -104,11 +80,11 @@ func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, g
 	case err != nil || p != name: // the address and the key are those of another provider
 		inForce = settings.InForce(inForce, map[string]json.RawMessage{"provider": wire.String(p)}, map[string]json.RawMessage{"provider": wire.String(name)})
 	}
-	make, ok := clients[name]
-	if !ok {
-		return nil, "", fmt.Errorf("%w %q: use one of %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
+	service, err := adapter.ServiceOf(name)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w %q: use one of %s", ErrNoProvider, name, adapter.Names())
 	}
-	c, err := make(wireOptions(inForce, o, getenv))
+	c, err := service.Client(wireOptions(inForce, o, getenv))
 	return c, name, err
 }
 

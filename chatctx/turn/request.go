@@ -11,7 +11,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -244,7 +243,11 @@ func textSetting(settings map[string]json.RawMessage, key string) string {
 func (r *Request) adapt() error {
 	d := r.Draft
 	before := len(d.Notes)
-	body, err := all.Adapt(r.Provider, d)
+	service, err := adapter.ServiceOf(r.Provider)
+	if err != nil {
+		return err
+	}
+	body, err := service.Adapter.Adapt(d)
 	if err != nil {
 		return err
 	}

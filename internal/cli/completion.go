@@ -369,8 +369,7 @@ func (r *run) modelNames() []candidate {
 // settingValues returns the settings, each with its possible words.
 func settingValues(models []candidate) []candidate {
 	var list []candidate
-	for i := range settings.Table {
-		s := &settings.Table[i]
+	for _, s := range settings.All() {
 		list = append(list, candidate{s.Name + "=", s.Does})
 		words := strings.Fields(s.Words)
 		if s.Type == settings.Truth {

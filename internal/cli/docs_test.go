@@ -159,8 +159,7 @@ func settingsDocs() string {
 	var b strings.Builder
 	b.WriteString(settingsHead)
 	var group settings.Group
-	for i := range settings.Table {
-		s := &settings.Table[i]
+	for _, s := range settings.All() {
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n\n| name | value | default | counts | environment | harmless | what it does |\n| --- | --- | --- | --- | --- | --- | --- |\n", upper(string(group)))

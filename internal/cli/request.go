@@ -327,7 +327,8 @@ func doModels(r *run) error {
 func (r *run) allModels(settings map[string]json.RawMessage) error {
 	var failed error
 	listed := false
-	for _, name := range adapter.Providers {
+	for _, service := range adapter.Services() {
+		name := service.Name
 		if name == adapter.Responses {
 			continue // its list is openai's
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
@@ -151,8 +152,7 @@ func parseSettings(args []string) (set map[string]json.RawMessage, show []string
 func settingsTable() string {
 	var b strings.Builder
 	var group settings.Group
-	for i := range settings.Table {
-		s := &settings.Table[i]
+	for _, s := range settings.All() {
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "%s\n", upper(string(group)))
@@ -276,13 +276,19 @@ func (r *run) noteKeys(set map[string]json.RawMessage) error {
 			return err
 		}
 		r.notInForce(ignored)
-		for _, address := range wire.BaseVariables[plainValue(set[under+"provider"])] {
+		for _, address := range providerPlace(plainValue(set[under+"provider"])).BaseEnv {
 			if u, err := url.Parse(os.Getenv(address)); set[under+"base_url"] == nil && os.Getenv(address) != "" && (err != nil || !wire.KnownHost(u)) {
 				r.note("%s goes to the provider's own host; to the address in %s goes the key that stands beside it", clean(name), address)
 			}
 		}
 	}
 	return nil
+}
+
+// providerPlace returns the address of a provider and its key, the zero Place for a provider that is not there.
+func providerPlace(provider string) wire.Place {
+	s, _ := adapter.ServiceOf(provider)
+	return s.Place
 }
 
 // noteKey reports new addresses to which no key goes although one is set.
@@ -297,7 +303,7 @@ func (r *run) noteKey(set map[string]json.RawMessage) {
 		if p := set[under+"provider"]; p != nil {
 			provider = plainValue(p)
 		}
-		for _, name := range wire.KeyVariables[provider] {
+		for _, name := range providerPlace(provider).KeyEnv {
 			if os.Getenv(name) != "" && !wire.KnownHost(u) {
 				r.note("no key goes to %s; chatctx config %skey_env=%s sends it there", clean(u.Host), under, name)
 			}

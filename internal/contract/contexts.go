@@ -116,10 +116,9 @@ type SettingTable struct {
 
 // SettingTableOf returns the JSON of package settings' table.
 func SettingTableOf() SettingTable {
-	out := SettingTable{Settings: make([]SettingRow, len(settings.Table))}
-	for i := range settings.Table {
-		s := &settings.Table[i]
-		out.Settings[i] = SettingRow{s.Name, string(s.Group), string(s.Type), s.Takes(), strings.Fields(s.Words), s.Default, s.Scope.String(), s.Env(), s.Harmless, s.Does}
+	out := SettingTable{Settings: []SettingRow{}}
+	for _, s := range settings.All() {
+		out.Settings = append(out.Settings, SettingRow{s.Name, string(s.Group), string(s.Type), s.Takes(), strings.Fields(s.Words), s.Default, s.Scope.String(), s.Env(), s.Harmless, s.Does})
 	}
 	return out
 }

@@ -27,7 +27,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
-	"github.com/chatctx/chatctx/adapter/all"
+	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -60,7 +60,7 @@ func (s *server) last() []byte {
 // random calls f with the bodies of random drafts.
 func random(t *testing.T, provider, model string, f func(body []byte)) {
 	for seed := range testkit.Seeds(t, 300) {
-		body, err := all.Body(provider, adaptertest.Random(seed, provider, model))
+		body, err := adaptertest.Bytes(provider, adaptertest.Random(seed, provider, model))
 		if err == nil {
 			f(body)
 		} else if _, refused := err.(*adapter.SettingError); !refused {

@@ -50,6 +50,33 @@ func Array[T any](j *JSON, name string, list []T, write func(*JSON, *T)) {
 	j.Close(']')
 }
 
+// Each returns a function that appends one value of a list to bytes.
+func Each[T any](list []T, write func(*JSON, *T)) func(body []byte, i int) []byte {
+	return func(body []byte, i int) []byte {
+		j := JSON(body)
+		write(&j, &list[i])
+		return j
+	}
+}
+
+// Append returns a function that appends a value to bytes.
+func Append(write func(*JSON)) func(body []byte, _ int) []byte {
+	return func(body []byte, _ int) []byte {
+		j := JSON(body)
+		write(&j)
+		return j
+	}
+}
+
+// URL writes an address, or without one the bytes as a data URL of a media type.
+func (j *JSON) URL(address, mediaType string, data []byte) {
+	if address != "" {
+		j.String(address)
+	} else {
+		j.Base64("data:"+mediaType+";base64,", data)
+	}
+}
+
 // Raw writes a value that is JSON already.
 func (j *JSON) Raw(value []byte) {
 	j.comma()
@@ -80,7 +107,7 @@ func (j *JSON) String(s string) {
 func (j *JSON) comma() {
 	if n := len(*j); n > 0 {
 		switch (*j)[n-1] {
-		case '{', '[', ':':
+		case '{', '[', ':', ',': // a comma stands there if the bytes before are another writer's
 		default:
 			*j = append(*j, ',')
 		}
