@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -229,7 +232,7 @@ func (r *searched) merge(ctx context.Context) error {
 		if st == nil || err != nil {
 			return err
 		}
-		if _, err := index.Step(tx, st, 200); err != nil {
+		if err := index.Step(tx, st, 200); err != nil {
 			return err
 		}
 		return index.Save(tx, st)
@@ -372,13 +375,8 @@ func TestIndexFollows(t *testing.T) {
 	}
 	s = open(t, file)
 	checkStore(t, s)
-	var st *index.State
-	err = s.at.DB.View(t.Context(), func(tx kv.Tx) (err error) {
-		st, err = index.Load(tx, words.Version)
-		return err
-	})
-	if err != nil || st == nil || st.Next < find.EnoughWaiting {
-		t.Errorf("in the index: %+v, %v", st, err)
+	if st := indexOf(t, s); st.Next < find.EnoughWaiting {
+		t.Errorf("in the index: %+v", st)
 	}
 }
 
@@ -409,4 +407,60 @@ func TestSearchFindsWhatIsKept(t *testing.T) {
 		}
 		checkStore(t, s)
 	})
+}
+
+// TestSearchReadsFewParts: in whatever portions a store was indexed, the index has at rest a number of blocks that grows with the digits of its size, and a
+// search reads up to three records of each.
+func TestSearchReadsFewParts(t *testing.T) {
+	for name, portion := range map[string]func(i int) int{
+		"a large one, then seven": func(i int) int { return 1 + 199*(1-min(i%8, 1)) },
+		"alike":                   func(int) int { return 20 },
+		"doubling":                func(i int) int { return 1 << (i % 9) },
+	} {
+		db := &kvtest.Reads{DB: memkv.New()}
+		s, err := OpenDB(db, Options{Create: true, Program: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.New(t.Context(), NewContext{Title: "Birds", Messages: says("a heron", ">stands", "in", ">the reeds")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			if _, err := c.Append(t.Context(), "main", slices.Repeat(says("on", ">and on"), portion(i)/2+1)...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := find.IndexSome(t.Context(), s.at, 1, 1000, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Maintenance().Index(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		st := indexOf(t, s)
+		if most := 3 + bits.Len64(st.Next); len(st.Blocks) > most || st.Merge != nil {
+			t.Errorf("%s: %d blocks of %d documents; merging: %v", name, len(st.Blocks), st.Next, st.Merge)
+		}
+		db.Take()
+		if list := found(t, s, SearchOptions{Text: "her*", First: true}); len(list) != 1 {
+			t.Errorf("%s: %q", name, list)
+		}
+		if n := db.Take(); n > int64(8+3*len(st.Blocks)) {
+			t.Errorf("%s: a search reads %d records, of %d blocks", name, n, len(st.Blocks))
+		}
+		checkStore(t, s)
+	}
+}
+
+// indexOf reads the state of a store's index.
+func indexOf(t *testing.T, s *Store) (st *index.State) {
+	t.Helper()
+	err := s.at.DB.View(t.Context(), func(tx kv.Tx) (err error) {
+		st, err = index.Load(tx, words.Version)
+		return err
+	})
+	if err != nil || st == nil {
+		t.Fatalf("the index: %+v, %v", st, err)
+	}
+	return st
 }

@@ -44,7 +44,7 @@ const (
 	smallPortion  = 2000
 	largePortion  = 8192
 	portionBytes  = 16 << 20
-	portionTime   = 50 * time.Millisecond // of a small portion
+	portionTime   = 50 * time.Millisecond
 	mergeBytes    = 2 << 20
 )
 
@@ -293,7 +293,8 @@ func (x *indexer) text(text string) {
 	})
 }
 
-// IndexStep puts a small portion of the waiting documents into the index, if there are enough. It is the step of record.Beside.
+// IndexStep puts a small portion of the waiting documents into the index, if there are enough, and else goes on with a merge. It is the step of
+// record.Beside.
 func IndexStep(ctx context.Context, s *record.Store) (more bool, err error) {
 	return IndexSome(ctx, s, EnoughWaiting, smallPortion, portionTime)
 }
@@ -304,34 +305,60 @@ const changedOften = 100
 // errChanged ends a transaction whose preparation is outdated.
 var errChanged = errors.New("changed meanwhile")
 
-// IndexSome puts up to most waiting documents into a block if at least least are waiting, and reports whether more wait. It stops reading them after the
-// time within.
+// IndexSome puts up to most waiting documents into a block if at least least are waiting; else it does a step of a merge under way. It stops reading
+// documents, but for the first few, after the time within. It reports whether there is more to do.
 func IndexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (more bool, err error) {
-	more, err = indexSome(ctx, s, least, most, within)
+	_, more, err = indexSome(ctx, s, least, most, within)
 	if errors.Is(err, errChanged) {
 		return true, nil
 	}
 	return more, err
 }
 
-func indexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (more bool, err error) {
+// indexSome is IndexSome, and counts the documents that it put into a block.
+func indexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (n int, more bool, err error) {
 	waiting, err := Waiting(ctx, s, most+1)
-	if err != nil || len(waiting) < max(least, 1) {
-		return false, err
+	if err != nil {
+		return 0, false, err
 	}
-	more = len(waiting) > most
+	if len(waiting) < max(least, 1) {
+		more, err = mergeSome(ctx, s)
+		return 0, more, err
+	}
 	x := &indexer{Builder: index.NewBuilder(), segment: words.NewSegmenter()}
 	begun := time.Now()
 	for _, batch := range batches(waiting[:min(most, len(waiting))], view.EntryBatch/4) {
-		if x.bytes >= portionBytes || time.Since(begun) > within {
-			more = true
+		if len(x.waiting) > 0 && (x.bytes >= portionBytes || time.Since(begun) > within) {
 			break
 		}
 		if err := x.add(ctx, s.DB, batch); err != nil {
-			return false, err
+			return 0, false, err
 		}
 	}
-	return more, s.Update(ctx, x.store)
+	return len(x.waiting), true, s.Update(ctx, x.store)
+}
+
+// mergeSome does a step of merging, and reports whether one was due.
+func mergeSome(ctx context.Context, s *record.Store) (bool, error) {
+	st, err := indexState(ctx, s)
+	if st == nil || !st.Due() || err != nil {
+		return false, err
+	}
+	return true, s.Update(ctx, func(tx kv.RwTx) error {
+		st, err := index.Load(tx, words.Version)
+		if st == nil || st.Building || err != nil {
+			return err
+		}
+		return stepIn(tx, st)
+	})
+}
+
+// stepIn merges for a while, and saves the state.
+func stepIn(tx kv.RwTx, st *index.State) error {
+	if err := index.Step(tx, st, mergeBytes); err != nil {
+		return err
+	}
+	return index.Save(tx, st)
 }
 
 // Waiting lists up to n waiting documents, the oldest first. It lists none if there is no complete index.
@@ -387,18 +414,15 @@ func (x *indexer) store(tx kv.RwTx) error {
 	if err := x.Write(tx, st); err != nil {
 		return err
 	}
-	if _, err := index.Step(tx, st, mergeBytes); err != nil {
-		return err
-	}
-	return index.Save(tx, st)
+	return stepIn(tx, st)
 }
 
-// Index puts all waiting documents into the search index, in portions. After each portion it calls progress, if that is not nil, with the number of
-// documents done.
+// Index puts all waiting documents into the search index, in portions, and then merges what is due. After each portion it calls progress, if
+// that is not nil, with the number of documents done.
 func Index(ctx context.Context, s *record.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	for done, changed := 0, 0; ; {
-		more, err := indexSome(ctx, s, 1, largePortion, time.Minute)
+		n, more, err := indexSome(ctx, s, 1, largePortion, time.Minute)
 		if errors.Is(err, errChanged) && changed < changedOften {
 			changed++
 			continue
@@ -409,7 +433,7 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 		if changed = 0; err != nil || !more {
 			return err
 		}
-		if done += largePortion; progress != nil {
+		if done += n; n > 0 && progress != nil {
 			progress(done)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package index keeps which documents have which terms: functions on a transaction, in buckets of their own.
 //
 // New documents first wait as short keys in the waiting bucket. Now and then the waiting documents become one block. Drop takes documents out of
-// a block. Blocks are merged by eights into larger ones, a step at a time, so that there are never many; what a step has written anew, it deletes from the
-// old blocks, so no list is stored twice. A lookup takes one seek a block. The caller has to look through the waiting documents, so that
+// a block. Blocks are merged into larger ones, a step at a time, so that their number grows with the digits of that of the documents; what a step has
+// written anew, it deletes from the old blocks, so no list is stored twice. A lookup takes one seek a block. The caller has to look through the waiting documents, so that
 // nothing is missed.
 //
 //	waiting  when (8), document (33)            8 bytes that change when the document is put again

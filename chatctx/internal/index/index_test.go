@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -172,7 +174,7 @@ func TestIndexIsAMap(t *testing.T) {
 				m.block(5 + m.rnd.IntN(int(10+50*(seed%4))))
 			default:
 				m.update(func(tx kv.RwTx, st *State) error {
-					_, err := Step(tx, st, 1+m.rnd.IntN(2500))
+					err := Step(tx, st, 1+m.rnd.IntN(2500))
 					if st.Merge != nil && st.Merge.Begun {
 						merged++
 					}
@@ -202,29 +204,70 @@ func (m *model) all() {
 	})
 }
 
-// TestMergesKeepBlocksFew: after many small blocks there are few, and each document was written a few times.
+// TestMergesKeepBlocksFew: whatever sizes the blocks come in and whenever a merge pauses, at rest each block but for the last few is larger than all behind
+// it, so that their number grows with the logarithm of that of the documents; and a document was rewritten as seldom.
 func TestMergesKeepBlocksFew(t *testing.T) {
-	m := &model{t: t, db: memkv.New(), rnd: rand.New(rand.NewPCG(1, 2)), words: map[int]map[string]uint32{}}
-	for range 300 {
-		m.block(5)
-		m.update(func(tx kv.RwTx, st *State) error {
-			_, err := Step(tx, st, 40<<10)
-			return err
-		})
-	}
-	m.view(func(_ kv.Tx, st *State) error {
-		if len(st.Blocks) > 40 {
-			t.Errorf("%d blocks of %d documents", len(st.Blocks), st.Next)
+	uneven := func(r *rand.Rand, _ int) int { return 1 + int(100*math.Pow(r.Float64(), 4)) }
+	for name, size := range map[string]func(r *rand.Rand, i int) int{
+		"alike":                 func(*rand.Rand, int) int { return 5 },
+		"one large, then seven": func(_ *rand.Rand, i int) int { return 1 + 99*(1-min(i%8, 1)) },
+		"doubling":              func(_ *rand.Rand, i int) int { return 1 << (i % 7) },
+		"halving":               func(_ *rand.Rand, i int) int { return 64 >> (i % 7) },
+		"uneven":                uneven,
+		"uneven, after a large": func(r *rand.Rand, i int) int { return uneven(r, i) + 1000*(1-min(i, 1)) },
+	} {
+		m := &model{t: t, db: memkv.New(), rnd: rand.New(rand.NewPCG(1, 2)), words: map[int]map[string]uint32{}}
+		var rewritten, docs uint64
+		for i := range 300 {
+			m.block(size(m.rnd, i))
+			due, n := m.step()
+			rewritten += n
+			if i%10 < 9 {
+				continue // the next block comes while the merge is under way
+			}
+			for ; due; rewritten += n {
+				due, n = m.step()
+			}
+			m.view(func(_ kv.Tx, st *State) error {
+				docs = st.Next
+				behind := uint64(0)
+				for k, b := range slices.Backward(st.Blocks) {
+					if k+slack < len(st.Blocks) && b.To-b.From <= behind {
+						t.Errorf("%s: block %d of %d has %d documents, and %d are behind it", name, k, len(st.Blocks), b.To-b.From, behind)
+					}
+					behind += b.To - b.From
+				}
+				return nil
+			})
 		}
-		return nil
+		if rewritten > docs*uint64(1+bits.Len64(docs)) {
+			t.Errorf("%s: of %d documents %d were rewritten", name, docs, rewritten)
+		}
+		m.compare()
+	}
+}
+
+// step merges a little. It reports whether more is due, and counts the documents of a block that it ended.
+func (m *model) step() (due bool, ended uint64) {
+	m.update(func(tx kv.RwTx, st *State) error {
+		before := slices.Clone(st.Blocks)
+		err := Step(tx, st, 1<<10)
+		due, ended = st.Due(), 0
+		for _, b := range st.Blocks {
+			if len(st.Blocks) < len(before) && !slices.ContainsFunc(before, func(a Block) bool { return a.ID == b.ID }) {
+				ended = b.To - b.From
+			}
+		}
+		return err
 	})
-	m.compare()
+	return due, ended
 }
 
 // TestMergeTakesNoSpace: what a merge writes anew it takes away, so no step of it makes the index larger than by the records it reads just then.
 func TestMergeTakesNoSpace(t *testing.T) {
 	m := &model{t: t, db: memkv.New(), rnd: rand.New(rand.NewPCG(1, 2)), words: map[int]map[string]uint32{}}
-	for range fanout {
+	const blocks = 8
+	for range blocks {
 		m.block(2000)
 	}
 	size := func() (n int) {
@@ -239,15 +282,16 @@ func TestMergeTakesNoSpace(t *testing.T) {
 	before, steps := size(), 0
 	for more := true; more; steps++ {
 		m.update(func(tx kv.RwTx, st *State) (err error) {
-			more, err = Step(tx, st, 4<<10)
+			err = Step(tx, st, 4<<10)
+			more = st.Due()
 			return err
 		})
-		if now := size(); now > before+fanout*maxChunk {
+		if now := size(); now > before+blocks*maxChunk {
 			t.Fatalf("after step %d the terms have %d bytes; they had %d", steps, now, before)
 		}
 	}
 	m.view(func(_ kv.Tx, st *State) error {
-		if len(st.Blocks) != 1 || steps < 10 || before < 2*fanout*maxChunk {
+		if len(st.Blocks) != 1 || steps < 10 || before < 2*blocks*maxChunk {
 			t.Errorf("%d blocks after %d steps, of %d bytes", len(st.Blocks), steps, before)
 		}
 		return nil
