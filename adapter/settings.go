@@ -141,6 +141,8 @@ func (r *reader) known(taken []string) error {
 		switch err := settings.Check(key, r.from[key]); {
 		case errors.As(err, &wrong) && wrong.Wants != "":
 			return &SettingError{Key: key, Provider: r.provider, Why: "takes " + wrong.Wants + ", not " + wrong.Value}
+		case errors.As(err, &wrong) && wrong.Idle != "":
+			return &SettingError{Key: key, Provider: r.provider, Why: "has no effect: " + wrong.Idle}
 		case err != nil, row.Group == settings.Asking && !isNull(r.from[key]) && !slices.Contains(taken, key):
 			return &SettingError{Key: key, Provider: r.provider, Why: "does not know it"}
 		}
@@ -190,7 +192,6 @@ func (r *reader) format() *Format {
 	if isNull(raw) {
 		return nil
 	}
-	const why = `takes text, json or {"type":"json_schema","json_schema":{"name":…,"schema":{…}}}`
 	type schema struct {
 		Name   string          `json:"name"`
 		Schema json.RawMessage `json:"schema"`
@@ -201,13 +202,10 @@ func (r *reader) format() *Format {
 		Nested *schema `json:"json_schema"`
 		schema
 	}
-	if json.Unmarshal(raw, &o.Type) != nil && json.Unmarshal(raw, &o) != nil {
-		r.fail(ResponseFormat, why)
-		return nil
+	if json.Unmarshal(raw, &o.Type) != nil {
+		_ = json.Unmarshal(raw, &o) // it is one of the two: the setting's type says so
 	}
 	switch o.Type {
-	case "text":
-		return nil
 	case "json", "json_object":
 		return &Format{}
 	case "json_schema":
@@ -218,8 +216,7 @@ func (r *reader) format() *Format {
 			return &Format{Name: Form{Extra: "_-", Max: 64}.one(o.Name, "answer"), Schema: s, Strict: o.Strict}
 		}
 	}
-	r.fail(ResponseFormat, why)
-	return nil
+	return nil // text
 }
 
 // choice reads auto, none, required (or any), a tool's name, or a provider's object that names a tool.
@@ -235,9 +232,8 @@ func (r *reader) choice() *Choice {
 			Name string `json:"name"`
 		} `json:"function"`
 	}
-	if json.Unmarshal(raw, &o.Type) != nil && json.Unmarshal(raw, &o) != nil {
-		r.fail(ToolChoice, "takes auto, none, required or a tool's name")
-		return nil
+	if json.Unmarshal(raw, &o.Type) != nil {
+		_ = json.Unmarshal(raw, &o) // it is one of the two: the setting's type says so
 	}
 	name := o.Name + o.Function.Name
 	switch {
@@ -247,16 +243,9 @@ func (r *reader) choice() *Choice {
 		return &Choice{Mode: o.Type}
 	case o.Type == "any":
 		return &Choice{Mode: "required"}
-	case o.Type != "" && raw[0] == '"':
-		return &Choice{"tool", o.Type}
 	}
-	r.fail(ToolChoice, "takes auto, none, required or a tool's name")
-	return nil
+	return &Choice{"tool", o.Type}
 }
-
-// fromBranch are the fields that come from the branch; settings cannot replace them.
-var fromBranch = map[string]bool{"messages": true, "contents": true, "input": true, "system": true, "systemInstruction": true,
-	"instructions": true, "model": true, "stream": true, "stream_options": true}
 
 func (r *reader) extra() wire.Object {
 	var o wire.Object
@@ -264,9 +253,6 @@ func (r *reader) extra() wire.Object {
 		name, ok := strings.CutPrefix(key, r.provider+".")
 		if !ok || name == "" || isNull(r.from[key]) {
 			continue
-		}
-		if fromBranch[name] {
-			r.fail(key, "gets this from the branch")
 		}
 		value, ok := cleanJSON(r.from[key])
 		if !ok {

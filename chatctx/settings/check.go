@@ -57,6 +57,9 @@ func Check(name string, value json.RawMessage) error {
 	if !ok {
 		return &Error{Name: name, Near: nearest(name)}
 	}
+	if field, ok := strings.CutPrefix(name, row.Name); ok && row.Group == Own && row.Name != "app." && fromBranch[field] {
+		return &Error{Name: name, Value: string(value), Idle: "the request has this from the branch"}
+	}
 	if !row.takes(value) {
 		e := &Error{Name: name, Value: string(value), Wants: row.wants()}
 		if row.Type == Variable {
@@ -66,6 +69,10 @@ func Check(name string, value json.RawMessage) error {
 	}
 	return nil
 }
+
+// fromBranch are the fields of requests that come from the branch: a setting cannot replace them.
+var fromBranch = map[string]bool{"messages": true, "contents": true, "input": true, "system": true, "systemInstruction": true,
+	"instructions": true, "model": true, "stream": true, "stream_options": true}
 
 // CheckAll checks several settings, in the order of their names. It skips held ones, which are not in force.
 func CheckAll(set map[string]json.RawMessage) error {
@@ -127,8 +134,57 @@ func (s *Setting) takes(value json.RawMessage) bool {
 	case Share:
 		n, ok := parseShare(value)
 		return ok && s.holds(n)
+	case Format:
+		return isFormat(value)
+	case Choice:
+		return isChoice(value)
 	}
 	return json.Valid(value)
+}
+
+// isFormat reports whether the value is the form of an answer: a word, or a schema as OpenAI's Chat Completions and Responses have it.
+func isFormat(value json.RawMessage) bool {
+	v, err := jsontree.Parse(value)
+	if err != nil {
+		return false
+	}
+	kind := v
+	if v.Kind == jsontree.Object {
+		kind = v.Get("type")
+	}
+	switch {
+	case kind == nil || kind.Kind != jsontree.String:
+		return false
+	case kind.Text == "json_schema" && v.Kind == jsontree.Object:
+		if nested := v.Get("json_schema"); nested != nil && nested.Kind == jsontree.Object {
+			v = nested
+		}
+		schema := v.Get("schema")
+		return schema != nil && schema.Kind == jsontree.Object
+	}
+	return kind.Text == "text" || kind.Text == "json" || kind.Text == "json_object"
+}
+
+// isChoice reports whether the value says which tools may be called: a word, a tool's name, or a provider's object.
+func isChoice(value json.RawMessage) bool {
+	v, err := jsontree.Parse(value)
+	if err != nil {
+		return false
+	}
+	if v.Kind == jsontree.String {
+		return v.Text != ""
+	}
+	text := func(v *jsontree.Value, name string) string {
+		if v = v.Get(name); v == nil || v.Kind != jsontree.String {
+			return ""
+		}
+		return v.Text
+	}
+	function := v.Get("function")
+	if text(v, "name") != "" || function != nil && text(function, "name") != "" {
+		return true
+	}
+	return slices.Contains([]string{"auto", "none", "required", "any"}, text(v, "type"))
 }
 
 func areTexts(list json.RawMessage) bool {

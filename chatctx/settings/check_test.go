@@ -17,6 +17,11 @@ func TestCheck(t *testing.T) {
 		{"base_url", `"https://host/v1"`, ""}, {"base_url", `"http://127.0.0.1:1"`, ""}, {"base_url", `"notaurl"`, "an address such as"}, {"compact.base_url", `"ftp://x"`, "an address such as"},
 		{"base_url", `"http://"`, "an address such as"}, {"embedding.base_url", "4", "an address such as"},
 		{"openai.seed", "7", ""}, {"anthropic.", "7", "there is no setting"}, {"app.mine", `{"a":1}`, ""}, {"nobody.seed", "7", "there is no setting"},
+		{"anthropic.beta", "5", "text, or list of texts, not 5"}, {"anthropic.beta", `["a",5]`, "list of texts"}, {"anthropic.betas", `["a"]`, ""}, {"anthropic.beta", `"a,b"`, ""}, {"anthropic.beta", "{}", "list of texts"}, {"anthropic.betax", "5", ""},
+		{"response_format", "7", "takes text, json or {"}, {"response_format", `"xml"`, "takes text, json or {"}, {"response_format", `"json"`, ""}, {"response_format", `{"type":"json_object"}`, ""}, {"response_format", `{"type":7}`, "takes text"}, {"response_format", `[]`, "takes text"},
+		{"response_format", `{"type":"json_schema"}`, "takes text"}, {"response_format", `{"type":"json_schema","schema":{}}`, ""}, {"response_format", `{"type":"json_schema","json_schema":{"schema":{}}}`, ""}, {"response_format", `{"type":"json_schema","json_schema":{"schema":5}}`, "takes text"}, {"response_format", `"json_schema"`, "takes text"},
+		{"tool_choice", "5", "takes auto, none, required or a tool's name, not 5"}, {"tool_choice", `""`, "takes auto"}, {"tool_choice", `"read"`, ""}, {"tool_choice", `{"type":"any"}`, ""}, {"tool_choice", `{"type":"function"}`, "takes auto"}, {"tool_choice", `{"type":"function","function":{"name":"x"}}`, ""}, {"tool_choice", `{"type":"tool","name":"x"}`, ""}, {"tool_choice", `[]`, "takes auto"}, {"tool_choice", `{"function":5}`, "takes auto"},
+		{"openai.messages", "[]", "no effect: the request has this from the branch"}, {"gemini.model", `"x"`, "from the branch"}, {"anthropic.system", `"x"`, "from the branch"}, {"app.model", `"x"`, ""}, {"openai.model", "null", ""},
 		{"budgt", "1", "did you mean budget?"}, {"tempurature", "1", "did you mean temperature?"}, {"compact.att", "1", "did you mean compact.at?"},
 		{"prune.polcy", "1", "did you mean prune.policy?"}, {"window", "1", `there is no setting "window"`}, {"budegt", "1", "did you mean budget?"}, {"gone", "null", ""},
 	} {

@@ -75,6 +75,10 @@ func (s *Setting) Takes() string {
 		return "address such as https://host/v1"
 	case Variable:
 		return "name of an environment variable"
+	case Format:
+		return `text, json or {"type":"json_schema","json_schema":{"name":…,"schema":{…}}}`
+	case Choice:
+		return "auto, none, required or a tool's name"
 	}
 	return string(s.Type)
 }
@@ -138,6 +142,8 @@ const (
 	Address Type = "address"
 	// Variable is the name of an environment variable. An error about a value does not repeat it, since a person may have put the key itself there.
 	Variable Type = "variable"
+	Format   Type = "form of an answer"
+	Choice   Type = "choice of tools"
 	JSON     Type = "JSON"
 )
 
@@ -196,8 +202,8 @@ var table = []Setting{
 	{Name: "max_tokens", Group: Asking, Type: Count, Min: 1, Max: most, Harmless: true, Does: "the longest answer, in tokens"},
 	{Name: "stop", Group: Asking, Type: Texts, Harmless: true, Does: "texts at which an answer ends"},
 	{Name: "thinking", Group: Asking, Type: Level, Max: most, Words: "off low medium high", Harmless: true, Does: "how much the model thinks first"},
-	{Name: "response_format", Group: Asking, Type: JSON, Does: "what an answer looks like: text, json or a schema"},
-	{Name: "tool_choice", Group: Asking, Type: JSON, Does: "whether the model may or must call tools, or which one"},
+	{Name: "response_format", Group: Asking, Type: Format, Does: "what an answer looks like: text, json or a schema"},
+	{Name: "tool_choice", Group: Asking, Type: Choice, Does: "whether the model may or must call tools, or which one"},
 	{Name: "parallel_tool_calls", Group: Asking, Type: Truth, Does: "whether several tools may be called at once"},
 
 	{Name: "budget", Group: Fitting, Type: Count, Max: most, Off: true, Default: "the model's", Harmless: true, Does: "the most that a request may take, in tokens"},
@@ -244,7 +250,9 @@ var table = []Setting{
 
 	{Name: "openai.", Group: Own, Type: JSON, Does: "a field of OpenAI's Chat Completions, as it is"},
 	{Name: "openai-responses.", Group: Own, Type: JSON, Does: "a field of OpenAI's Responses, as it is"},
-	{Name: "anthropic.", Group: Own, Type: JSON, Does: "a field of Anthropic's Messages, as it is; anthropic.beta names further betas for the header, as a text or a list"},
+	{Name: "anthropic.", Group: Own, Type: JSON, Does: "a field of Anthropic's Messages, as it is"},
+	{Name: "anthropic.beta", Group: Own, Type: Texts, Does: "further betas for the header of Anthropic's requests"},
+	{Name: "anthropic.betas", Group: Own, Type: Texts, Does: "the same as anthropic.beta"},
 	{Name: "gemini.", Group: Own, Type: JSON, Does: "a field of Gemini's generateContent, as it is"},
 	{Name: "ollama.", Group: Own, Type: JSON, Does: "a field of Ollama's chat, as it is"},
 	{Name: "app.", Group: Own, Type: JSON, Does: "a setting of another program"},

@@ -96,6 +96,9 @@ func doWatch(r *run) error {
 	if len(paths) == 0 {
 		return usagef("import --watch needs a tool, a file, a folder or --all")
 	}
+	if err := r.canBecome(paths); err != nil {
+		return err
+	}
 	st, err := r.creator()
 	if err != nil {
 		return err
@@ -148,6 +151,22 @@ func doWatch(r *run) error {
 		}
 	}
 	return r.watchEnded(ctx)
+}
+
+// canBecome refuses to watch files alone that hold something else than conversations. A folder, or a file that a tool has only begun, may have some later.
+func (r *run) canBecome(paths []string) error {
+	later := func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || info.IsDir() || info.Size() == 0
+	}
+	if slices.ContainsFunc(paths, later) {
+		return nil
+	}
+	rep, found, err := r.anythingIn(&importSource{paths: paths})
+	if found || err != nil || rep.Outcome() != exchange.Nothing {
+		return err
+	}
+	return errors.New("nothing could be read" + firstWarning(rep))
 }
 
 // watchEnded returns the result of a watch: none if a person stopped it.
