@@ -310,7 +310,7 @@ type Committed = journal.Committed
 
 // SummaryChange says that a change concerns messages of which a branch's summary tells.
 //
-// Fields: Branch string; From, To int; Stands bool. For more of each: go doc chatctx/internal/journal.SummaryChange
+// Fields: Branch string; From, To int; Stands bool; Provider string. For more of each: go doc chatctx/internal/journal.SummaryChange
 type SummaryChange = journal.SummaryChange
 
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -33,6 +34,16 @@ type reply struct {
 	at          int // the process that has it
 	group, last uint64
 	made        uint64 // the operation that made the branch for it, 0 for none
+	asked       request
+}
+
+// request is what a reply's request held, for the case that its model compacts it.
+type request struct {
+	sessions []branch.Session
+	was      []session // the same in the model
+	next     session   // what the compaction begins, but for its summary
+	apart    []int     // the messages that it does not hold
+	told     string    // the words of the others
 }
 
 // operations are all there are beside the steps of a batch, with their weights.
@@ -397,8 +408,44 @@ func (r *run) beginReply(c *convo) error {
 	if op := r.commit(t, "?", (*change).do); op != nil {
 		p.group, p.last = op.group, uint64(len(c.ops))
 	}
-	c.replies[b] = p
+	c.replies[b], p.asked = p, r.asks(c, b)
 	return nil
+}
+
+// asks is the request to one of the models that compact. What a person excluded is not in it.
+func (r *run) asks(c *convo, b id) (q request) {
+	info, err := r.view(c).Branch(bg, c.branches[b].name)
+	r.must(err, "the branch of a request")
+	q.sessions, q.was = info.Sessions, c.branches[b].sessions
+	if len(q.was) == 0 {
+		q.was = []session{{ID: pool.NewID(), Start: 1}}
+		q.sessions = []branch.Session{{ID: q.was[0].ID, Start: 1}}
+	}
+	for i, m := range c.branches[b].list {
+		if c.ctx.marks[m] == "excluded" {
+			q.apart = append(q.apart, i+1)
+			continue
+		}
+		q.told += c.messages[m].text + "; "
+	}
+	q.next = session{ID: pool.NewID(), Start: len(c.branches[b].list) + 1, apart: fmt.Sprint(q.apart), Provider: "provider", Model: compacting[r.rng.Intn(2)]}
+	return q
+}
+
+// compacts puts the compaction of a request into the end of its reply. The result is its summary.
+func (q *request) compacts(e *chatctx.Ending) *message {
+	m := pool.NewText(pool.Assistant, q.told)
+	m.ID, m.Kind = pool.NewID(), "summary"
+	q.next.Summary = m.ID
+	e.Loose, e.Sessions = []*chatctx.Message{m}, q.sessions
+	e.Begins = &branch.Session{ID: q.next.ID, Start: q.next.Start, Summary: m.ID, Apart: q.apart, Provider: q.next.Provider, Model: q.next.Model}
+	return &message{id: m.ID, role: pool.Assistant, kind: m.Kind, text: m.Text()}
+}
+
+// stands reports whether the sessions of a branch are still those of the request: none was opened, moved or pruned further.
+func (q *request) stands(now []session) bool {
+	return len(now) == 0 && len(q.sessions) == 1 && q.was[0].Start == 1 ||
+		slices.EqualFunc(now, q.was, func(a, b session) bool { return a.ID == b.ID && a.Start == b.Start && a.PrunedTo <= b.PrunedTo })
 }
 
 // replyApart makes a branch for a reply alone.
@@ -427,7 +474,7 @@ func (r *run) replyApart(c *convo) error {
 	b.onContext = true
 	r.commit(b.change, done.Operation, (*change).do)
 	on, _ := c.named(made)
-	c.replies[on] = &reply{handle: handle, renewed: r.now, at: at, made: uint64(len(c.ops))}
+	c.replies[on] = &reply{handle: handle, renewed: r.now, at: at, made: uint64(len(c.ops)), asked: r.asks(c, on)}
 	return nil
 }
 
@@ -494,7 +541,11 @@ func (r *run) finishReply(c *convo) error {
 	} else {
 		e.Messages, states, calls = r.fresh(r.rng.Intn(3))
 	}
-	r.say("finish a reply with %d, go on %t, stop %t, failed %t", len(e.Messages), e.GoOn, e.Stop, failed)
+	var summary *message
+	if len(e.Messages) > 0 && !failed && r.rng.Intn(3) == 0 {
+		summary = p.asked.compacts(&e)
+	}
+	r.say("finish a reply with %d, go on %t, stop %t, failed %t, compacted %t", len(e.Messages), e.GoOn, e.Stop, failed, summary != nil)
 	done, err := p.handle.Finish(bg, e)
 	if c.branches[b] == nil {
 		r.wanted(err, chatctx.ErrStopped, "finish on a branch that is gone")
@@ -509,6 +560,12 @@ func (r *run) finishReply(c *convo) error {
 	t.splice(b, len(t.branch(b).list), 0, t.storeFresh(states, calls)...)
 	if len(states) == 0 {
 		c.settle(t)
+	}
+	if summary != nil {
+		t.keep(summary)
+		if p.asked.stands(t.branch(b).sessions) {
+			t.edit(b).sessions = append(slices.Clone(p.asked.was), p.asked.next)
+		}
 	}
 	more := !e.Stop && t.unqueue()
 	if !e.GoOn && !more {
@@ -525,6 +582,8 @@ func (r *run) finishReply(c *convo) error {
 	}
 	if !done.Held {
 		delete(c.replies, b)
+	} else {
+		p.asked = r.asks(c, b)
 	}
 	return nil
 }

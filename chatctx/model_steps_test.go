@@ -1028,8 +1028,7 @@ func (b *batch) note() error {
 }
 
 // setSessions compacts the branch up to three times at once. Each summary has the words of the messages that it stands for, so that compareRequest can hold what
-// a request has; it has no words of those that are pinned or excluded. Up to two of the last ones are replies' compactions, each of one of two models, which
-// have the words of the pinned too.
+// a request has; it has no words of those that are pinned or excluded.
 func (b *batch) setSessions() error {
 	n := len(b.state().list)
 	if n < 2 {
@@ -1039,20 +1038,16 @@ func (b *batch) setSessions() error {
 	stored := []branch.Session{{ID: made[0].ID, Start: 1, PrunedTo: made[0].PrunedTo}}
 	for start := 2 + b.rng.Intn(n-1); start <= n && len(made) < 4 && b.rng.Intn(3) > 0; start += 1 + b.rng.Intn(n) {
 		text, apart := "", []int(nil)
-		provider, model := "", ""
-		if made[len(made)-1].Provider != "" || b.rng.Intn(3) == 0 {
-			provider, model = "provider", compacting[b.rng.Intn(2)]
-		}
 		for i, m := range b.state().list[:start-1] {
-			if mark := b.ctx.marks[m]; mark == "excluded" || mark != "" && provider == "" {
+			if b.ctx.marks[m] != "" {
 				apart = append(apart, i+1)
 				continue
 			}
 			text += b.message(m).text + "; "
 		}
-		s := session{ID: pool.NewID(), Start: start, Summary: b.putLoose(text), apart: fmt.Sprint(apart), Provider: provider, Model: model}
+		s := session{ID: pool.NewID(), Start: start, Summary: b.putLoose(text), apart: fmt.Sprint(apart)}
 		made = append(made, s)
-		stored = append(stored, branch.Session{ID: s.ID, Start: start, Summary: s.Summary, Apart: apart, Provider: provider, Model: model})
+		stored = append(stored, branch.Session{ID: s.ID, Start: start, Summary: s.Summary, Apart: apart})
 	}
 	b.say("sessions %d", len(made))
 	b.b.SetSessions(stored)

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"syscall"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // dying is an engine that kills the program at a write.
@@ -77,17 +77,6 @@ func TestBringUpKilled(t *testing.T) {
 // TestBringUpOnAFullDisk: where there is no room to bring the store up, the change fails, and everything stays as it was.
 func TestBringUpOnAFullDisk(t *testing.T) {
 	path := storeFile(t, "format-2-long")
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	limit := func(l syscall.Rlimit) {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
-			t.Fatal(err)
-		}
-	}
 	s, err := Open(path, Options{Program: "test", Judge: byName{}})
 	if err != nil {
 		t.Fatal(err)
@@ -96,9 +85,9 @@ func TestBringUpOnAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit(syscall.Rlimit{Cur: 64 << 10, Max: before.Max}) // the first pages alone can be written
+	lift := testkit.LimitFiles(t, 64<<10) // the first pages alone can be written
 	_, err = c.Append(t.Context(), "", says("x")...)
-	limit(before)
+	lift()
 	if !errors.Is(err, syscall.EFBIG) {
 		t.Fatalf("the change that has no room: %v", err)
 	}

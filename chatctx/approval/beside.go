@@ -21,12 +21,7 @@ func writes(c *condition, value string) (err error) {
 		case len(s.files) == 0:
 			return "it opens no file"
 		}
-		for _, f := range s.files {
-			if !covers([][]*pattern{c.files}, func(p *pattern) bool { return f.surely(p, s.moves) }) {
-				return "it opens the file " + f.name.text
-			}
-		}
-		return ""
+		return s.fileBeside([][]*pattern{c.files})
 	}, func(s *script, at *subject) (answer, string) {
 		best, why := no, "it writes no such file"
 		if s.untold != "" {
@@ -49,11 +44,6 @@ func sets(c *condition, value string) (err error) {
 	if c.variables, err = globs(value); err != nil {
 		return err
 	}
-	fits := func(name string, folded bool) bool {
-		return slices.ContainsFunc(c.variables, func(p *pattern) bool {
-			return p.text.MatchString(name) || folded && p.foldedText.MatchString(name)
-		})
-	}
 	c.onScript(func(s *script) string {
 		switch {
 		case s.untold != "":
@@ -61,15 +51,13 @@ func sets(c *condition, value string) (err error) {
 		case len(s.variables) == 0:
 			return "it sets no variable"
 		}
-		for _, name := range s.variables {
-			if !fits(name, false) {
-				return "it sets " + name
-			}
+		if name := nameBeside(s.variables, [][]*pattern{c.variables}); name != "" {
+			return "it sets " + name
 		}
 		return ""
 	}, func(s *script, _ *subject) (answer, string) {
 		for _, name := range s.variables {
-			if fits(name, true) {
+			if slices.ContainsFunc(c.variables, func(p *pattern) bool { return p.text.MatchString(name) || p.foldedText.MatchString(name) }) {
 				return yes, "it sets " + name
 			}
 		}
@@ -79,6 +67,31 @@ func sets(c *condition, value string) (err error) {
 		return no, "it sets no such variable"
 	})
 	return nil
+}
+
+// fileBeside names the first file that a text opens and of which a list has no pattern that is surely about it, "" for none.
+func (s *script) fileBeside(lists [][]*pattern) string {
+	for _, f := range s.files {
+		if !covers(lists, func(p *pattern) bool { return f.surely(p, s.moves) }) {
+			return "it opens the file " + f.name.text
+		}
+	}
+	return ""
+}
+
+// nameBeside returns the first name of a variable for which a list has no pattern, "" for none.
+func nameBeside(names []string, lists [][]*pattern) string {
+	for _, name := range names {
+		if !covers(lists, func(p *pattern) bool { return p.text.MatchString(name) }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// covers reports whether each of some lists has a pattern that fits. Without a list nothing is covered.
+func covers(lists [][]*pattern, fits func(*pattern) bool) bool {
+	return len(lists) > 0 && !slices.ContainsFunc(lists, func(list []*pattern) bool { return !slices.ContainsFunc(list, fits) })
 }
 
 // globs parses patterns that spaces separate.

@@ -33,8 +33,10 @@ func TestEncodedPaths(t *testing.T) {
 			}
 		}
 	}
-	if got := judge("/srv/%2e%2e/etc", on(chatctx.Allow, "prefix /srv/")); got.Effect != chatctx.Ask {
-		t.Errorf("a prefix is sure of dots: %s", got.Effect)
+	for _, path := range []string{"/srv/../etc", "/srv/%2e%2e/etc", "/srv/%252e%252E/etc", "/srv/%25252e./etc", "/srv/%25c0%ae./etc", "/srv/%u002E./etc"} {
+		if got := judge(path, on(chatctx.Allow, "prefix /srv/")); got.Effect != chatctx.Ask {
+			t.Errorf("a prefix is sure of the dots in %s: %s", path, got.Effect)
+		}
 	}
 	for _, path := range []string{"/srv/a.txt", "/srv/a%20b.txt", "/srv/100%", "/srv/caf%C3%A9", "b%"} {
 		if got := judge(path, on(chatctx.Allow, "under /srv")); got.Effect != chatctx.Allow {

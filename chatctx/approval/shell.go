@@ -102,22 +102,13 @@ func (c *commands) lacks(s *script) string {
 			return "no pattern is about the command " + cmd.line()
 		}
 	}
-	for _, name := range s.names {
-		if !covers(c.variables, func(p *pattern) bool { return p.text.MatchString(name) }) {
-			return name + " may change what runs, and no condition sets names it"
-		}
+	if name := nameBeside(s.names, c.variables); name != "" {
+		return name + " may change what runs, and no condition sets names it"
 	}
-	for _, f := range s.files {
-		if !covers(c.files, func(p *pattern) bool { return f.surely(p, s.moves) }) {
-			return "it opens the file " + f.name.text + ", and no condition writes is about that"
-		}
+	if why := s.fileBeside(c.files); why != "" {
+		return why + ", and no condition writes is about that"
 	}
 	return ""
-}
-
-// covers reports whether each of some lists has a pattern that fits. Without a list nothing is covered.
-func covers(lists [][]*pattern, fits func(*pattern) bool) bool {
-	return len(lists) > 0 && !slices.ContainsFunc(lists, func(list []*pattern) bool { return !slices.ContainsFunc(list, fits) })
 }
 
 func (c *commands) possibly(s *script, _ *subject) (answer, string) {

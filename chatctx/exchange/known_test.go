@@ -421,6 +421,31 @@ func TestPurgedStaysAway(t *testing.T) {
 	}
 }
 
+// TestShortTextsGoByTheirPlace: of a file without ids, a short text that was purged stays away in its place alone.
+func TestShortTextsGoByTheirPlace(t *testing.T) {
+	file := func(last string) string {
+		var list []string
+		for i, text := range []string{"delete it?", "yes", "go on", "well", "keep it?", "yes", "go on", last} {
+			list = append(list, fmt.Sprintf(`{"role":%q,"content":%q}`, roles[i%2], text))
+		}
+		return fileWith(t, "chat.json", `{"messages":[`+strings.Join(list, ",")+`]}`)
+	}
+	s := memoryStore(t)
+	importInto(t, s, file("end"))
+	if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []chatctx.Ref{"@2"}, chatctx.PurgeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range []string{"end", "another end"} {
+		importInto(t, s, file(last))
+		for _, info := range contextsOf(t, s) {
+			if said := saidOn(t, s, info.ID.String()); strings.Count(said, "yes") != 1 {
+				t.Errorf("with %q at the end it has\n%s", last, said)
+			}
+		}
+	}
+	storetest.Check(t, s)
+}
+
 // TestPurgedStaysAwayFromOwnExport purges a message, a branch and a conversation, and brings an export made before.
 func TestPurgedStaysAwayFromOwnExport(t *testing.T) {
 	ctx := context.Background()

@@ -29,53 +29,61 @@ func compacts(betas *[]string, summary, encrypted, text string) func(*writer, *h
 	}
 }
 
-// TestAProvidersCompactionBeginsASession: its block goes back byte for byte to the model that made it, in place of what it stands for; other models get the
-// messages, and so does the model itself once one of them has left the branch.
-func TestAProvidersCompactionBeginsASession(t *testing.T) {
-	var betas []string
-	p := newProvider(t, compacts(&betas, `"ALL-OF-IT"`, `"OPAQUE"`, "ANSWER"), compacts(&betas, `null`, `null`, "FAILED"), says("bye"))
-	turn := newTurn(t, p)
+// talkCompacted is a conversation whose first reply brings a compaction, and whose second one a compaction that failed.
+func talkCompacted(t *testing.T) (turn *Turn, bodies func(i int) string, betas *[]string) {
+	betas = &[]string{}
+	p := newProvider(t, compacts(betas, `"ALL-OF-IT"`, `"OPAQUE"`, "ANSWER"), compacts(betas, `null`, `null`, "FAILED"), says("bye"))
+	turn = newTurn(t, p)
 	set(t, turn, `{"compact.by":"provider","budget":100000,"anthropic.beta":"mine"}`)
 	talked(t, turn, 2)
-	if _, err := turn.Send(t.Context(), user("the question")); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(p.bodies[0], `"context_management":{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":80000}}]}`) || betas[0] != "mine,compact-2026-01-12" {
-		t.Errorf("asked with %q\n%s", betas, p.bodies[0])
-	}
-	holds := func(body, with, without string) {
-		t.Helper()
-		for word := range strings.FieldsSeq(with) {
-			if !strings.Contains(body, word) {
-				t.Errorf("the request lacks %s\n%s", word, body)
-			}
-		}
-		for word := range strings.FieldsSeq(without) {
-			if strings.Contains(body, word) {
-				t.Errorf("the request has %s\n%s", word, body)
-			}
-		}
-	}
-	// a compaction that failed, in the second reply, stands for nothing and begins no session
-	if _, err := turn.Send(t.Context(), user("SECOND")); err != nil {
-		t.Fatal(err)
-	}
-	holds(p.bodies[1], `{"type":"compaction","content":"ALL-OF-IT","encrypted_content":"OPAQUE"} ANSWER SECOND`, "question word")
-	request := func(settings string) string {
-		t.Helper()
-		other := *turn
-		if err := json.Unmarshal([]byte(settings), &other.Settings); err != nil {
+	for _, text := range []string{"the question", "SECOND"} {
+		if _, err := turn.Send(t.Context(), user(text)); err != nil {
 			t.Fatal(err)
 		}
-		req, err := other.Request(t.Context(), user("THIRD"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(req.Body)
 	}
-	holds(request(`{}`), "ALL-OF-IT ANSWER SECOND FAILED THIRD", "question")
-	current := func(settings string, want int) {
-		t.Helper()
+	return turn, func(i int) string { return p.bodies[i] }, betas
+}
+
+// holds looks for words in a request's body, and for others that it must not have.
+func holds(t *testing.T, body, with, without string) {
+	t.Helper()
+	for word := range strings.FieldsSeq(with) {
+		if !strings.Contains(body, word) {
+			t.Errorf("the request lacks %s\n%s", word, body)
+		}
+	}
+	for word := range strings.FieldsSeq(without) {
+		if strings.Contains(body, word) {
+			t.Errorf("the request has %s\n%s", word, body)
+		}
+	}
+}
+
+// requestOn is the body of the next request on a branch, with other settings.
+func requestOn(t *testing.T, turn *Turn, branchName, settings string) string {
+	t.Helper()
+	other := *turn
+	other.Branch = branchName
+	if err := json.Unmarshal([]byte(settings), &other.Settings); err != nil {
+		t.Fatal(err)
+	}
+	req, err := other.Request(t.Context(), user("THIRD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(req.Body)
+}
+
+// TestAProvidersCompactionBeginsASession: its block goes back byte for byte to the model that made it, in place of what it stands for; other models get the
+// messages. A compaction that failed stands for nothing and begins no session.
+func TestAProvidersCompactionBeginsASession(t *testing.T) {
+	turn, bodies, betas := talkCompacted(t)
+	if !strings.Contains(bodies(0), `"context_management":{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":80000}}]}`) || (*betas)[0] != "mine,compact-2026-01-12" {
+		t.Errorf("asked with %q\n%s", *betas, bodies(0))
+	}
+	holds(t, bodies(1), `{"type":"compaction","content":"ALL-OF-IT","encrypted_content":"OPAQUE"} ANSWER SECOND`, "question word")
+	holds(t, requestOn(t, turn, "", `{}`), "ALL-OF-IT ANSWER SECOND FAILED THIRD", "question")
+	for settings, want := range map[string]int{`{}`: 2, `{"model":"claude-opus-4-1"}`: 1, `{"provider":"openai","model":"gpt-4o"}`: 1} {
 		other := *turn
 		if err := json.Unmarshal([]byte(settings), &other.Settings); err != nil {
 			t.Fatal(err)
@@ -94,12 +102,15 @@ func TestAProvidersCompactionBeginsASession(t *testing.T) {
 		if _, err := enhancer.Resume(t.Context(), turn.Context, "", o, "2"); !errors.Is(err, chatctx.ErrConflict) {
 			t.Errorf("the provider's session was resumed: %v", err)
 		}
+		if want == 1 {
+			holds(t, requestOn(t, turn, "", settings), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
+		}
 	}
-	current(`{}`, 2)
-	current(`{"model":"claude-opus-4-1"}`, 1)
-	current(`{"provider":"openai","model":"gpt-4o"}`, 1)
-	holds(request(`{"model":"claude-opus-4-1"}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
-	holds(request(`{"provider":"openai","model":"gpt-4o"}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
+}
+
+// TestAProvidersCompactionEnds: it stands on branches that hold all that it tells of, and nowhere else.
+func TestAProvidersCompactionEnds(t *testing.T) {
+	turn, _, _ := talkCompacted(t)
 	change := func(do func(b *chatctx.Batch)) {
 		t.Helper()
 		b := turn.Context.Begin("")
@@ -110,19 +121,10 @@ func TestAProvidersCompactionBeginsASession(t *testing.T) {
 	}
 	change(func(b *chatctx.Batch) { b.Fork("early", chatctx.ForkOptions{At: "@2", Stay: true}) })
 	change(func(b *chatctx.Batch) { b.Fork("late", chatctx.ForkOptions{At: "@6", Stay: true}) })
-	on := func(name string) string {
-		other := *turn
-		other.Branch = name
-		req, err := other.Request(t.Context(), user("THIRD"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(req.Body)
-	}
-	holds(on("early"), "word THIRD", "ALL-OF-IT question")
-	holds(on("late"), "ALL-OF-IT ANSWER THIRD", "question")
+	holds(t, requestOn(t, turn, "early", `{}`), "word THIRD", "ALL-OF-IT question")
+	holds(t, requestOn(t, turn, "late", `{}`), "ALL-OF-IT ANSWER THIRD", "question")
 	change(func(b *chatctx.Batch) { b.Drop("@2") })
-	holds(request(`{}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
+	holds(t, requestOn(t, turn, "", `{}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
 	if list, err := enhancer.ListSessions(t.Context(), turn.Context, "", enhancer.DefaultOptions()); err != nil || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -18,15 +18,7 @@ import (
 // TestImportIsLinear imports files of 100 and of 300 conversations into PostgreSQL: new ones, and the same with more
 // messages. The larger file costs some three times the round trips and the bytes asked.
 func TestImportIsLinear(t *testing.T) {
-	if pgtest.Server == nil {
-		t.Skip(pgtest.ErrMissing)
-	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	proxy, err := pgtest.Server.NewProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
+	proxy := serverProxy(t)
 	var trips, size atomic.Int64
 	proxy.Judge = func(request []byte) pgtest.Fate {
 		trips.Add(1)

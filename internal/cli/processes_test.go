@@ -74,15 +74,7 @@ func TestProcessesDecideOnce(t *testing.T) {
 
 // TestAKilledCopyGoesOn: if the program is killed in the middle of a copy to a server, the same command goes on with the copy and checks it at the end.
 func TestAKilledCopyGoesOn(t *testing.T) {
-	if pgtest.Server == nil {
-		t.Skip(pgtest.ErrMissing)
-	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	proxy, err := pgtest.Server.NewProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
+	proxy := serverProxy(t)
 	from, schema := filledStore(t, 3000), pgtest.Name()
 	var mu sync.Mutex
 	var copying *exec.Cmd
@@ -103,7 +95,7 @@ func TestAKilledCopyGoesOn(t *testing.T) {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	mu.Lock()
-	err = cmd.Start()
+	err := cmd.Start()
 	copying = cmd
 	mu.Unlock()
 	if err != nil {

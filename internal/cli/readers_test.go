@@ -68,14 +68,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, at string, state func() st
 		})
 	})
 	t.Run("server", func(t *testing.T) {
-		if pgtest.Server == nil {
-			t.Skip(pgtest.ErrMissing)
-		}
-		proxy, err := pgtest.Server.NewProxy()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer proxy.Close()
+		proxy := serverProxy(t)
 		var changes atomic.Int64
 		proxy.Judge = func(request []byte) pgtest.Fate {
 			if bytes.Contains(request, []byte("begin isolation level serializable")) {

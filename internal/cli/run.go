@@ -273,19 +273,30 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 	})
 }
 
-// noteSummaries says what became of summaries that tell of messages which a change concerns, and what makes them anew.
+// noteSummaries says what became of summaries that tell of messages which a change concerns, and what makes them anew. Only a provider makes its own anew, when
+// a conversation has grown.
 func (r *run) noteSummaries(c *chatctx.Committed) {
 	for _, s := range c.Summaries {
-		what, cmd := "no longer stands, so the messages are sent themselves", "compact"
-		if s.Stands {
+		whose, what, then, cmd := "the summary", "no longer stands, so the messages are sent themselves", "to make it anew", "compact"
+		switch {
+		case s.Provider != "" && s.Stands:
+			what, then = "still tells of it", "for a summary of ours in its place, without it"
+		case s.Stands:
 			what, cmd = "still tells of it", "compact --anew"
-		} else if s.From > 1 {
+		case s.From > 1:
 			cmd = "compact --from REF --to REF"
 		}
 		if s.Branch != c.Branch {
 			cmd += " --branch " + quote(s.Branch)
 		}
-		r.note("the summary of the messages %d to %d %s; to make it anew: %s", s.From, s.To, what, r.again(cmd))
+		if s.Provider != "" {
+			whose = "the compaction by " + clean(s.Provider)
+		}
+		if s.Provider != "" && !s.Stands {
+			r.note("%s of the messages %d to %d %s; when they are too large again, it can compact them anew", whose, s.From, s.To, what)
+			continue
+		}
+		r.note("%s of the messages %d to %d %s; %s: %s", whose, s.From, s.To, what, then, r.again(cmd))
 	}
 }
 

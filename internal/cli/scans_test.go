@@ -17,21 +17,13 @@ import (
 // TestUpdatesDoNotScan counts the scans in Updates on a server: there are none, but in those of the commands that go over everything by nature, which say what they do (kv.LongPurposes). The
 // scripts are held to it too.
 func TestUpdatesDoNotScan(t *testing.T) {
-	if pgtest.Server == nil {
-		t.Skip(pgtest.ErrMissing)
-	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	proxy, err := pgtest.Server.NewProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
+	proxy := serverProxy(t)
 	var scans scanned
 	proxy.Scanned = scans.note
 	url := proxy.URL(pgtest.Name())
 	t.Setenv("CHATCTX_STORE", url)
 	lines := filepath.Join(t.TempDir(), "lines.jsonl")
-	err = os.WriteFile(lines, []byte(`{"role":"user","content":"read both"}
+	err := os.WriteFile(lines, []byte(`{"role":"user","content":"read both"}
 {"role":"assistant","content":"","tool_calls":[{"id":"c1","tool_name":"read","arguments":{}},{"id":"c2","tool_name":"read","arguments":{}}]}
 {"role":"tool","tool_result":{"request_id":"c1","text":"what it says"}}
 `), 0o600)

@@ -71,8 +71,8 @@ func scriptPicture(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
 }
 
-// fakeProvider answers requests in order. An answer is a line: say TEXT; call TOOL JSON; half TEXT (and the connection ends); hang TEXT (until the client
-// has gone; hang alone says nothing); fail TEXT (an error after it); status CODE BODY.
+// fakeProvider answers requests in order. An answer is a line: say TEXT; call TOOL JSON; half TEXT (and the connection ends); compact TEXT (behind a
+// compaction of all that was asked); hang TEXT (until the client has gone; hang alone says nothing); fail TEXT (an error after it); status CODE BODY.
 type fakeProvider struct {
 	mu      sync.Mutex
 	answers []string
@@ -186,6 +186,8 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, p.begin+p.words(text)+p.end)
 	case "call":
 		io.WriteString(w, p.begin+p.call(tool, arguments))
+	case "compact":
+		io.WriteString(w, p.begin+p.compaction+p.words(text)+p.end)
 	case "half":
 		io.WriteString(w, p.begin+p.words(text))
 	case "fail":
@@ -223,6 +225,7 @@ func (s *fakeProvider) models(w http.ResponseWriter, r *http.Request) {
 // protocol is what a provider writes.
 type protocol struct {
 	begin, end, fail string
+	compaction       string
 	words            func(string) string
 	call             func(tool, arguments string) string
 }
@@ -244,6 +247,8 @@ func protocolOf(path string) protocol {
 		}
 		return protocol{
 			begin: data(`{"type":"message_start","message":{"model":"claude-sonnet-4-5","usage":{"input_tokens":7}}}`),
+			compaction: data(`{"type":"content_block_start","index":5,"content_block":{"type":"compaction","content":null}}`) +
+				data(`{"type":"content_block_delta","index":5,"delta":{"type":"compaction_delta","content":"ALL-OF-IT"}}`) + data(`{"type":"content_block_stop","index":5}`),
 			words: func(s string) string {
 				return data(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) + data(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`, q(s))
 			},
@@ -266,6 +271,7 @@ func protocolOf(path string) protocol {
 		return protocol{
 			begin: data(`{"type":"response.created","response":{"id":"r1","model":"gpt-test","status":"in_progress"}}`) +
 				data(`{"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","content":[]}}`),
+			compaction: data(`{"type":"response.output_item.done","output_index":1,"item":{"id":"cmp_1","type":"compaction","encrypted_content":"OPAQUE"}}`),
 			words: func(s string) string {
 				return data(`{"type":"response.output_text.delta","output_index":0,"delta":%s}`, q(s)) +
 					data(`{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":%s,"annotations":[]}]}}`, q(s))

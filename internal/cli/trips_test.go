@@ -27,8 +27,8 @@ type tripsCounter struct {
 	asked []string
 }
 
-// newTripsCounter begins a server's store that is a millisecond away.
-func newTripsCounter(t *testing.T) (c *tripsCounter, direct, through string) {
+// serverProxy begins a proxy in front of the server of the tests. Without a server the test is skipped.
+func serverProxy(t *testing.T) *pgtest.Proxy {
 	if pgtest.Server == nil {
 		t.Skip(pgtest.ErrMissing)
 	}
@@ -38,6 +38,12 @@ func newTripsCounter(t *testing.T) (c *tripsCounter, direct, through string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Close)
+	return proxy
+}
+
+// newTripsCounter begins a server's store that is a millisecond away.
+func newTripsCounter(t *testing.T) (c *tripsCounter, direct, through string) {
+	proxy := serverProxy(t)
 	proxy.Delay = time.Millisecond
 	c = &tripsCounter{proxy: proxy}
 	proxy.Judge = func(request []byte) pgtest.Fate {

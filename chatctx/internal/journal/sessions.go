@@ -58,6 +58,8 @@ type SummaryChange struct {
 	From   int    `json:"from"` // the positions, before the change, of the messages for which the summary stands
 	To     int    `json:"to"`
 	Stands bool   `json:"stands"` // it goes on telling of them; otherwise the messages are sent themselves again
+	// Provider made the summary for itself alone; "" is one of ours.
+	Provider string `json:"provider,omitempty"`
 }
 
 // moveSessions makes a branch's sessions agree with a change of its history, and notes the summaries that no longer stand.
@@ -85,39 +87,43 @@ func (t *Txn) noteEnded(name string, was, left []branch.Session) {
 		n := slices.IndexFunc(left, func(s branch.Session) bool { return s.ID == was[i].ID })
 		if n < 0 {
 			told, _ := branch.Covered(was, i)
-			t.noteSummary(name, 1, told, false)
+			t.noteSummary(SummaryChange{name, 1, told, false, was[i].Provider})
 			continue
 		}
 		for _, d := range was[i].Digests {
 			if d.Kept && !slices.ContainsFunc(left[n].Digests, func(o branch.Digest) bool { return o.Of == d.Of }) {
-				t.noteSummary(name, d.From, d.To, false)
+				t.noteSummary(SummaryChange{name, d.From, d.To, false, ""})
 			}
 		}
 	}
 }
 
 // noteSummary notes what becomes of a summary, unless a note says it that was made before.
-func (t *Txn) noteSummary(name string, from, to int, stands bool) {
-	known := func(c SummaryChange) bool { return c.Branch == name && c.From <= from && to <= c.To }
-	if from <= to && !slices.ContainsFunc(t.summaries, known) {
-		t.summaries = append(t.summaries, SummaryChange{name, from, to, stands})
+func (t *Txn) noteSummary(n SummaryChange) {
+	known := func(c SummaryChange) bool {
+		return c.Branch == n.Branch && c.Provider == n.Provider && c.From <= n.From && n.To <= c.To
+	}
+	if n.From <= n.To && !slices.ContainsFunc(t.summaries, known) {
+		t.summaries = append(t.summaries, n)
 	}
 }
 
 // Marked notes what a new mark of the message at a position of a branch, 0 for none, means for the branch's summaries. The summary of a session goes on telling of
-// an excluded message; that of a range no longer stands, whatever the mark.
+// an excluded message, also a provider's own; that of a range no longer stands, whatever the mark.
 func (t *Txn) Marked(b *branch.Branch, position int, excluded bool) {
-	i := branch.Current(b.Sessions)
-	if i < 0 || position == 0 {
+	own := branch.Current(b.Sessions)
+	if position == 0 {
 		return
 	}
-	s := &b.Sessions[i]
-	if told, _ := branch.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
-		t.noteSummary(b.Name, 1, told, true)
-	}
-	for _, d := range s.Digests {
-		if d.Kept && d.From <= position && position <= d.To {
-			t.noteSummary(b.Name, d.From, d.To, false)
+	for i := max(own, 0); i < len(b.Sessions); i++ {
+		s := &b.Sessions[i]
+		if told, _ := branch.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
+			t.noteSummary(SummaryChange{b.Name, 1, told, true, s.Provider})
+		}
+		for _, d := range s.Digests {
+			if i == own && d.Kept && d.From <= position && position <= d.To {
+				t.noteSummary(SummaryChange{b.Name, d.From, d.To, false, ""})
+			}
 		}
 	}
 }

@@ -193,8 +193,10 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptio
 	if err != nil {
 		return nil, err
 	}
-	if told, _ := branch.Covered(from.Sessions, branch.Current(from.Sessions)); pos <= told {
-		t.noteSummary(made.Name, 1, told, false)
+	for i := max(branch.Current(from.Sessions), 0); i < len(from.Sessions); i++ {
+		if told, _ := branch.Covered(from.Sessions, i); pos <= told {
+			t.noteSummary(SummaryChange{made.Name, 1, told, false, from.Sessions[i].Provider})
+		}
 	}
 	if err := t.appendEdited(made, m, text); err != nil {
 		return nil, err

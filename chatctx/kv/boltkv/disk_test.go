@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // TestDiskFull fills a small disk: the append that does not fit says so, all before it is there, and the same handle goes on
@@ -39,20 +39,7 @@ func TestDiskFull(t *testing.T) {
 
 // TestFileLimit does the same with a limit on the size of files.
 func TestFileLimit(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	limit := func(l syscall.Rlimit) {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer limit(before)
-	limit(syscall.Rlimit{Cur: 4 << 20, Max: before.Max})
-	testFull(t, t.TempDir(), syscall.EFBIG, func() { limit(before) })
+	testFull(t, t.TempDir(), syscall.EFBIG, testkit.LimitFiles(t, 4<<20))
 }
 
 func testFull(t *testing.T, dir string, cause error, makeRoom func()) {

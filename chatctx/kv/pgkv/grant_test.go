@@ -27,6 +27,13 @@ func TestRoles(t *testing.T) {
 	if err := add(db, true, 1); err != nil {
 		t.Fatal(err)
 	}
+	users := usersOf(t, db, schema)
+	refusesByRole(t, schema, users)
+	opensByRole(t, db, url, users)
+}
+
+// usersOf makes a user for each role.
+func usersOf(t *testing.T, db kv.DB, schema string) map[kv.Role]string {
 	users := map[kv.Role]string{}
 	for _, role := range []kv.Role{kv.RoleReader, kv.RoleWriter, kv.RoleOwner, kv.RoleNone} {
 		users[role] = `U "` + schema + `" ` + string(role)
@@ -40,6 +47,10 @@ func TestRoles(t *testing.T) {
 	if err := db.(kv.Granter).Grant(ctx, kv.RoleReader, "nobody_"+schema); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a user who is not there: %v", err)
 	}
+	return users
+}
+
+func refusesByRole(t *testing.T, schema string, users map[kv.Role]string) {
 	reads, writes, owns := 1, 2, 3
 	rank := map[kv.Role]int{kv.RoleNone: 0, kv.RoleReader: 1, kv.RoleWriter: 2, kv.RoleOwner: 3}
 	for _, test := range []struct {
@@ -74,6 +85,9 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
+}
+
+func opensByRole(t *testing.T, db kv.DB, url string, users map[kv.Role]string) {
 	as := func(role kv.Role) string {
 		return strings.Replace(url, "postgres@/", pathEscape(users[role])+"@/", 1)
 	}
