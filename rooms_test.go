@@ -60,6 +60,7 @@ var rooms = map[string]map[string]string{
 	"internal/sqlite": {},
 	"internal/testkit": {
 		"os/exec": "finds programs",
+		"syscall": "limits files",
 	},
 	"internal/storetest": {
 		"chatctx": "the front door",

@@ -799,6 +799,33 @@ func TestBackupIsAStore(t *testing.T) {
 	want(t, texts(t, back, ""), "a >b")
 }
 
+// TestListGoesByOrderOfChange: a change is listed before all earlier ones, also those of a program whose clock was ahead.
+func TestListGoesByOrderOfChange(t *testing.T) {
+	s, clock := clocked(t)
+	var made []*ChatContext
+	for _, title := range []string{"Early", "Ahead"} {
+		c, err := s.New(t.Context(), NewContext{Title: title})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, c)
+		clock.move(time.Hour)
+	}
+	clock.move(-3 * time.Hour)
+	for _, want := range []int{0, 1, 0} {
+		if _, err := made[want].Append(t.Context(), "", says("x")...); err != nil {
+			t.Fatal(err)
+		}
+		for info, err := range s.Contexts(t.Context(), ListOptions{}) {
+			if err != nil || info.ID != made[want].ID {
+				t.Errorf("the list begins with %s, not with what changed last; %v", info.Title, err)
+			}
+			break
+		}
+		clock.move(-time.Minute)
+	}
+}
+
 func TestContextsAreListedByLastChange(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		var made []*ChatContext

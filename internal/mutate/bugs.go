@@ -148,7 +148,7 @@ var bugs = []bug{
 	{"a message is not listed for the index", `return Wait(tx, at, DocOf(MessageDoc, ctx, m.ID))`, `return nil`, []string{"chatctx:TestIndexFollowsEveryDoor"}},
 	{"a cut answer is a summary", `if a.Text, err = reply.Whole(); err == nil && q.Fits != nil {`, `if a.Text = reply.Text(); q.Fits != nil {`, []string{"chatctx/turn:Paid|Summar|Title", "enhancer:Whole|Fail|Cut|Unusable"}},
 	{"what a digest cost is not stored as it comes", `return w.Keep(ctx, session, a.Paid)`, `return nil`, []string{"chatctx/turn:TestAFailureLosesNoDigest"}},
-	{"a task's cut answer returns as whole", `e.Role == pool.Assistant && (err == nil || len(e.Calls) == 0) {`, `e.Role == pool.Assistant && err == nil {`, []string{"subtask", "internal/cli:TestScripts/sub|TestTalkScripts/subtree"}},
+	{"a task's cut answer returns as whole", `e.Role == pool.Assistant && (err == nil || len(e.Calls) == 0) {`, `e.Role == pool.Assistant && err == nil {`, []string{"internal/cli:TestTalkScripts/partial"}},
 	{"a reply that broke off is answered", `case said == CutShort || said == BrokenOff:`, `case said == CutShort:`, []string{"pool:TestOutcomeOf"}},
 	{"words of thinking alone are an answer", `return p.Type != ThinkingPart && (p.Type != TextPart`, `return (p.Type != TextPart`, []string{"pool:TestOutcomeOf|TestWhole"}},
 	{"a message that a summary does not tell of is lost", `marked[id] != "excluded" && slices.Contains(d.Session.Apart, i+1))`, `marked[id] != "excluded" && len(d.Session.Apart) < 0)`, []string{model, "enhancer:TestRequestHoldsTheBranch"}},
@@ -169,6 +169,6 @@ var bugs = []bug{
 	{"an answer has a key twice", `return len(f.index) < len(other.index)`, `return len(f.index) > len(other.index)`, []string{"chatctx/serve:TestEncodesAsEncodingJSON"}},
 	{"a branch is named as a step of a path", `return name == "." || name == ".."`, `return name == ".."`, []string{"chatctx/serve:TestStepsInPaths", "branch"}},
 	{"arguments that an approval changed are not shown", `c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()`, `c.ChangedBy = rec.ChangedBy()`, []string{"chatctx/serve:TestChangedCalls", "internal/cli:TestScripts/changed"}},
-	{"a list goes by the clock of the last change", `return max(r.Listed, r.Updated)`, `return r.Updated`, []string{"chatctx:List|Place|Contexts"}},
+	{"a list goes by the clock of the last change", `return max(r.Listed, r.Updated)`, `return r.Updated`, []string{"chatctx:TestListGoesByOrderOfChange"}},
 	{"a field of a request is set that the branch has", `row.Group == Own && row.Name != "app." && fromBranch[field]`, `row.Group != Own && fromBranch[field]`, []string{"chatctx/settings"}},
 }
