@@ -7,16 +7,17 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// filterFlags select contexts by their properties, in ls and in place of names.
-func filterFlags() []*flag {
-	return []*flag{
-		{name: "label", kind: several, usage: "only those with the `LABEL`; may be given again"},
-		{name: "older-than", usage: "only those last changed before `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"},
-		{name: "words", usage: "only those in which search finds `WORDS`"},
-		{name: "empty", kind: onOff, usage: "only those without a message"},
-		{name: "untitled", kind: onOff, usage: "only those that nobody gave a title"},
-	}
+// whichFlags select contexts by their properties, in ls and in place of names.
+type whichFlags struct {
+	Label     []string `flag:"label" doc:"only those with the {LABEL}; may be given again"`
+	OlderThan string   `flag:"older-than" doc:"only those last changed before {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"`
+	Words     string   `flag:"words" doc:"only those in which search finds {WORDS}"`
+	Empty     bool     `flag:"empty" doc:"only those without a message"`
+	Untitled  bool     `flag:"untitled" doc:"only those that nobody gave a title"`
 }
+
+// filterFlags are whichFlags for commands without a struct.
+func filterFlags() []*flag { return flagsIn[whichFlags]() }
 
 // filtered reports whether a filter was given.
 func (r *run) filtered() bool {

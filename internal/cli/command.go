@@ -110,6 +110,16 @@ func sharedFlags(on scope) (all []*flag) {
 	return all
 }
 
+// flagsIn returns the flags among the fields of a struct.
+func flagsIn[T any]() (all []*flag) {
+	for _, p := range paramsOf(reflect.TypeFor[T]()) {
+		if p.flag != nil {
+			all = append(all, p.flag)
+		}
+	}
+	return all
+}
+
 // argument is one word of command.args.
 type argument struct {
 	word     string // REF, TEXT|- …

@@ -63,10 +63,10 @@ chatctx show 8f3a21bc --save pictures`},
 			json: "operation, context, title; a line each, sub-contexts too; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
 chatctx rm --empty --older-than 30d --dry-run`},
 		{name: "label", does: "give conversations labels, and take them off", scope: onStore, subs: []*command{
-			{name: "add", args: "LABEL [CTX…]", does: "give conversations a label", scope: onStore, do: doLabelAdd, flags: append([]*flag{dryRun()}, filterFlags()...),
+			{name: "add", does: "give conversations a label", scope: onStore, run: in(doLabelAdd),
 				more: "Filters, which are those of ls, take the place of names. pinned and archived are labels that ls knows.",
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label add work holiday"},
-			{name: "rm", args: "LABEL [CTX…]", does: "take a label off conversations", scope: onStore, do: doLabelRm, flags: append([]*flag{dryRun()}, filterFlags()...),
+			{name: "rm", does: "take a label off conversations", scope: onStore, run: in(doLabelRm),
 				more: "Filters, which are those of ls, take the place of names.",
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label rm work holiday"},
 			{name: "ls", does: "list the labels, and how many conversations have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},

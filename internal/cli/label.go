@@ -7,31 +7,37 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-func doLabelAdd(r *run) error {
-	label := r.arg(0)
-	return r.relabel("label", clean(label)+" is a label of", func(i *chatctx.ContextInfo) bool { return !slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Label(label) })
+type labelIn struct {
+	Label    string   `arg:"LABEL"`
+	Contexts []string `arg:"[CTX…]"`
+	dryRunFlag
+	whichFlags
 }
 
-func doLabelRm(r *run) error {
-	label := r.arg(0)
-	has := func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, label) || !r.filtered() }
-	return r.relabel("take the label off", "took the label "+clean(label)+" off", has, func(b *chatctx.Batch) { b.Unlabel(label) })
+func doLabelAdd(r *run, in *labelIn) error {
+	lacks := func(i *chatctx.ContextInfo) bool { return !slices.Contains(i.Labels, in.Label) }
+	return r.relabel(in, "label", clean(in.Label)+" is a label of", lacks, func(b *chatctx.Batch) { b.Label(in.Label) })
+}
+
+func doLabelRm(r *run, in *labelIn) error {
+	has := func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, in.Label) || !r.filtered() }
+	return r.relabel(in, "take the label off", "took the label "+clean(in.Label)+" off", has, func(b *chatctx.Batch) { b.Unlabel(in.Label) })
 }
 
 // relabel changes the labels of the contexts that the command line selects, except those where nothing would change.
-func (r *run) relabel(what, did string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
-	if err := r.needsNames(r.args[1:], "chatctx label add work holiday"); err != nil {
+func (r *run) relabel(in *labelIn, what, did string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
+	if err := r.needsNames(in.Contexts, "chatctx label add work holiday"); err != nil {
 		return err
 	}
 	if _, err := r.changer(); err != nil {
 		return err
 	}
-	all, err := r.chosen(r.args[1:])
+	all, err := r.chosen(in.Contexts)
 	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(i *chatctx.ContextInfo) bool { return !changes(i) })
-	if r.is("dry-run") {
+	if in.DryRun {
 		return r.wouldDo(all, what)
 	}
 	for _, info := range all {

@@ -8,16 +8,26 @@ import (
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
-func doPin(r *run) error {
-	if len(r.args) == 0 {
-		return r.listMarks()
-	}
-	return r.mark(enhancer.Pinned, "", "pinned")
+type pinIn struct {
+	Messages []string `arg:"[REF…]"`
+	dryRunFlag
 }
 
-func doUnpin(r *run) error   { return r.mark("", enhancer.Pinned, "unpinned") }
-func doExclude(r *run) error { return r.mark(enhancer.Excluded, "", "excluded") }
-func doInclude(r *run) error { return r.mark("", enhancer.Excluded, "included again") }
+func doPin(r *run, in *pinIn) error {
+	if len(in.Messages) == 0 {
+		return r.listMarks()
+	}
+	return r.mark(markIn(*in), enhancer.Pinned, "", "pinned")
+}
+
+type markIn struct {
+	Messages []string `arg:"REF…"`
+	dryRunFlag
+}
+
+func doUnpin(r *run, in *markIn) error   { return r.mark(*in, "", enhancer.Pinned, "unpinned") }
+func doExclude(r *run, in *markIn) error { return r.mark(*in, enhancer.Excluded, "", "excluded") }
+func doInclude(r *run, in *markIn) error { return r.mark(*in, "", enhancer.Excluded, "included again") }
 
 // markJSON is a message and its mark.
 type markJSON struct {
@@ -33,8 +43,8 @@ type marksJSON struct {
 	Messages []markJSON `json:"messages"`
 }
 
-// mark marks the messages that the arguments name, or removes a mark; then it only touches messages that have the mark only.
-func (r *run) mark(mark, only, done string) error {
+// mark marks the messages that in names, or removes a mark; then it only touches messages that have the mark only.
+func (r *run) mark(in markIn, mark, only, done string) error {
 	c, snap, err := r.snapshotToChange()
 	if err != nil {
 		return err
@@ -43,8 +53,8 @@ func (r *run) mark(mark, only, done string) error {
 	if err != nil {
 		return err
 	}
-	v := marksJSON{DryRun: r.is("dry-run"), where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
-	for _, a := range r.args {
+	v := marksJSON{DryRun: in.DryRun, where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
+	for _, a := range in.Messages {
 		named, err := r.named(snap, a)
 		if err != nil {
 			return err

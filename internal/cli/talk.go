@@ -70,10 +70,14 @@ func providerFlag() *flag {
 	return &flag{name: "provider", usage: "the `PROVIDER`: openai, openai-responses, anthropic, gemini or ollama"}
 }
 
-// modelFlags say whom to ask, for this command alone.
-func modelFlags() []*flag {
-	return []*flag{providerFlag(), {name: "model", usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
+// whomFlags say whom to ask, for this command alone.
+type whomFlags struct {
+	Provider string `flag:"provider" doc:"the {PROVIDER}: openai, openai-responses, anthropic, gemini or ollama"`
+	Model    string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 }
+
+// modelFlags are whomFlags for commands without a struct.
+func modelFlags() []*flag { return flagsIn[whomFlags]() }
 
 // askFlags are modelFlags for commands that can ask several models.
 func askFlags() []*flag {

@@ -11,11 +11,8 @@ import (
 )
 
 func titleCommand() *command {
-	return &command{name: "title", args: "[CTX…]", does: "let a model give titles to conversations that have none of their own", scope: onContext, do: doTitle,
+	return &command{name: "title", does: "let a model give titles to conversations that have none of their own", scope: onContext, run: in(doTitle),
 		more: "The model reads the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. The command first says what it will cost. It never replaces a title that a person or a file gave; rename does. One undo takes all titles of one command back. Exit code 8: some failed; 7: all failed.",
-		flags: append(modelFlags(),
-			&flag{name: "auto", kind: onOff, usage: "let a model find the title"},
-			&flag{name: "all", kind: onOff, usage: "all conversations without a title, in place of CTX"}, yes(), dryRun()),
 		json: "operation, context, title, was, model; a line each; with --dry-run: dry_run, context, title, model, input_tokens, output_tokens, cost_nano, currency", example: "chatctx title --auto --all --dry-run"}
 }
 
@@ -25,23 +22,32 @@ type untitled struct {
 	*turn.Titling
 }
 
-func doTitle(r *run) error {
+type titleIn struct {
+	Contexts []string `arg:"[CTX…]"`
+	whomFlags
+	Auto bool `flag:"auto" doc:"let a model find the title"`
+	All  bool `flag:"all" doc:"all conversations without a title, in place of CTX"`
+	yesFlag
+	dryRunFlag
+}
+
+func doTitle(r *run, in *titleIn) error {
 	switch {
-	case !r.is("auto"):
+	case !in.Auto:
 		return &usageError{"title takes --auto: a model finds the title", "to give one yourself: chatctx rename CTX TITLE"}
-	case r.is("all") && (len(r.args) > 0 || r.given("context")):
+	case in.All && (len(in.Contexts) > 0 || r.given("context")):
 		return usagef("title takes --all or the CTX, not both")
-	case len(r.args) > 0 && r.given("context"):
+	case len(in.Contexts) > 0 && r.given("context"):
 		return usagef("title takes the CTX as an argument or as --context, not both")
 	}
 	if _, err := r.changer(); err != nil {
 		return err
 	}
-	all, err := r.toTitle()
+	all, err := r.toTitle(in)
 	if err != nil {
 		return err
 	}
-	if err := r.titleBill(all); err != nil || r.is("dry-run") {
+	if err := r.titleBill(all, in.DryRun); err != nil || in.DryRun {
 		return err
 	}
 	if err := r.confirm("Ask for "+count(len(all), "title")+"?", usagef("title asks a model and costs money")); err != nil {
@@ -51,13 +57,13 @@ func doTitle(r *run) error {
 }
 
 // toTitle makes the questions, the oldest conversation first, which keeps their order in ls.
-func (r *run) toTitle() ([]*untitled, error) {
+func (r *run) toTitle(in *titleIn) ([]*untitled, error) {
 	var infos []*chatctx.ContextInfo
-	names := r.args
+	names := in.Contexts
 	if len(names) == 0 {
 		names = []string{r.contextRef()}
 	}
-	if r.is("all") {
+	if in.All {
 		names = nil
 		for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Untitled: true}) {
 			if err != nil {
@@ -88,7 +94,7 @@ func (r *run) toTitle() ([]*untitled, error) {
 		}
 		t := &turn.Turn{Context: c, Branch: info.Active, Settings: r.asked()}
 		question, err := t.Titling(r.ctx)
-		if errors.Is(err, chatctx.ErrEmpty) && r.is("all") {
+		if errors.Is(err, chatctx.ErrEmpty) && in.All {
 			continue
 		}
 		if err != nil {
@@ -115,17 +121,17 @@ type titleJSON struct {
 }
 
 // titleBill says what the titles cost at most, by model.
-func (r *run) titleBill(all []*untitled) error {
+func (r *run) titleBill(all []*untitled, dryRun bool) error {
 	var models []string
 	sums := map[string]*titleJSON{}
 	numbers := map[string]int{}
 	for _, u := range all {
-		v := titleJSON{r.is("dry-run"), u.info.ID, u.info.Title, u.Model, u.Tokens, u.Most, nil, ""}
+		v := titleJSON{dryRun, u.info.ID, u.info.Title, u.Model, u.Tokens, u.Most, nil, ""}
 		if u.Price != nil {
 			sum := u.Price.Of(cost.Usage{Input: int64(u.Tokens), Output: int64(u.Most)})
 			v.Cost, v.Currency = &sum, u.Price.Currency
 		}
-		if r.is("dry-run") && r.json() {
+		if dryRun && r.json() {
 			if err := r.printJSON(v); err != nil {
 				return err
 			}
@@ -140,7 +146,7 @@ func (r *run) titleBill(all []*untitled) error {
 			*sum.Cost += *v.Cost
 		}
 	}
-	if r.is("dry-run") && r.json() {
+	if dryRun && r.json() {
 		return nil
 	}
 	for _, model := range models {
@@ -150,7 +156,7 @@ func (r *run) titleBill(all []*untitled) error {
 			price = "at most " + v.Cost.Short() + " " + clean(v.Currency)
 		}
 		line := fmt.Sprintf("%s: %s, about %d tokens in, at most %d out; %s", clean(model), count(numbers[model], "title"), v.Input, v.Output, price)
-		if r.is("dry-run") {
+		if dryRun {
 			r.printf("%s\n", line)
 		} else {
 			r.note("%s", line)
