@@ -278,7 +278,7 @@ func (b *Batch) history(what string, do func(*journal.Txn, *Step) error) {
 		if err := do(t, s); err != nil {
 			return err
 		}
-		return s.Stands(t, t.Target)
+		return t.Stands(s, t.Target)
 	})
 }
 
@@ -316,8 +316,7 @@ type SummaryChange = journal.SummaryChange
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 //
 // Fields: What, Branch string; Revision uint64; Placed []Placement; Removed int; From string; At ID; Beside string; Head ID; Messages int; Again bool; Call
-// *Call; Rule *Rule; Broken []Broken. Methods: On(b *branch.Branch); Stands(t *Txn, b *branch.Branch) (err error). For more of each: go doc
-// chatctx/internal/journal.Step
+// *Call; Rule *Rule; Broken []Broken. For more of each: go doc chatctx/internal/journal.Step
 type Step = journal.Step
 
 // Placement is the place of a message on a branch. Known: it was there before.

@@ -29,13 +29,13 @@ const MainBranch = record.MainBranch
 
 // NewContext describes a new context.
 //
-// Fields: Title, System, Prompt string; Settings map[string]json.RawMessage; Parent ID; Messages []*Message; Stay, IfNone bool. Methods: Ready(s *Store)
-// error. For more of each: go doc chatctx/internal/journal.NewContext
+// Fields: Title, System, Prompt string; Settings map[string]json.RawMessage; Parent ID; Messages []*Message; Stay, IfNone bool. For more of each: go doc
+// chatctx/internal/journal.NewContext
 type NewContext = journal.NewContext
 
 // New makes a context with the branch main.
 func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
-	if err := n.Ready(s.at); err != nil {
+	if err := journal.Ready(s.at, &n); err != nil {
 		return nil, err
 	}
 	id := pool.NewID()

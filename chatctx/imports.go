@@ -15,6 +15,11 @@ import (
 // map[string]int; Loose []*Message; Digest pool.Hash; Contents Contents. For more of each: go doc chatctx/internal/intake.Incoming
 type Incoming = intake.Incoming
 
+// Contents keeps the contents of an Incoming's messages that are too large for memory.
+//
+// Methods: Has(m *Message) bool; Get(m *Message) (*Message, error); Put(m, whole *Message) error. For more of each: go doc chatctx/internal/intake.Contents
+type Contents = intake.Contents
+
 // Node is a message of the tree. Parent is the number of its parent node, counted from 1; 0 means that it is a root.
 //
 // Fields: ID string; Parent int; Message *Message; Further bool; CopyOf NodeLink. For more of each: go doc chatctx/internal/intake.Node

@@ -110,7 +110,7 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 		made.Placed, err = queue(t, holder, msgs)
 	}
 	if err == nil && !again {
-		err = made.Stands(t, t.Target)
+		err = t.Stands(made, t.Target)
 	}
 	if err != nil {
 		return nil, err
@@ -625,7 +625,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	if err := r.release(t, out.Held, came); err != nil {
 		return nil, err
 	}
-	if err := made.Stands(t, t.Target); err != nil {
+	if err := t.Stands(made, t.Target); err != nil {
 		return nil, err
 	}
 	done, err := t.Finish(made)

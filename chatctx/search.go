@@ -15,8 +15,8 @@ type SearchOptions = find.SearchOptions
 
 // Hit is a search result.
 //
-// Fields: What string; Context ID; Title string; Trashed bool; Message *Message; Branches []HitBranch; Field, Snippet string; Match words.Match; Score
-// float64. For more of each: go doc chatctx/internal/find.Hit
+// Fields: What string; Context ID; Title string; Trashed bool; Message *Message; Branches []HitBranch; Field, Snippet string; Match struct{From, To int};
+// Score float64. For more of each: go doc chatctx/internal/find.Hit
 type Hit = find.Hit
 
 // HitBranch is a branch that holds a message, with its position from 1, or a branch whose prompt was found, with position 0.

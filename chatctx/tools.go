@@ -12,8 +12,8 @@ import (
 // Tool is a tool that a model may call.
 //
 // Fields: Name, Description string; Schema json.RawMessage; Command []string; MCP bool; URL, Dir string; Env map[string]string; Timeout time.Duration;
-// Repeatable bool; Prune string; Remotes []Remote; Stdin, Dashes bool; Headers map[string]string; Remote string; Unknown pool.Unknown. Methods: Ready(s
-// *Store) error; CheckSchemas() error; Check() error. For more of each: go doc chatctx/internal/record.Tool
+// Repeatable bool; Prune string; Remotes []Remote; Stdin, Dashes bool; Headers map[string]string; Remote string; Unknown pool.Unknown. Methods:
+// CheckSchemas() error; Check() error. For more of each: go doc chatctx/internal/record.Tool
 type Tool = record.Tool
 
 // Remote is a tool of an MCP server, as the server described it when it was added.
@@ -28,7 +28,7 @@ type KeptTool = record.KeptTool
 
 // PutTool adds a tool to the context, or replaces the one with that name.
 func (b *Batch) PutTool(tool Tool) {
-	b.prepare = append(b.prepare, func() error { return tool.Ready(b.store.at) })
+	b.prepare = append(b.prepare, func() error { return b.store.at.ReadyTool(&tool) })
 	b.step("tools add", func(t *journal.Txn, _ *Step) error {
 		raw, err := record.EncodeRecord(tool)
 		if err != nil {
@@ -46,7 +46,7 @@ func (b *Batch) RemoveTool(name string) {
 
 // PutTool adds a tool for all contexts.
 func (s *Store) PutTool(ctx context.Context, tool Tool) (*Committed, error) {
-	if err := tool.Ready(s.at); err != nil {
+	if err := s.at.ReadyTool(&tool); err != nil {
 		return nil, err
 	}
 	return journal.StoreOperation(ctx, s.at, "tools add", func(t *journal.StoreTxn) error {

@@ -57,10 +57,10 @@ type Hit struct {
 	Trashed  bool
 	Message  *pool.Message // nil for titles and prompts
 	Branches []HitBranch
-	Field    string // text, thinking, call, result, summary, file, title, prompt
-	Snippet  string // the surroundings of the first match, with white space shortened
-	Match    words.Match
-	Score    float64 // with Best
+	Field    string                 // text, thinking, call, result, summary, file, title, prompt
+	Snippet  string                 // the surroundings of the first match, with white space shortened
+	Match    struct{ From, To int } // its place in the snippet, in bytes
+	Score    float64                // with Best
 
 	doc index.Doc
 }

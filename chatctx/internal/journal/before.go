@@ -9,7 +9,7 @@ import (
 )
 
 // Ready passes the texts of a new context through the embedder's hook, and checks its title.
-func (n *NewContext) Ready(s *record.Store) error {
+func Ready(s *record.Store, n *NewContext) error {
 	if err := s.Texts("title", &n.Title); err != nil {
 		return err
 	}

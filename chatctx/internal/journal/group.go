@@ -150,7 +150,7 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 	if s.Placed, err = t.Append(t.Target, msgs); err != nil {
 		return err
 	}
-	return s.Stands(t, t.Target)
+	return t.Stands(s, t.Target)
 }
 
 // Expect returns ErrConflict if a revision is expected and the branch is at another one.

@@ -77,12 +77,12 @@ type TakeOptions struct{ KeepRest bool }
 // NewStep returns a Step of that kind.
 func NewStep(what string) *Step { return &Step{What: what} }
 
-// On sets the step's branch.
-func (s *Step) On(b *branch.Branch) { s.Branch, s.on = b.Name, b.ID }
+// On sets the branch of a step.
+func (t *Txn) On(s *Step, b *branch.Branch) { s.Branch, s.on = b.Name, b.ID }
 
-// Stands records the branch's state after the step.
-func (s *Step) Stands(t *Txn, b *branch.Branch) (err error) {
-	s.On(b)
+// Stands records a branch's state after a step.
+func (t *Txn) Stands(s *Step, b *branch.Branch) (err error) {
+	t.On(s, b)
 	s.Messages = b.Len()
 	s.Head, err = branch.Head(t.Tx, t.ID, b.Pieces)
 	return err

@@ -30,7 +30,7 @@ func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.
 	if err := t.copyRules(from, made); err != nil {
 		return nil, err
 	}
-	return made, res.Stands(t, made)
+	return made, t.Stands(res, made)
 }
 
 // share returns pieces as another branch may hold them. A message with a call that has no result there is copied, and in the copy each such call that was
@@ -210,7 +210,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptio
 			return nil, err
 		}
 	}
-	return made, res.Stands(t, made)
+	return made, t.Stands(res, made)
 }
 
 // appendEdited stores a copy of m with another text at the end of a branch.

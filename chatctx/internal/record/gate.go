@@ -170,8 +170,8 @@ func (s *Store) Sessions(all []branch.Session) ([]branch.Session, error) {
 	return all, nil
 }
 
-// Ready passes a tool's own texts through the hook and checks the tool.
-func (t *Tool) Ready(s *Store) error {
+// ReadyTool passes a tool's own texts through the hook and checks the tool.
+func (s *Store) ReadyTool(t *Tool) error {
 	if err := s.Texts("tool", &t.Description); err != nil {
 		return err
 	}

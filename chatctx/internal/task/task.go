@@ -27,7 +27,7 @@ type New struct {
 
 // Start makes a sub-context of a context, from one of its branches ("" means the active one), and returns its id.
 func Start(ctx context.Context, c *record.Conversation, branchName string, n New) (pool.ID, error) {
-	if err := n.NewContext.Ready(c.Store); err != nil {
+	if err := journal.Ready(c.Store, &n.NewContext); err != nil {
 		return pool.ID{}, err
 	}
 	if err := c.Store.Texts("goal", &n.Goal); err != nil {
@@ -35,7 +35,7 @@ func Start(ctx context.Context, c *record.Conversation, branchName string, n New
 	}
 	n.Tools = slices.Clone(n.Tools)
 	for i := range n.Tools {
-		if err := n.Tools[i].Ready(c.Store); err != nil {
+		if err := c.Store.ReadyTool(&n.Tools[i]); err != nil {
 			return pool.ID{}, err
 		}
 	}

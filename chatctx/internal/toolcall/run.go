@@ -413,7 +413,7 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	} else {
 		branchName = holders[0]
 		placed, err = ResolveOn(t, branchName, m)
-		step.On(t.Target)
+		t.On(step, t.Target)
 	}
 	if err != nil {
 		return err
