@@ -28,6 +28,9 @@ import (
 
 // TestMain lets the test binary be the program, for scripts and for tests of several processes.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == reapWord { // a command line that runs in this process has a tool's processes held
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	testscript.Main(withServer{m}, map[string]func(){
 		"chatctx": func() {
 			if isTerminal(os.Stdout) { // a program on a terminal has to see it
