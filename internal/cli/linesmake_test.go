@@ -237,7 +237,7 @@ func (l *typedLines) flag(name string, c *command, f *flag) {
 	}
 	l.both(nil, name, with(separate...)...)
 	l.both(nil, name, append(slices.Clone(args), separate...)...)
-	for _, short := range f.names() {
+	for _, short := range []string{f.name, f.short} {
 		if len(short) == 1 && takesValue(f) {
 			l.both(nil, name, with("-"+short+values[0])...)
 			l.both(nil, name, with("-"+short+"="+values[1])...)
