@@ -1,9 +1,7 @@
 package enhancer
 
 import (
-	"cmp"
 	_ "embed"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +38,10 @@ func parseFacts(text string) []factPattern {
 		case "-":
 			out[len(out)-1].isNot = append(out[len(out)-1].isNot, rest)
 		default:
+			if line[0] == '|' {
+				out[len(out)-1].expression += inPattern.Replace(line)
+				continue
+			}
 			kind, expression, _ := strings.Cut(rest, " ")
 			out = append(out, factPattern{who: mark, kind: kind, expression: inPattern.Replace(expression)})
 		}
@@ -49,15 +51,22 @@ func parseFacts(text string) []factPattern {
 
 var inPattern = strings.NewReplacer("'", "['’]?", " ", `\s+`)
 
-// sayings finds facts in what one side says: a pattern for each kind, in the order in which they are tried.
+// sayings finds facts in what one side says.
 type sayings struct {
-	idle   *regexp.Regexp // phrases that say nothing
-	asking *regexp.Regexp // questions, in which only details count
-	kinds  []int
-	any    []*regexp.Regexp
+	idle   []prefiltered // phrases that say nothing
+	asking []prefiltered // questions, in which only details count
+	facts  []factKind    // in the order in which they are tried
 }
 
-var userSays, assistantSays = sync.OnceValue(func() *sayings { return newSayings("user") }), sync.OnceValue(func() *sayings { return newSayings("assistant") })
+type factKind struct {
+	kind     int
+	patterns []prefiltered
+}
+
+var (
+	userSays      = sync.OnceValue(func() *sayings { return newSayings("user") })
+	assistantSays = sync.OnceValue(func() *sayings { return newSayings("assistant") })
+)
 
 func saysOf(role pool.Role) *sayings {
 	if role == pool.Assistant {
@@ -67,65 +76,87 @@ func saysOf(role pool.Role) *sayings {
 }
 
 func newSayings(who string) *sayings {
-	all := map[string][]string{}
+	all := map[string][]prefiltered{}
 	for _, p := range parseFacts(factPatterns) {
 		if p.who == "any" || p.who == who {
-			all[p.kind] = append(all[p.kind], p.expression)
+			for _, e := range alternatives(p.expression) {
+				all[p.kind] = append(all[p.kind], prefilter(e))
+			}
 		}
 	}
-	join := func(kind string) *regexp.Regexp {
-		return regexp.MustCompile("(?i)(?:" + cmp.Or(strings.Join(all[kind], "|"), `[^\s\S]`) + ")")
-	}
-	s := &sayings{idle: join("idle"), asking: join("asking")}
+	s := &sayings{idle: all["idle"], asking: all["asking"]}
 	for _, k := range []int{decisionKind, constraintKind, outcomeKind, detailKind} {
-		s.kinds, s.any = append(s.kinds, k), append(s.any, join(kinds[k].name))
+		s.facts = append(s.facts, factKind{k, all[kinds[k].name]})
 	}
 	return s
 }
 
-// find calls add for each sentence of a text that is a plain fact. A long one is cut to where most of what makes it a fact stands.
+// find calls add for each sentence of a text that is a plain fact. A long one is cut to where most
+// of what makes it a fact stands.
 func (s *sayings) find(text string, add func(kind int, said string)) {
 	for said := range sentences(text) {
-		if kind := s.kindOf(said); kind != idleKind {
-			add(kind, strings.TrimRight(s.densest(said, kind), ".。"))
+		rest := s.withoutIdle(said)
+		if kind := s.kindOf(rest); kind != idleKind {
+			add(kind, strings.TrimRight(s.densest(said, rest, kind), ".。"))
 		}
 	}
 }
 
-// kindOf returns the kind of fact that a sentence is, idleKind for none.
-func (s *sayings) kindOf(said string) int {
-	said = s.withoutIdle(said)
-	asks := strings.HasSuffix(said, "?") && s.asking.MatchString(said)
-	for i, re := range s.any {
-		if (!asks || s.kinds[i] == detailKind) && re.MatchString(said) {
-			return s.kinds[i]
+// kindOf returns the kind of fact that a sentence without idle phrases is, idleKind for none.
+func (s *sayings) kindOf(said foldedText) int {
+	asks := strings.HasSuffix(said.text, "?") && matchAny(s.asking, said)
+	for _, f := range s.facts {
+		if (!asks || f.kind == detailKind) && matchAny(f.patterns, said) {
+			return f.kind
 		}
 	}
 	return idleKind
 }
 
+func matchAny(patterns []prefiltered, t foldedText) bool {
+	return slices.ContainsFunc(patterns, func(p prefiltered) bool { return p.matches(t) })
+}
+
 // withoutIdle returns a text with spaces in place of phrases that say nothing.
-func (s *sayings) withoutIdle(text string) string {
-	return s.idle.ReplaceAllStringFunc(text, func(idle string) string { return strings.Repeat(" ", len(idle)) })
+func (s *sayings) withoutIdle(text string) foldedText {
+	t := folded(text)
+	var rest []byte
+	for _, p := range s.idle {
+		for _, at := range p.find(t, -1) {
+			if rest == nil {
+				rest = []byte(text)
+			}
+			for i := at[0]; i < at[1]; i++ {
+				rest[i] = ' '
+			}
+		}
+	}
+	if rest == nil {
+		return t
+	}
+	return folded(string(rest))
 }
 
 // reports reports whether a line of words tells an error: "I can't believe it" does not.
 func (s *sayings) reports(line string) bool {
-	said := s.withoutIdle(line)
+	said := s.withoutIdle(line).text
 	return said == line || errorScore(said) > mention
 }
 
-// densest returns a sentence, cut to saidBytes if it is longer: from the start of a word before those that hold most of what speaks for a fact. What speaks
-// for the sentence's own kind counts twice.
-func (s *sayings) densest(said string, kind int) string {
+// densest returns a sentence, cut at its beginning if it is longer than saidBytes: from the start of
+// a word before those that hold most of what speaks for a fact. What speaks for the sentence's own
+// kind counts twice. rest is the sentence without idle phrases.
+func (s *sayings) densest(said string, rest foldedText, kind int) string {
 	if len(said) <= saidBytes {
 		return said
 	}
 	var marks []int
-	for i, re := range s.any {
-		for _, at := range re.FindAllStringIndex(s.withoutIdle(said), 2*mostEach) {
-			if marks = append(marks, at[0]); s.kinds[i] == kind {
-				marks = append(marks, at[0])
+	for _, f := range s.facts {
+		for _, p := range f.patterns {
+			for _, at := range p.find(rest, 2*mostEach) {
+				if marks = append(marks, at[0]); f.kind == kind {
+					marks = append(marks, at[0])
+				}
 			}
 		}
 	}
@@ -134,8 +165,12 @@ func (s *sayings) densest(said string, kind int) string {
 	start, most := 0, -1
 	for _, m := range append([]int{0}, marks...) {
 		from := max(0, min(m-before, len(said)-room))
+		to := from + room*3/4 // a fact that begins later is likely to be cut
+		if from+room >= len(said) {
+			to = len(said)
+		}
 		first, _ := slices.BinarySearch(marks, from)
-		last, _ := slices.BinarySearch(marks, from+room*3/4)
+		last, _ := slices.BinarySearch(marks, to)
 		if last-first > most {
 			start, most = from, last-first
 		}
@@ -169,7 +204,8 @@ func sentences(text string) func(yield func(string) bool) {
 	}
 }
 
-// endsSentence reports whether the rune at an index ends a sentence. A period does before a space, unless it stands after an abbreviation or a day of the month.
+// endsSentence reports whether the rune at an index ends a sentence. A period does before a space,
+// unless it stands after an abbreviation or a day of the month.
 func endsSentence(text string, at int, r rune) bool {
 	switch r {
 	case '\n', ';', '。', '！', '？', '；':

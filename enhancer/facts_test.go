@@ -142,3 +142,64 @@ func TestDigestKeepsPlainFacts(t *testing.T) {
 		}
 	}
 }
+
+// TestSentencesEnd: texts with a bar where a sentence ends.
+func TestSentencesEnd(t *testing.T) {
+	for _, want := range []string{
+		"One line|And another",
+		"It works.|Use it!|Why?|so;|three",
+		"a?b!c.d stay one",
+		"Ask Dr. Weber, Mr. Li or Prof. Ito.|They know.",
+		"Am 3. Mai oder am 21. Juni",
+		"See e.g. this one, i.e. that",
+		"It is so. but then it goes on",
+		"It is done.|but not all",
+		"See No. 12 and fig. 3",
+		"That was the answer.|12 more came",
+		"Keep v1.2.|It is old",
+		"彼は行く。|次は？|はい！|いいえ；|終わり",
+		"The end.",
+	} {
+		text := strings.ReplaceAll(strings.ReplaceAll(want, "|", " "), "One line ", "One line\n")
+		var got []string
+		for s := range sentences(text) {
+			got = append(got, s)
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q ends as %q, want %q", text, strings.Join(got, "|"), want)
+		}
+	}
+}
+
+// TestLongSentencesAreCutToTheirFact: of a sentence that is too long, the part stays where most
+// speaks for a fact, and what speaks for its own kind counts twice.
+func TestLongSentencesAreCutToTheirFact(t *testing.T) {
+	idle := strings.Repeat("tree river cloud stone ", 20)
+	for _, c := range []struct {
+		text, holds string
+		kind        int
+		cut         bool
+	}{
+		{"you must not change the schema", "you must not change the schema", constraintKind, false},
+		{"you must not change the schema " + idle, "you must not change the schema", constraintKind, false},
+		{idle + "you must not change the schema", "you must not change the schema", constraintKind, true},
+		{idle + "you must not change the schema " + idle, "you must not change the schema", constraintKind, true},
+		{"order 4521 " + idle + "you must not change the schema", "you must not change the schema", constraintKind, true},
+		{"you must not change the schema " + idle + "order 4521", "you must not change the schema", constraintKind, false},
+		{"number 4 " + idle + "ticket 1 of ticket 2 by ticket 3 " + idle, "ticket 1 of ticket 2 by ticket 3", detailKind, true},
+	} {
+		n := 0
+		userSays().find(c.text, func(kind int, said string) {
+			n++
+			at := strings.Index(said, c.holds)
+			if kind != c.kind || at < 0 ||
+				!strings.HasSuffix(strings.TrimSpace(c.text), strings.TrimPrefix(said, "…")) ||
+				at+len(c.holds) > saidBytes || strings.HasPrefix(said, "…") != c.cut {
+				t.Errorf("%q is %s %q, want %q in its first %d bytes", c.text, kinds[kind].name, said, c.holds, saidBytes)
+			}
+		})
+		if n != 1 {
+			t.Errorf("%q has %d facts", c.text, n)
+		}
+	}
+}
