@@ -20,28 +20,35 @@ func callCommands() []*command {
 		subs: slices.Concat(callLists(), callDecisions(), callRuns(), callWatches())}}
 }
 
-func callBy() *flag {
-	return &flag{name: "by", usage: "the `NAME` of who decides, noted beside the user's"}
+// byFlag is embedded in the parameters of commands that decide.
+type byFlag struct {
+	By string `flag:"by" doc:"the {NAME} of who decides, noted beside the user's"`
 }
 
-// callFilters are the flags of commands that list calls.
-func callFilters() []*flag {
-	return []*flag{
-		{name: "tool", usage: "only of tools whose name matches `PATTERN`"},
-		{name: "state", usage: "only in this `STATE`: pending, approved, running, uncertain"},
-		{name: "all", kind: onOff, usage: "only those of the current conversation and branch"},
-		{name: "everywhere", kind: onOff, usage: "those of all conversations and branches, which is the default"},
-		{name: "n", kind: number, usage: "at most `N`"},
-	}
+// callsFlags select calls in commands that list them.
+type callsFlags struct {
+	Tool       string `flag:"tool" doc:"only of tools whose name matches {PATTERN}"`
+	State      string `flag:"state" doc:"only in this {STATE}: pending, approved, running, uncertain"`
+	All        bool   `flag:"all" doc:"only those of the current conversation and branch"`
+	Everywhere bool   `flag:"everywhere" doc:"those of all conversations and branches, which is the default"`
+	Most       *int   `flag:"n" doc:"at most {N}"`
+}
+
+// enough reports whether no more than n calls are to be listed.
+func (f *callsFlags) enough(n int) bool { return f.Most != nil && n == *f.Most }
+
+// oneCallIn has the call that a command is about.
+type oneCallIn struct {
+	Call chatctx.CallRef `arg:"CALL"`
 }
 
 // callLists are the commands that show calls.
 func callLists() []*command {
 	return []*command{
-		{name: "ls", does: "list the open calls of all conversations, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: callFilters(),
+		{name: "ls", does: "list the open calls of all conversations, the oldest first", scope: onBranch, run: in(doCallsLs), paged: true,
 			more: "With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique.",
 			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json"},
-		{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
+		{name: "show", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, run: in(doCallsShow),
 			json: callFields + ", description, runs{command[], argv[], mcp, url, cwd, env[], headers[], stdin, dashes, timeout, why}, decisions[], claim{program, pid, host}", example: "chatctx calls show @:1"},
 	}
 }
@@ -49,60 +56,31 @@ func callLists() []*command {
 // callDecisions are the commands that decide.
 func callDecisions() []*command {
 	decided := callFields + ", operation; a line each"
-	reason := &flag{name: "reason", usage: "the `REASON`; that of a denial goes to the model word for word"}
-	which := []*flag{
-		{name: "all", kind: onOff, usage: "all calls that wait on the branch"},
-		{name: "matching", usage: "those on the branch of tools whose name matches `PATTERN`: fs_*"},
-		{name: "everywhere", kind: onOff, usage: "with --all or --matching: of all conversations and branches; with --context: of that conversation and its sub-contexts"},
-		callBy(), reason,
-	}
 	return []*command{
-		{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
-			more:  "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all.",
-			flags: append([]*flag{{name: "arguments", usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
-			json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
-		{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
+		{name: "approve", does: "approve calls", scope: onBranch, run: in(doCallsApprove),
+			more: "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all.",
+			json: decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
+		{name: "deny", does: "deny calls", scope: onBranch, run: in(doCallsDeny),
 			more: "A tool message with the denial goes to the end of the branch.",
 			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
-		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []*flag{callBy(), reason},
+		{name: "cancel", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, run: in(doCallsCancel),
 			json: decided, example: "chatctx calls cancel @:1"},
-		{name: "expire", args: "CALL…", does: "let calls count as denied when nobody has decided in time", scope: onBranch, do: doCallsExpire,
-			flags: []*flag{{name: "in", kind: span, usage: "the `TIME` from now: 10m, 24h; 0 removes the limit"}},
-			json:  decided, example: "chatctx calls expire @:1 --in 10m"},
+		{name: "expire", does: "let calls count as denied when nobody has decided in time", scope: onBranch, run: in(doCallsExpire),
+			json: decided, example: "chatctx calls expire @:1 --in 10m"},
 	}
 }
 
 // callRuns are the commands that run calls and answer them.
 func callRuns() []*command {
 	return []*command{
-		{name: "claim", args: "CALL", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, do: doCallsClaim,
+		{name: "claim", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, run: in(doCallsClaim),
 			more: "Then run the tool, and end the call with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: then the call is uncertain, and calls claim --again takes it once more.",
-			flags: []*flag{
-				{name: "again", kind: onOff, usage: "run an uncertain call again: its program died while it ran"},
-				{name: "hold", kind: span, usage: "how long the claim lasts without being renewed, as a `TIME`", otherwise: chatctx.ClaimLife.String()},
-				{name: "pid", kind: number, usage: "the `PROCESS` whose end ends the claim"},
-				{name: "renew", usage: "keep the claim that has this `TOKEN`"},
-				{name: "by", usage: "the `NAME` of who runs it"},
-			},
 			json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
-		{name: "resolve", args: "CALL", mayBeEmpty: []string{"--result"}, does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
+		{name: "resolve", does: "answer a call that was claimed, or that is uncertain", scope: onBranch, run: in(doCallsResolve),
 			more: "The result message and the call's end are stored together.",
-			flags: []*flag{
-				{name: "result", usage: "the result's `TEXT`, or - for standard input"},
-				{name: "as-json", kind: onOff, usage: "the result is JSON"},
-				{name: "error", kind: onOff, usage: "the tool failed"},
-				{name: "token", usage: "the claim's `TOKEN`: refuse if there is another claim by now"},
-				{name: "by", usage: "the `NAME` of who answers, noted beside the user's"},
-				rawText(),
-			},
 			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
-		{name: "run", args: "[CALL…]", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
+		{name: "run", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, run: in(doCallsRun),
 			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
-			flags: []*flag{
-				{name: "again", kind: onOff, usage: "run uncertain calls again: their program died while they ran"},
-				{name: "limit", kind: number, usage: "run at most `N` at a time"},
-				{name: "timeout", kind: span, usage: "the `TIME` after which a tool without a limit of its own is ended"},
-			},
 			json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
 	}
 }
@@ -110,15 +88,13 @@ func callRuns() []*command {
 // callWatches are the commands that follow calls.
 func callWatches() []*command {
 	return []*command{
-		{name: "wait", args: "CALL…", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, do: doCallsWait,
-			flags: []*flag{{name: "timeout", kind: span, usage: "give up after this `TIME`, with exit code 6"}},
-			json:  callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
-		{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, do: doCallsWatch,
-			flags: append([]*flag{{name: "existing", kind: onOff, usage: "those that are open already first"}}, callFilters()...),
-			json:  callFields + "; a line each", example: "chatctx calls watch --json"},
-		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, do: doCallsReview,
-			flags: []*flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
-		{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
+		{name: "wait", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, run: in(doCallsWait),
+			json: callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
+		{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, run: in(doCallsWatch),
+			json: callFields + "; a line each", example: "chatctx calls watch --json"},
+		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, run: in(doCallsReview),
+			json: callFields + "; a line each that was decided", example: "chatctx calls review"},
+		{name: "log", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, run: in(doCallsLog), paged: true,
 			more: "The steps of a call, from the first on, lead to its present state.",
 			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments, runs{command, mcp, url, cwd, env, headers, stdin, dashes}; a line each", example: "chatctx calls log --json"},
 	}
@@ -144,8 +120,8 @@ func (r *run) callStore() (*chatctx.Store, error) {
 	return st, err
 }
 
-// callFilter reads the filter from the flags of ls and watch.
-func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
+// callFilter returns the filter for the command's conversation and branch, if it names them, and for a tool and a state, if these are not "".
+func (r *run) callFilter(st *chatctx.Store, tool, state string) (f chatctx.CallFilter, err error) {
 	if r.contextRef() != "" || r.branchName() != "" {
 		c, err := st.Context(r.ctx, r.contextRef())
 		if err != nil {
@@ -158,38 +134,35 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 			}
 		}
 	}
-	f.Tool = r.flag("tool")
-	if f.Tool == "" {
-		f.Tool = r.flag("matching")
-	}
+	f.Tool = tool
 	if _, err := path.Match(f.Tool, ""); err != nil {
 		return f, usagef("the pattern %q cannot be read", f.Tool)
 	}
-	if s := r.flag("state"); s != "" {
-		f.State = contract.CallStates[s]
+	if state != "" {
+		f.State = contract.CallStates[state]
 		if f.State == "" {
-			return f, &usageError{fmt.Sprintf("no state %q", s), "an open call is pending, approved, running or uncertain"}
+			return f, &usageError{fmt.Sprintf("no state %q", state), "an open call is pending, approved, running or uncertain"}
 		}
 	}
 	return f, nil
 }
 
-// openCalls opens the store for a list of calls, and reads its filter.
-func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter, err error) {
-	if r.given("n") && r.number("n") < 1 {
-		return nil, f, usagef("%s -n takes a number of 1 or more", command)
+// openCalls opens the store for a list of calls, and returns its filter.
+func (r *run) openCalls(in *callsFlags) (st *chatctx.Store, f chatctx.CallFilter, err error) {
+	if in.Most != nil && *in.Most < 1 {
+		return nil, f, usagef("%s -n takes a number of 1 or more", r.name)
 	}
 	if st, err = r.reader(); err == nil {
-		f, err = r.callFilter(st)
+		f, err = r.callFilter(st, in.Tool, in.State)
 	}
-	if err == nil && r.is("all") && !r.is("everywhere") {
+	if err == nil && in.All && !in.Everywhere {
 		f.Context, f.Branch, err = r.onThisBranch(st)
 	}
 	return st, f, err
 }
 
-func doCallsLs(r *run) error {
-	st, f, err := r.openCalls("calls ls")
+func doCallsLs(r *run, in *callsFlags) error {
+	st, f, err := r.openCalls(in)
 	if err != nil {
 		return err
 	}
@@ -209,7 +182,7 @@ func doCallsLs(r *run) error {
 		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
 			return err
 		}
-		if n++; n == r.number("n") || r.stopped() {
+		if n++; in.enough(n) || r.stopped() {
 			break
 		}
 	}
@@ -315,32 +288,36 @@ func callStyle(c *chatctx.Call) string {
 }
 
 // callByRef finds the call that an argument names.
-func (r *run) callByRef(st *chatctx.Store, ref string) (*chatctx.Call, error) {
-	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(ref))
+func (r *run) callByRef(st *chatctx.Store, ref chatctx.CallRef) (*chatctx.Call, error) {
+	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), ref)
 	return c, contextHint(err)
 }
 
-func doCallsLog(r *run) error {
+type callsLogIn struct {
+	Call chatctx.CallRef `arg:"[CALL]"`
+}
+
+func doCallsLog(r *run, in *callsLogIn) error {
 	st, err := r.reader()
 	if err != nil {
 		return err
 	}
-	var in chatctx.ID
+	var id chatctx.ID
 	var only *chatctx.Call
 	switch {
-	case r.arg(0) != "":
-		if only, err = r.callByRef(st, r.arg(0)); err != nil {
+	case in.Call != "":
+		if only, err = r.callByRef(st, in.Call); err != nil {
 			return err
 		}
-		in = only.Context
+		id = only.Context
 	case r.contextRef() != "":
 		c, err := st.Context(r.ctx, r.contextRef())
 		if err != nil {
 			return err
 		}
-		in = c.ID
+		id = c.ID
 	}
-	steps, err := st.CallLog(r.ctx, in)
+	steps, err := st.CallLog(r.ctx, id)
 	if err != nil {
 		return err
 	}

@@ -4,53 +4,83 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
-func doCallsApprove(r *run) error {
+// reasonFlag is embedded in the parameters of commands that decide.
+type reasonFlag struct {
+	Reason string `flag:"reason" doc:"the {REASON}; that of a denial goes to the model word for word"`
+}
+
+// decideIn has the calls that one decision is about, and who makes it why.
+type decideIn struct {
+	Calls      []chatctx.CallRef `arg:"[CALL…]"`
+	All        bool              `flag:"all" doc:"all calls that wait on the branch"`
+	Matching   string            `flag:"matching" doc:"those on the branch of tools whose name matches {PATTERN}: fs_*"`
+	Everywhere bool              `flag:"everywhere" doc:"with --all or --matching: of all conversations and branches; with --context: of that conversation and its sub-contexts"`
+	byFlag
+	reasonFlag
+}
+
+type approveIn struct {
+	Arguments string `flag:"arguments" doc:"run it with this {JSON} in place of the arguments that the model proposed"`
+	decideIn
+}
+
+func doCallsApprove(r *run, in *approveIn) error {
 	v := chatctx.Verdict{Status: pool.Approved}
-	if r.given("arguments") {
-		if len(r.args) != 1 {
+	if in.Arguments != "" {
+		if len(in.Calls) != 1 {
 			return usagef("--arguments goes with one call only")
 		}
-		if v.Arguments = json.RawMessage(r.flag("arguments")); !json.Valid(v.Arguments) {
+		if v.Arguments = json.RawMessage(in.Arguments); !json.Valid(v.Arguments) {
 			return usagef("--arguments is not JSON")
 		}
 	}
-	return r.decide(v, "approved")
+	return r.decide(&in.decideIn, v, "approved")
 }
 
-func doCallsDeny(r *run) error { return r.decide(chatctx.Verdict{Status: pool.Denied}, "denied") }
+func doCallsDeny(r *run, in *decideIn) error {
+	return r.decide(in, chatctx.Verdict{Status: pool.Denied}, "denied")
+}
 
-func doCallsCancel(r *run) error {
-	return r.decide(chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel}, "cancelled")
+type cancelIn struct {
+	Calls []chatctx.CallRef `arg:"CALL…"`
+	byFlag
+	reasonFlag
+}
+
+func doCallsCancel(r *run, in *cancelIn) error {
+	which := &decideIn{Calls: in.Calls, byFlag: in.byFlag, reasonFlag: in.reasonFlag}
+	return r.decide(which, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel}, "cancelled")
 }
 
 // decide makes one decision about all calls that the command line names.
-func (r *run) decide(v chatctx.Verdict, done string) error {
-	v.Name, v.Reason = r.flag("by"), r.flag("reason")
+func (r *run) decide(in *decideIn, v chatctx.Verdict, done string) error {
+	v.Name, v.Reason = in.By, in.Reason
 	for _, text := range []string{v.Name, v.Reason} {
 		if err := validText(text); err != nil {
 			return err
 		}
 	}
-	many := r.is("all") || r.given("matching")
+	many := in.All || in.Matching != ""
 	switch {
-	case r.is("everywhere") && !many:
+	case in.Everywhere && !many:
 		return usagef("--everywhere needs --all or --matching")
-	case many && len(r.args) > 0:
+	case many && len(in.Calls) > 0:
 		return usagef("%s takes calls, or --all or --matching", r.name)
-	case !many && len(r.args) == 0:
+	case !many && len(in.Calls) == 0:
 		return &usageError{r.name + " needs CALL", "usage: chatctx " + r.name + " CALL…, or --all or --matching PATTERN; chatctx calls ls lists them"}
 	}
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	d := &decider{r: r, st: st, verdict: v, done: done, groups: map[chatctx.ID]*chatctx.Batch{}, last: map[chatctx.ID]*chatctx.Committed{}}
+	d := &decider{r: r, in: in, st: st, verdict: v, done: done, groups: map[chatctx.ID]*chatctx.Batch{}, last: map[chatctx.ID]*chatctx.Committed{}}
 	if many {
 		return d.all()
 	}
@@ -60,6 +90,7 @@ func (r *run) decide(v chatctx.Verdict, done string) error {
 // decider makes decisions, together in each context, so that one undo takes them back.
 type decider struct {
 	r       *run
+	in      *decideIn
 	st      *chatctx.Store
 	verdict chatctx.Verdict
 	done    string
@@ -73,7 +104,7 @@ type decider struct {
 func (d *decider) named() error {
 	var order []chatctx.ID
 	calls := map[chatctx.ID][]*chatctx.Call{}
-	for _, ref := range d.r.args {
+	for _, ref := range d.in.Calls {
 		c, err := d.r.callByRef(d.st, ref)
 		if err != nil {
 			return err
@@ -99,8 +130,8 @@ const manyAtOnce = 200
 
 // all decides all waiting calls that the flags select. A call that somebody else decides meanwhile stays as decided.
 func (d *decider) all() error {
-	f, err := d.r.callFilter(d.st)
-	if err == nil && !d.r.is("everywhere") {
+	f, err := d.r.callFilter(d.st, d.in.Matching, "")
+	if err == nil && !d.in.Everywhere {
 		f.Context, f.Branch, err = d.r.onThisBranch(d.st)
 	}
 	if err != nil {
@@ -131,7 +162,7 @@ func (d *decider) all() error {
 		return err
 	}
 	if d.decided == 0 {
-		d.r.note("no call waits for a decision%s", map[bool]string{false: " on this branch; --everywhere looks at all"}[d.r.is("everywhere")])
+		d.r.note("no call waits for a decision%s", map[bool]string{false: " on this branch; --everywhere looks at all"}[d.in.Everywhere])
 	}
 	return d.report()
 }
@@ -204,9 +235,13 @@ func (d *decider) report() error {
 	return nil
 }
 
-func doCallsExpire(r *run) error {
-	in := r.span("in")
-	if in < 0 || !r.given("in") {
+type expireIn struct {
+	Calls []chatctx.CallRef `arg:"CALL…"`
+	In    *time.Duration    `flag:"in" doc:"the {TIME} from now: 10m, 24h; 0 removes the limit"`
+}
+
+func doCallsExpire(r *run, in *expireIn) error {
+	if in.In == nil || *in.In < 0 {
 		return usagef("--in takes a time from now: 10m, 24h")
 	}
 	st, err := r.writer()
@@ -214,10 +249,10 @@ func doCallsExpire(r *run) error {
 		return err
 	}
 	var at pool.Time
-	if in > 0 {
-		at = pool.Now() + pool.Time(in.Microseconds())
+	if *in.In > 0 {
+		at = pool.Now() + pool.Time(in.In.Microseconds())
 	}
-	for _, ref := range r.args {
+	for _, ref := range in.Calls {
 		c, err := r.callByRef(st, ref)
 		if err != nil {
 			return err

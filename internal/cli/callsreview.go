@@ -18,12 +18,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func doCallsShow(r *run) error {
+func doCallsShow(r *run, in *oneCallIn) error {
 	st, err := r.reader()
 	if err != nil {
 		return err
 	}
-	c, err := r.callByRef(st, r.arg(0))
+	c, err := r.callByRef(st, in.Call)
 	if err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func doCallsShow(r *run) error {
 	if err != nil {
 		return err
 	}
-	in, err := st.Context(r.ctx, c.Context.String())
+	cc, err := st.Context(r.ctx, c.Context.String())
 	if err != nil {
 		return err
 	}
-	plan, err := (&approval.Executor{Context: in, Functions: r.ownTools(in)}).Plan(r.ctx, c)
+	plan, err := (&approval.Executor{Context: cc, Functions: r.ownTools(cc)}).Plan(r.ctx, c)
 	if err != nil {
 		return err
 	}
@@ -134,6 +134,7 @@ type reviewer struct {
 	st      *chatctx.Store
 	line    func(prompt string) (string, error) // asks for a line; io.EOF if there are no more
 	takes   func(*chatctx.Call) bool            // nil: all
+	by      string                              // who decides, noted beside the user's name
 	editor  bool                                // arguments may be edited in the person's editor
 	reason  string                              // for the next decision
 	decided int
@@ -141,12 +142,12 @@ type reviewer struct {
 
 const reviewKeys = "y yes, n no, a always (a rule: for this call, for this tool with these values, or for this tool), e edit the arguments, r reason, s skip, q quit"
 
-func doCallsReview(r *run) error {
+func doCallsReview(r *run, in *byFlag) error {
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	f, err := r.callFilter(st)
+	f, err := r.callFilter(st, "", "")
 	if err != nil {
 		return err
 	}
@@ -154,10 +155,10 @@ func doCallsReview(r *run) error {
 		return r.wantsTerminal("calls review needs a terminal", "decide without one: "+r.again("calls approve CALL")+", "+r.again("calls deny CALL"))
 	}
 	f.State = contract.CallStates["pending"]
-	in := bufio.NewReader(r.con.in)
-	v := &reviewer{r: r, st: st, editor: true, line: func(prompt string) (string, error) {
+	typed := bufio.NewReader(r.con.in)
+	v := &reviewer{r: r, st: st, by: in.By, editor: true, line: func(prompt string) (string, error) {
 		fmt.Fprint(r.con.err, prompt)
-		line, err := in.ReadString('\n')
+		line, err := typed.ReadString('\n')
 		if err != nil && line == "" {
 			return "", io.EOF
 		}
@@ -251,7 +252,7 @@ func (v *reviewer) ask(prompt string) (string, error) {
 
 // decide makes a decision, together with new rules. If somebody else was faster, it says so and the review goes on.
 func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...chatctx.Rule) error {
-	verdict.Name, verdict.Reason = v.r.flag("by"), v.reason
+	verdict.Name, verdict.Reason = v.by, v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
 	for _, rule := range rules {
 		b.AddRule(rule, chatctx.RuleScope{})

@@ -19,22 +19,31 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func doCallsClaim(r *run) error {
-	if r.given("pid") && r.number("pid") < 1 || r.span("hold") <= 0 {
+type claimIn struct {
+	oneCallIn
+	Again bool           `flag:"again" doc:"run an uncertain call again: its program died while it ran"`
+	Hold  *time.Duration `flag:"hold" doc:"how long the claim lasts without being renewed, as a {TIME}"`
+	PID   *int           `flag:"pid" doc:"the {PROCESS} whose end ends the claim"`
+	Renew string         `flag:"renew" doc:"keep the claim that has this {TOKEN}"`
+	By    string         `flag:"by" doc:"the {NAME} of who runs it"`
+}
+
+func doCallsClaim(r *run, in *claimIn) error {
+	if in.PID != nil && *in.PID < 1 || in.Hold != nil && *in.Hold <= 0 {
 		return usagef("--pid takes a process and --hold a time")
 	}
-	if r.given("renew") {
-		return renewClaim(r)
+	if in.Renew != "" {
+		return renewClaim(r, in)
 	}
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	o := chatctx.ClaimOptions{Again: r.is("again"), PID: -1, Hold: r.span("hold"), Name: r.flag("by")}
-	if r.given("pid") {
-		o.PID = r.number("pid")
+	o := chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: valueOf(in.Hold), Name: in.By}
+	if in.PID != nil {
+		o.PID = *in.PID
 	}
-	k, err := st.ClaimCall(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)), o)
+	k, err := st.ClaimCall(r.ctx, r.contextRef(), r.branchName(), in.Call, o)
 	if err != nil {
 		return contextHint(err)
 	}
@@ -45,8 +54,8 @@ func doCallsClaim(r *run) error {
 	})
 }
 
-func renewClaim(r *run) error {
-	token, err := uuid.Parse(r.flag("renew"))
+func renewClaim(r *run, in *claimIn) error {
+	token, err := uuid.Parse(in.Renew)
 	if err != nil {
 		return usagef("--renew takes the token that calls claim printed")
 	}
@@ -54,11 +63,11 @@ func renewClaim(r *run) error {
 	if err != nil {
 		return err
 	}
-	c, err := r.callByRef(st, r.arg(0))
+	c, err := r.callByRef(st, in.Call)
 	if err != nil {
 		return err
 	}
-	k := st.ClaimOf(c, token, r.span("hold"))
+	k := st.ClaimOf(c, token, valueOf(in.Hold))
 	if err := k.Renew(r.ctx); err != nil {
 		if errors.Is(err, chatctx.ErrStopped) {
 			return &chatctx.ConflictError{Text: err.Error()}
@@ -79,23 +88,33 @@ func (r *run) answeredCall(done *chatctx.Committed) error {
 	})
 }
 
-func doCallsResolve(r *run) error {
-	if !r.given("result") {
+type resolveIn struct {
+	oneCallIn
+	Result *string `flag:"result,empty" doc:"the result's {TEXT}, or - for standard input"`
+	AsJSON bool    `flag:"as-json" doc:"the result is JSON"`
+	Error  bool    `flag:"error" doc:"the tool failed"`
+	Token  string  `flag:"token" doc:"the claim's {TOKEN}: refuse if there is another claim by now"`
+	By     string  `flag:"by" doc:"the {NAME} of who answers, noted beside the user's"`
+	rawFlag
+}
+
+func doCallsResolve(r *run, in *resolveIn) error {
+	if in.Result == nil {
 		return &usageError{"calls resolve needs --result", "usage: chatctx calls resolve CALL --result TEXT, or - for standard input"}
 	}
-	text, err := r.text(r.flag("result"))
+	text, err := r.text(*in.Result)
 	if err != nil {
 		return err
 	}
-	a := chatctx.Answer{Result: pool.Result{IsError: r.is("error")}, By: r.flag("by")}
-	if a.Result.Text = text; r.is("as-json") {
+	a := chatctx.Answer{Result: pool.Result{IsError: in.Error}, By: in.By}
+	if a.Result.Text = text; in.AsJSON {
 		if !json.Valid([]byte(text)) {
 			return usagef("the result is not JSON")
 		}
 		a.Result.Text, a.Result.JSON = "", json.RawMessage(text)
 	}
-	if r.given("token") {
-		if a.Token, err = uuid.Parse(r.flag("token")); err != nil {
+	if in.Token != "" {
+		if a.Token, err = uuid.Parse(in.Token); err != nil {
 			return usagef("--token takes the token that calls claim printed")
 		}
 	}
@@ -103,7 +122,7 @@ func doCallsResolve(r *run) error {
 	if err != nil {
 		return err
 	}
-	done, err := st.ResolveCall(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)), a)
+	done, err := st.ResolveCall(r.ctx, r.contextRef(), r.branchName(), in.Call, a)
 	if err != nil {
 		return contextHint(err)
 	}
@@ -160,26 +179,33 @@ func (x *executors) close() {
 	x.all = nil
 }
 
-func doCallsRun(r *run) error {
-	if r.given("limit") && r.number("limit") < 1 {
+type callsRunIn struct {
+	Calls   []chatctx.CallRef `arg:"[CALL…]"`
+	Again   bool              `flag:"again" doc:"run uncertain calls again: their program died while they ran"`
+	Limit   *int              `flag:"limit" doc:"run at most {N} at a time"`
+	Timeout time.Duration     `flag:"timeout" doc:"the {TIME} after which a tool without a limit of its own is ended"`
+}
+
+func doCallsRun(r *run, in *callsRunIn) error {
+	if in.Limit != nil && *in.Limit < 1 {
 		return usagef("calls run --limit takes a number of 1 or more")
 	}
-	if len(r.args) == 0 && r.is("again") {
+	if len(in.Calls) == 0 && in.Again {
 		return &usageError{"calls run --again needs CALL", "each call whose program died is looked at on its own: chatctx calls ls --state uncertain"}
 	}
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	if len(r.args) > 0 {
-		return r.runNamed(st)
+	if len(in.Calls) > 0 {
+		return r.runNamed(st, in)
 	}
 	c, name, err := r.talk()
 	if err != nil {
 		return err
 	}
 	e := r.executor(c)
-	e.Limit, e.Timeout, e.Show = r.number("limit"), r.span("timeout"), nil // the report has them
+	e.Limit, e.Timeout, e.Show = valueOf(in.Limit), in.Timeout, nil // the report has them
 	went, err := r.carryOn(r.ctx, c, name)
 	if err != nil {
 		return err
@@ -234,10 +260,10 @@ func (r *run) stillWaiting(report *approval.Report, c *chatctx.ChatContext, name
 	return &waitsError{open, []string{r.toAsk("send --continue", c, name)}}
 }
 
-func (r *run) runNamed(st *chatctx.Store) error {
+func (r *run) runNamed(st *chatctx.Store, in *callsRunIn) error {
 	done := 0
-	for _, ref := range r.args {
-		err := r.runOne(st, ref)
+	for _, ref := range in.Calls {
+		err := r.runOne(st, ref, in)
 		switch {
 		case err != nil && done > 0:
 			return &partialError{err, fmt.Sprintf("%s %s run", count(done, "call"), are(done))}
@@ -249,7 +275,7 @@ func (r *run) runNamed(st *chatctx.Store) error {
 	return nil
 }
 
-func (r *run) runOne(st *chatctx.Store, ref string) error {
+func (r *run) runOne(st *chatctx.Store, ref chatctx.CallRef, in *callsRunIn) error {
 	call, err := r.callByRef(st, ref)
 	if err != nil {
 		return err
@@ -259,8 +285,8 @@ func (r *run) runOne(st *chatctx.Store, ref string) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Timeout, e.Show = r.span("timeout"), nil
-	a, err := e.RunCall(r.ctx, call, r.is("again"))
+	e.Timeout, e.Show = in.Timeout, nil
+	a, err := e.RunCall(r.ctx, call, in.Again)
 	if err != nil {
 		return err
 	}
@@ -297,18 +323,23 @@ func (e *undecidedError) Error() string {
 	return fmt.Sprintf("call %s still waits for a decision after %s", callName(e.call), e.time)
 }
 
-func doCallsWait(r *run) error {
+type waitIn struct {
+	Calls   []chatctx.CallRef `arg:"CALL…"`
+	Timeout time.Duration     `flag:"timeout" doc:"give up after this {TIME}, with exit code 6"`
+}
+
+func doCallsWait(r *run, in *waitIn) error {
 	st, err := r.callStore()
 	if err != nil {
 		return err
 	}
-	var refs []*chatctx.Call
-	for _, ref := range r.args {
+	var calls []*chatctx.Call
+	for _, ref := range in.Calls {
 		c, err := r.callByRef(st, ref)
 		if err != nil {
 			return err
 		}
-		refs = append(refs, c)
+		calls = append(calls, c)
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
@@ -316,12 +347,12 @@ func doCallsWait(r *run) error {
 	if err != nil {
 		return err
 	}
-	if d := r.span("timeout"); d > 0 { // a server may take longer to listen than the person wants to wait
-		ctx, cancel = context.WithTimeout(ctx, d)
+	if in.Timeout > 0 { // a server may take longer to listen than the person wants to wait
+		ctx, cancel = context.WithTimeout(ctx, in.Timeout)
 		defer cancel()
 	}
-	for _, c := range refs {
-		c, err := r.decided(ctx, st, c, changes)
+	for _, c := range calls {
+		c, err := r.decided(ctx, st, c, changes, in.Timeout)
 		if err != nil {
 			return err
 		}
@@ -359,8 +390,9 @@ func (r *run) ruled(st *chatctx.Store, c *chatctx.Call) (*chatctx.Call, error) {
 	return st.Call(r.ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
-// decided waits until a call is decided or its time is over.
-func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, changes <-chan chatctx.Change) (*chatctx.Call, error) {
+// decided waits until a call is decided or its time is over. ctx ends after limit.
+func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, changes <-chan chatctx.Change,
+	limit time.Duration) (*chatctx.Call, error) {
 	for {
 		now, err := r.ruled(st, c)
 		if err != nil {
@@ -383,19 +415,24 @@ func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, c
 			if r.ctx.Err() != nil {
 				return nil, context.Canceled
 			}
-			return nil, &undecidedError{now, r.span("timeout")}
+			return nil, &undecidedError{now, limit}
 		}
 	}
 }
 
-func doCallsWatch(r *run) error {
-	st, f, err := r.openCalls("calls watch")
+type callsWatchIn struct {
+	Existing bool `flag:"existing" doc:"those that are open already first"`
+	callsFlags
+}
+
+func doCallsWatch(r *run, in *callsWatchIn) error {
+	st, f, err := r.openCalls(&in.callsFlags)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	calls, err := approval.Watch(ctx, st, f, r.is("existing"))
+	calls, err := approval.Watch(ctx, st, f, in.Existing)
 	if err != nil {
 		return err
 	}
@@ -414,7 +451,7 @@ func doCallsWatch(r *run) error {
 			return err
 		}
 		r.con.out.flush()
-		if n++; n == r.number("n") || r.stopped() {
+		if n++; in.enough(n) || r.stopped() {
 			return nil
 		}
 	}

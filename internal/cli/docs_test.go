@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/subtask"
 )
 
 var update = goflag.Bool("update", false, "write docs/cli.md and the golden files")
@@ -74,6 +75,15 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			seen[n] = true
 		}
 	})
+}
+
+// TestDefaultDepthIsSaid: a tag cannot hold a constant.
+func TestDefaultDepthIsSaid(t *testing.T) {
+	flags := flagsIn[subStartIn]()
+	i := slices.IndexFunc(flags, func(f *flag) bool { return f.name == "depth" })
+	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); i < 0 || !strings.HasSuffix(flags[i].usage, want) {
+		t.Errorf("sub start --depth does not say %q", want)
+	}
 }
 
 // TestExamples: the examples are command lines that the program takes.

@@ -147,6 +147,14 @@ func put(field reflect.Value, kind kind, what, s string) error {
 	return err
 }
 
+// valueOf returns what was given for a parameter, zero if nothing was.
+func valueOf[T any](given *T) (v T) {
+	if given != nil {
+		v = *given
+	}
+	return v
+}
+
 // putArgs puts the arguments into their fields.
 func (e *entry) putArgs(in any, args []string) error {
 	for _, p := range e.params {

@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -18,68 +20,71 @@ const rulesHelp = `A rule applies at once in every program. Deny beats ask, and 
 A condition is ARGUMENT OP VALUE, or tool PATTERN. OP is equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links), each (patterns of the words that every command of a shell text begins with), writes (patterns of the files that its redirections open) or sets (of the variables that it sets). In an allow, writes and sets stand beside each on the same argument; without them it covers no file but /dev/null. ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} is all arguments. A name with a dot, and the name tool, is quoted.
 An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. A deny that cannot be decided asks.`
 
-// ruleFlags are the flags that describe a rule.
-func ruleFlags(store *flag) []*flag {
-	return []*flag{
-		{name: "when", kind: several, usage: "a `CONDITION`: \"path under /srv\"; may be given again, all must hold"},
-		{name: "unless", kind: several, usage: "a `CONDITION` under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"},
-		{name: "call", usage: "for one `CALL` alone"},
-		{name: "here", kind: onOff, usage: "for this branch alone"},
-		store,
-		{name: "for", kind: span, usage: "the rule applies for this `TIME`"},
-		{name: "after", kind: span, usage: "with ask: calls that nobody decides expire after this `TIME`"},
-		{name: "mode", usage: "only while the setting mode is this `MODE`"},
-		{name: "reason", usage: "the `REASON`; that of a denial goes to the model"},
-		{name: "example", kind: several, usage: "a decision that must hold, as `'TOOL JSON => EFFECT'`: stored with the rule, and a change of rules that breaks it is refused; may be given again"},
-	}
+// ruleFlags describe a rule.
+type ruleFlags struct {
+	When   []string        `flag:"when" doc:"a {CONDITION}: \"path under /srv\"; may be given again, all must hold"`
+	Unless []string        `flag:"unless" doc:"a {CONDITION} under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"`
+	Call   chatctx.CallRef `flag:"call" doc:"for one {CALL} alone"`
+	hereFlag
+	allRulesFlag
+	For     *time.Duration `flag:"for" doc:"the rule applies for this {TIME}"`
+	After   time.Duration  `flag:"after" doc:"with ask: calls that nobody decides expire after this {TIME}"`
+	Mode    string         `flag:"mode" doc:"only while the setting mode is this {MODE}"`
+	Reason  string         `flag:"reason" doc:"the {REASON}; that of a denial goes to the model"`
+	Example []string       `flag:"example" doc:"a decision that must hold, as {'TOOL JSON => EFFECT'}: stored with the rule, and a change of rules that breaks it is refused; may be given again"`
+}
+
+type hereFlag struct {
+	Here bool `flag:"here" doc:"for this branch alone"`
+}
+
+type allRulesFlag struct {
+	Store bool `flag:"store" doc:"for all conversations (name another store before the command: chatctx --store FILE rules)"`
 }
 
 func ruleCommands() []*command {
-	store := &flag{name: "store", kind: onOff, usage: "for all conversations (name another store before the command: chatctx --store FILE rules)"}
-	here := &flag{name: "here", kind: onOff, usage: "for this branch alone"}
 	return []*command{
 		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
-			{name: "add", args: "EFFECT TOOL", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, do: doRulesAdd,
-				more: rulesHelp, flags: ruleFlags(store),
+			{name: "add", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, run: in(doRulesAdd),
+				more: rulesHelp,
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""},
-			{name: "ls", does: "list the rules that count here: the conversation's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []*flag{store},
+			{name: "ls", does: "list the rules that count here: the conversation's, its parents', the store's", scope: onBranch, run: in(doRulesLs),
 				json: ruleFields + "; a line each", example: "chatctx rules ls"},
-			{name: "rm", args: "RULE…", does: "remove rules", scope: onBranch, do: doRulesRm, flags: []*flag{store},
+			{name: "rm", does: "remove rules", scope: onBranch, run: in(doRulesRm),
 				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
-			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []*flag{here, store},
+			{name: "default", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, run: in(doRulesDefault),
 				more: "The default of the nearest scope counts: the branch, the conversation, a parent, the store. A deny that cannot be decided asks; with the default deny it denies.",
 				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules default deny --store"},
-			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would happen without it", scope: onBranch, do: doRulesTest,
+			{name: "test", does: "show which rule decides about a call, or about a tool with arguments, and what would happen without it", scope: onBranch, run: in(doRulesTest),
 				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
-			{name: "diff", args: "[EFFECT] [TOOL]", does: "show which recorded calls one more rule, or with --rm one less, would decide differently; nothing is written", scope: onBranch, do: doRulesDiff,
-				flags: append([]*flag{{name: "rm", usage: "without this `RULE`"}}, ruleFlags(store)...),
-				json:  callFields + ", before{effect, rule}, after{effect, rule}; a line each", example: "chatctx rules diff deny shell --when \"command each rm\"\nchatctx rules diff --rm 1a2b3c4d"},
+			{name: "diff", does: "show which recorded calls one more rule, or with --rm one less, would decide differently; nothing is written", scope: onBranch, run: in(doRulesDiff),
+				json: callFields + ", before{effect, rule}, after{effect, rule}; a line each", example: "chatctx rules diff deny shell --when \"command each rm\"\nchatctx rules diff --rm 1a2b3c4d"},
 		}},
 	}
 }
 
-// newRule makes the rule that the command line describes.
-func (r *run) newRule() (*chatctx.Rule, error) {
-	rule := &chatctx.Rule{Effect: r.arg(0), Tool: r.arg(1), After: r.span("after"), Mode: r.flag("mode"), Reason: r.flag("reason"), Examples: r.texts("example")}
-	for _, text := range append(append(r.texts("when"), r.texts("unless")...), append(rule.Examples, rule.Tool, rule.Reason, rule.Mode)...) {
+// rule makes the rule that the flags describe.
+func (f *ruleFlags) rule(effect, tool string) (*chatctx.Rule, error) {
+	rule := &chatctx.Rule{Effect: effect, Tool: tool, After: f.After, Mode: f.Mode, Reason: f.Reason, Examples: f.Example}
+	for _, text := range slices.Concat(f.When, f.Unless, f.Example, []string{tool, f.Reason, f.Mode}) {
 		if err := validText(text); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	if rule.When, err = conditions(r.texts("when")); err != nil {
+	if rule.When, err = conditions(f.When); err != nil {
 		return nil, err
 	}
-	if rule.Unless, err = conditions(r.texts("unless")); err != nil {
+	if rule.Unless, err = conditions(f.Unless); err != nil {
 		return nil, err
 	}
-	if d := r.span("for"); d > 0 {
+	if d := valueOf(f.For); d > 0 {
 		rule.Expires = pool.Now() + pool.Time(d.Microseconds())
-	} else if r.given("for") {
+	} else if f.For != nil {
 		return nil, usagef("--for takes a time: 10m, 24h")
 	}
 	scopes := 0
-	for _, on := range []bool{r.given("call"), r.is("here"), r.is("store")} {
+	for _, on := range []bool{f.Call != "", f.Here, f.Store} {
 		if on {
 			scopes++
 		}
@@ -103,29 +108,42 @@ func conditions(texts []string) ([]chatctx.Condition, error) {
 	return out, nil
 }
 
-func doRulesAdd(r *run) error {
-	rule, err := r.newRule()
+type rulesAddIn struct {
+	Effect string `arg:"EFFECT"`
+	Tool   string `arg:"TOOL"`
+	ruleFlags
+}
+
+func doRulesAdd(r *run, in *rulesAddIn) error {
+	rule, err := in.rule(in.Effect, in.Tool)
 	if err != nil {
 		return err
 	}
-	return r.addRule(rule)
+	return r.addRule(rule, in.Store, chatctx.RuleScope{Branch: in.Here, Call: in.Call})
 }
 
-func doRulesDefault(r *run) error {
-	if r.is("here") && r.is("store") {
+type rulesDefaultIn struct {
+	Effect string `arg:"ask|deny"`
+	hereFlag
+	allRulesFlag
+}
+
+func doRulesDefault(r *run, in *rulesDefaultIn) error {
+	if in.Here && in.Store {
 		return usagef("a default takes --here or --store, not both; without them it is for the conversation")
 	}
-	rule := &chatctx.Rule{Default: true, Effect: r.arg(0)}
+	rule := &chatctx.Rule{Default: true, Effect: in.Effect}
 	if err := (approval.Rules{}).Rule(rule); err != nil {
-		return usagef("rules default takes ask or deny, not %q", r.arg(0))
+		return usagef("rules default takes ask or deny, not %q", in.Effect)
 	}
-	return r.addRule(rule)
+	return r.addRule(rule, in.Store, chatctx.RuleScope{Branch: in.Here})
 }
 
-func (r *run) addRule(rule *chatctx.Rule) error {
+// addRule stores a rule: for all conversations, or in a scope of this one.
+func (r *run) addRule(rule *chatctx.Rule, store bool, scope chatctx.RuleScope) error {
 	var done *chatctx.Committed
 	var err error
-	if r.is("store") {
+	if store {
 		st, err := r.writer()
 		if err != nil {
 			return err
@@ -134,11 +152,8 @@ func (r *run) addRule(rule *chatctx.Rule) error {
 		if err != nil {
 			return err
 		}
-	} else {
-		scope := chatctx.RuleScope{Branch: r.is("here"), Call: chatctx.CallRef(r.flag("call"))}
-		if done, err = r.change(func(b *chatctx.Batch) { b.AddRule(*rule, scope) }); err != nil {
-			return err
-		}
+	} else if done, err = r.change(func(b *chatctx.Batch) { b.AddRule(*rule, scope) }); err != nil {
+		return err
 	}
 	step := done.Last()
 	v := ruleToJSON(step.Rule)
@@ -165,14 +180,21 @@ type differenceJSON struct {
 	After  withoutJSON `json:"after"`
 }
 
-func doRulesDiff(r *run) error {
-	if r.given("rm") == (len(r.args) > 0) || len(r.args) == 1 {
+type rulesDiffIn struct {
+	Effect string `arg:"[EFFECT]"`
+	Tool   string `arg:"[TOOL]"`
+	Rm     string `flag:"rm" doc:"without this {RULE}"`
+	ruleFlags
+}
+
+func doRulesDiff(r *run, in *rulesDiffIn) error {
+	if (in.Rm != "") == (in.Effect != "") || in.Effect != "" && in.Tool == "" {
 		return usagef("rules diff takes EFFECT TOOL like rules add, or --rm RULE")
 	}
 	var rule *chatctx.Rule
 	var err error
-	if !r.given("rm") {
-		if rule, err = r.newRule(); err != nil {
+	if in.Rm == "" {
+		if rule, err = in.rule(in.Effect, in.Tool); err != nil {
 			return err
 		}
 	}
@@ -181,7 +203,7 @@ func doRulesDiff(r *run) error {
 		return err
 	}
 	var context, gone chatctx.ID
-	if !r.is("store") {
+	if !in.Store {
 		c, err := st.Context(r.ctx, r.contextRef())
 		if err != nil {
 			return contextHint(err)
@@ -189,12 +211,12 @@ func doRulesDiff(r *run) error {
 		context = c.ID
 	}
 	if rule == nil {
-		old, err := st.FindRule(r.ctx, context, r.flag("rm"))
+		old, err := st.FindRule(r.ctx, context, in.Rm)
 		if err != nil {
 			return err
 		}
 		gone = old.ID
-	} else if err := r.scopeRule(st, rule, context); err != nil {
+	} else if err := r.scopeRule(st, rule, context, in.Here, in.Call); err != nil {
 		return err
 	}
 	n, titles := 0, map[chatctx.ID]string{}
@@ -212,10 +234,10 @@ func doRulesDiff(r *run) error {
 	return err
 }
 
-// scopeRule sets where a rule that is only tried would hold.
-func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.ID) error {
+// scopeRule sets where a rule that is only tried would hold: on this branch alone if here, and for a call if that is not "".
+func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.ID, here bool, call chatctx.CallRef) error {
 	rule.Context = context
-	if r.is("here") {
+	if here {
 		c, err := st.Context(r.ctx, context.String())
 		if err != nil {
 			return err
@@ -226,8 +248,8 @@ func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.I
 		}
 		rule.Branch = b.ID
 	}
-	if r.given("call") {
-		c, err := r.callByRef(st, r.flag("call"))
+	if call != "" {
+		c, err := r.callByRef(st, call)
 		if err != nil {
 			return err
 		}
@@ -251,8 +273,12 @@ func rulingText(j *chatctx.Ruling) string {
 	return fmt.Sprintf("%s by rule %s", j.Effect, short(j.Rule.ID))
 }
 
-func doRulesLs(r *run) error {
-	rules, err := r.rules()
+func doRulesLs(r *run, in *allRulesFlag) error {
+	owner, err := r.owner(in.Store)
+	if err != nil {
+		return err
+	}
+	rules, err := r.st.Rules(r.ctx, owner)
 	if err != nil {
 		return err
 	}
@@ -277,18 +303,9 @@ func doRulesLs(r *run) error {
 	return nil
 }
 
-// rules returns the rules that the flags name.
-func (r *run) rules() ([]*chatctx.Rule, error) {
-	owner, err := r.owner()
-	if err != nil {
-		return nil, err
-	}
-	return r.st.Rules(r.ctx, owner)
-}
-
-// owner opens the store, and returns the context whose rules and tools the flags name, zero for those of all contexts.
-func (r *run) owner() (chatctx.ID, error) {
-	if r.is("store") {
+// owner opens the store, and returns the context whose rules and tools a command is about, zero for those of all contexts.
+func (r *run) owner(all bool) (chatctx.ID, error) {
+	if all {
 		_, err := r.reader()
 		return chatctx.ID{}, err
 	}
@@ -299,11 +316,16 @@ func (r *run) owner() (chatctx.ID, error) {
 	return c.ID, nil
 }
 
-func doRulesRm(r *run) error {
-	for _, ref := range r.args {
+type rulesRmIn struct {
+	Rules []string `arg:"RULE…"`
+	allRulesFlag
+}
+
+func doRulesRm(r *run, in *rulesRmIn) error {
+	for _, ref := range in.Rules {
 		var done *chatctx.Committed
 		var err error
-		if r.is("store") {
+		if in.Store {
 			var st *chatctx.Store
 			if st, err = r.writer(); err == nil {
 				done, err = st.RemoveRule(r.ctx, ref)
@@ -349,9 +371,14 @@ type ruleNoteJSON struct {
 	Why    string     `json:"why"`
 }
 
-func doRulesTest(r *run) error {
-	args := json.RawMessage(r.arg(1))
-	if len(r.args) > 1 && !json.Valid(args) {
+type rulesTestIn struct {
+	Name      string `arg:"CALL|TOOL"`
+	Arguments string `arg:"[ARGUMENTS]"`
+}
+
+func doRulesTest(r *run, in *rulesTestIn) error {
+	args := json.RawMessage(in.Arguments)
+	if len(args) > 0 && !json.Valid(args) {
 		return usagef("the arguments are not JSON")
 	}
 	st, err := r.reader()
@@ -359,15 +386,15 @@ func doRulesTest(r *run) error {
 		return err
 	}
 	var j *chatctx.Ruling
-	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)))
-	if len(r.args) == 1 && err == nil {
+	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(in.Name))
+	if len(args) == 0 && err == nil {
 		j, err = st.Judge(r.ctx, c)
 	} else {
 		var cc *chatctx.ChatContext
 		if cc, err = st.Context(r.ctx, r.contextRef()); err != nil {
 			return contextHint(err)
 		}
-		j, err = cc.Judge(r.ctx, r.branchName(), r.arg(0), args)
+		j, err = cc.Judge(r.ctx, r.branchName(), in.Name, args)
 	}
 	if err != nil {
 		return err

@@ -24,45 +24,22 @@ func subCommands() []*command {
 	ended := "; message, position, operation"
 	return []*command{
 		{name: "sub", does: "sub-contexts: conversations that do one task and return a summary", scope: onBranch, subs: []*command{
-			{name: "start", args: "GOAL|-", does: "start a sub-context of the branch for a task", scope: onBranch, do: doSubStart,
+			{name: "start", does: "start a sub-context of the branch for a task", scope: onBranch, run: in(doSubStart),
 				more: "It gets the branch's settings and the tools; the rules apply to it too, and its calls are in the parent's queue. Nothing is sent before sub run.",
-				flags: append(modelFlags(),
-					&flag{name: "title", usage: "its `TITLE`; else from the goal"},
-					&flag{name: "system", usage: "its system prompt: `TEXT`"},
-					&flag{name: "mode", usage: "its `MODE`"},
-					&flag{name: "set", kind: several, usage: "another setting of its own: `KEY=VALUE`; may be given again"},
-					&flag{name: "own-rules", kind: onOff, usage: "the parent's rules do not apply to it"},
-					&flag{name: "no-tools", kind: onOff, usage: "it gets none of the parent's tools"},
-					&flag{name: "depth", kind: number, usage: fmt.Sprintf("allow `N` levels of tasks; else %d", subtask.DefaultDepth)},
-					&flag{name: "rounds", kind: number, usage: "fail after `N` rounds with the model"},
-					&flag{name: "tokens", kind: number, usage: "fail after `N` tokens"},
-					&flag{name: "keep", kind: onOff, usage: "do not move it to the trash when it has ended"},
-					&flag{name: "run", kind: onOff, usage: "run it at once"},
-					rawText()),
 				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
-			{name: "ls", does: "show the sub-contexts of the conversation, and theirs, as a tree", scope: onContext, do: doSubLs,
+			{name: "ls", does: "show the sub-contexts of the conversation, and theirs, as a tree", scope: onContext, run: in(doSubLs),
 				more: "A task that runs below one that has ended is shown too, and says so.",
-				flags: []*flag{{name: "ended", kind: onOff, usage: "those in the trash too"},
-					{name: "all", kind: onOff, usage: "those of all conversations, also of ones that are in the trash or gone"}},
 				json: subFields + "; a line each", example: "chatctx sub ls --ended"},
-			{name: "show", args: "CTX", does: "show how far a sub-context has come", scope: onStore, do: doSubShow, json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
-			{name: "run", args: "CTX", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, do: doSubRun,
-				more: "It continues from any state, also after a crash. Exit code 6: its calls wait for a decision.", flags: modelFlags(),
+			{name: "show", does: "show how far a sub-context has come", scope: onStore, run: in(doSubShow), json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
+			{name: "run", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, run: in(doSubRun),
+				more: "It continues from any state, also after a crash. Exit code 6: its calls wait for a decision.",
 				json: subFields + ended, example: "chatctx sub run 1a2b3c4d"},
-			{name: "return", args: "CTX", does: "end a task with a summary on the branch that started it", scope: onStore, do: doSubReturn,
+			{name: "return", does: "end a task with a summary on the branch that started it", scope: onStore, run: in(doSubReturn),
 				more: "The summary becomes the result of the call that started the task, else a user message that names it. Without a flag the summary is the last answer.",
-				flags: append(modelFlags(),
-					&flag{name: "summary", usage: "the summary's `TEXT`, or - for standard input"},
-					&flag{name: "digest", kind: onOff, usage: "a summary made by rules, without a model"},
-					&flag{name: "by-model", kind: onOff, usage: "a summary written by the model"},
-					&flag{name: "to", usage: "put it on another `BRANCH` of the parent"},
-					&flag{name: "keep", kind: onOff, usage: "do not move the sub-context to the trash"},
-					rawText()),
 				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
-			{name: "abandon", args: "CTX", does: "give up a task, and the tasks that it started", scope: onStore, do: doSubAbandon,
-				more:  "Their calls are cancelled, and they go to the trash: undo and restore bring them back.",
-				flags: []*flag{{name: "reason", usage: "the `REASON`, which is the result of the call that started it"}},
-				json:  subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
+			{name: "abandon", does: "give up a task, and the tasks that it started", scope: onStore, run: in(doSubAbandon),
+				more: "Their calls are cancelled, and they go to the trash: undo and restore bring them back.",
+				json: subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
 		}},
 	}
 }
@@ -96,22 +73,42 @@ func (r *run) subLine(i *chatctx.TaskInfo) {
 	r.row(4, "%s", words)
 }
 
-// subOptions returns the options from the flags of sub start.
-func (r *run) subOptions() (o subtask.Options, err error) {
-	if o.Goal, err = r.text(r.arg(0)); err != nil {
+type subStartIn struct {
+	Goal string `arg:"GOAL|-"`
+	whomFlags
+	Title    string   `flag:"title" doc:"its {TITLE}; else from the goal"`
+	System   string   `flag:"system" doc:"its system prompt: {TEXT}"`
+	Mode     string   `flag:"mode" doc:"its {MODE}"`
+	Set      []string `flag:"set" doc:"another setting of its own: {KEY=VALUE}; may be given again"`
+	OwnRules bool     `flag:"own-rules" doc:"the parent's rules do not apply to it"`
+	NoTools  bool     `flag:"no-tools" doc:"it gets none of the parent's tools"`
+	Depth    int      `flag:"depth" doc:"allow {N} levels of tasks; else 4"`
+	Rounds   int      `flag:"rounds" doc:"fail after {N} rounds with the model"`
+	Tokens   int      `flag:"tokens" doc:"fail after {N} tokens"`
+	Keep     bool     `flag:"keep" doc:"do not move it to the trash when it has ended"`
+	Run      bool     `flag:"run" doc:"run it at once"`
+	rawFlag
+}
+
+// subOptions returns the options from the parameters of sub start.
+func (r *run) subOptions(in *subStartIn) (o subtask.Options, err error) {
+	if o.Goal, err = r.text(in.Goal); err != nil {
 		return o, err
 	}
-	o.Title, o.System, o.OwnRules, o.Keep = r.flag("title"), r.flag("system"), r.is("own-rules"), r.is("keep")
-	o.MaxDepth, o.MaxRounds, o.MaxTokens = r.number("depth"), r.number("rounds"), int64(r.number("tokens"))
-	for _, name := range []string{"depth", "rounds", "tokens"} {
-		if r.given(name) && (o.MaxDepth < 0 || o.MaxRounds < 0 || o.MaxTokens < 0 || r.flag(name) == "0") {
-			return o, usagef("--%s takes a number of 1 or more", name)
-		}
+	o.Title, o.System, o.OwnRules, o.Keep = in.Title, in.System, in.OwnRules, in.Keep
+	o.MaxDepth, o.MaxRounds, o.MaxTokens = in.Depth, in.Rounds, int64(in.Tokens)
+	switch {
+	case in.Depth < 0:
+		return o, usagef("--depth takes a number of 1 or more")
+	case in.Rounds < 0:
+		return o, usagef("--rounds takes a number of 1 or more")
+	case in.Tokens < 0:
+		return o, usagef("--tokens takes a number of 1 or more")
 	}
-	if r.is("no-tools") {
+	if in.NoTools {
 		o.Tools = []chatctx.Tool{}
 	}
-	set, show, err := parseSettings(r.texts("set"))
+	set, show, err := parseSettings(in.Set)
 	if err != nil {
 		return o, err
 	}
@@ -119,15 +116,15 @@ func (r *run) subOptions() (o subtask.Options, err error) {
 		return o, usagef("--set takes KEY=VALUE")
 	}
 	maps.Copy(set, r.asked())
-	if v := r.flag("mode"); v != "" {
-		set["mode"] = wire.String(v)
+	if in.Mode != "" {
+		set["mode"] = wire.String(in.Mode)
 	}
 	o.Settings = set
 	return o, nil
 }
 
-func doSubStart(r *run) error {
-	o, err := r.subOptions()
+func doSubStart(r *run, in *subStartIn) error {
+	o, err := r.subOptions(in)
 	if err != nil {
 		return err
 	}
@@ -139,7 +136,7 @@ func doSubStart(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.is("run") {
+	if in.Run {
 		r.note("started %s", short(child.ID))
 		return r.runSub(child)
 	}
@@ -153,11 +150,16 @@ func doSubStart(r *run) error {
 	})
 }
 
+type subLsIn struct {
+	Ended bool `flag:"ended" doc:"those in the trash too"`
+	All   bool `flag:"all" doc:"those of all conversations, also of ones that are in the trash or gone"`
+}
+
 // tasks returns those that sub ls shows, each after its parent.
-func (r *run) tasks() ([]*chatctx.TaskInfo, error) {
-	o := subtask.ListOptions{Deep: true, Ended: r.is("ended")}
-	if r.is("all") {
-		if r.given("context") {
+func (r *run) tasks(in *subLsIn) ([]*chatctx.TaskInfo, error) {
+	o := subtask.ListOptions{Deep: true, Ended: in.Ended}
+	if in.All {
+		if r.contextRef() != "" {
 			return nil, usagef("sub ls takes --all or --context, not both")
 		}
 		st, err := r.reader()
@@ -173,8 +175,8 @@ func (r *run) tasks() ([]*chatctx.TaskInfo, error) {
 	return subtask.List(r.ctx, c, o)
 }
 
-func doSubLs(r *run) error {
-	tasks, err := r.tasks()
+func doSubLs(r *run, in *subLsIn) error {
+	tasks, err := r.tasks(in)
 	if err != nil {
 		return err
 	}
@@ -199,13 +201,18 @@ func doSubLs(r *run) error {
 	return nil
 }
 
-// child opens the store and finds the sub-context that the first argument names.
-func (r *run) child(open func() (*chatctx.Store, error)) (*chatctx.ChatContext, *chatctx.TaskInfo, error) {
+// subIn has the sub-context that a command is about.
+type subIn struct {
+	Context string `arg:"CTX"`
+}
+
+// child opens the store and finds a sub-context.
+func (r *run) child(open func() (*chatctx.Store, error), in subIn) (*chatctx.ChatContext, *chatctx.TaskInfo, error) {
 	st, err := open()
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := st.Context(r.ctx, r.arg(0))
+	c, err := st.Context(r.ctx, in.Context)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,8 +220,8 @@ func (r *run) child(open func() (*chatctx.Store, error)) (*chatctx.ChatContext, 
 	return c, info, err
 }
 
-func doSubShow(r *run) error {
-	_, info, err := r.child(r.reader)
+func doSubShow(r *run, in *subIn) error {
+	_, info, err := r.child(r.reader, *in)
 	if err != nil {
 		return err
 	}
@@ -226,8 +233,13 @@ func doSubShow(r *run) error {
 	})
 }
 
-func doSubRun(r *run) error {
-	c, _, err := r.child(r.writer)
+type subRunIn struct {
+	subIn
+	whomFlags
+}
+
+func doSubRun(r *run, in *subRunIn) error {
+	c, _, err := r.child(r.writer, in.subIn)
 	if err != nil {
 		return err
 	}
@@ -310,9 +322,20 @@ func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary
 	})
 }
 
-func doSubReturn(r *run) error {
+type subReturnIn struct {
+	subIn
+	whomFlags
+	Summary string `flag:"summary" doc:"the summary's {TEXT}, or - for standard input"`
+	Digest  bool   `flag:"digest" doc:"a summary made by rules, without a model"`
+	ByModel bool   `flag:"by-model" doc:"a summary written by the model"`
+	To      string `flag:"to" doc:"put it on another {BRANCH} of the parent"`
+	Keep    bool   `flag:"keep" doc:"do not move the sub-context to the trash"`
+	rawFlag
+}
+
+func doSubReturn(r *run, in *subReturnIn) error {
 	ways := 0
-	for _, on := range []bool{r.given("summary"), r.is("digest"), r.is("by-model")} {
+	for _, on := range []bool{in.Summary != "", in.Digest, in.ByModel} {
 		if on {
 			ways++
 		}
@@ -320,29 +343,29 @@ func doSubReturn(r *run) error {
 	if ways > 1 {
 		return usagef("sub return takes --summary, --digest or --by-model")
 	}
-	text, err := r.text(r.flag("summary"))
+	text, err := r.text(in.Summary)
 	if err != nil {
 		return err
 	}
-	c, _, err := r.child(r.writer)
+	c, _, err := r.child(r.writer, in.subIn)
 	if err != nil {
 		return err
 	}
 	summary := subtask.Answer
 	switch {
-	case r.given("summary"):
+	case in.Summary != "":
 		summary = subtask.Given(text)
-	case r.is("digest"):
+	case in.Digest:
 		summary = subtask.Digest
-	case r.is("by-model"):
+	case in.ByModel:
 		completer, err := r.turn(c, "").Completer(r.ctx)
 		if err != nil {
 			return talkHint(err)
 		}
 		summary = subtask.ByModel(completer)
 	}
-	e, err := subtask.Return(r.ctx, c, summary, r.flag("to"), r.is("keep"))
-	if errors.Is(err, pool.ErrNotWhole) && !r.is("by-model") {
+	e, err := subtask.Return(r.ctx, c, summary, in.To, in.Keep)
+	if errors.Is(err, pool.ErrNotWhole) && !in.ByModel {
 		return &hinted{err, "nothing was returned; say what came of it with --summary TEXT, --digest or --by-model"}
 	}
 	if err != nil {
@@ -351,15 +374,20 @@ func doSubReturn(r *run) error {
 	return r.subEnded(c, e, "")
 }
 
-func doSubAbandon(r *run) error {
-	if err := validText(r.flag("reason")); err != nil {
+type subAbandonIn struct {
+	subIn
+	Reason string `flag:"reason" doc:"the {REASON}, which is the result of the call that started it"`
+}
+
+func doSubAbandon(r *run, in *subAbandonIn) error {
+	if err := validText(in.Reason); err != nil {
 		return err
 	}
-	c, _, err := r.child(r.writer)
+	c, _, err := r.child(r.writer, in.subIn)
 	if err != nil {
 		return err
 	}
-	e, err := subtask.Abandon(r.ctx, c, r.flag("reason"))
+	e, err := subtask.Abandon(r.ctx, c, in.Reason)
 	if err != nil {
 		return err
 	}

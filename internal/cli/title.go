@@ -35,9 +35,9 @@ func doTitle(r *run, in *titleIn) error {
 	switch {
 	case !in.Auto:
 		return &usageError{"title takes --auto: a model finds the title", "to give one yourself: chatctx rename CTX TITLE"}
-	case in.All && (len(in.Contexts) > 0 || r.given("context")):
+	case in.All && (len(in.Contexts) > 0 || r.contextRef() != ""):
 		return usagef("title takes --all or the CTX, not both")
-	case len(in.Contexts) > 0 && r.given("context"):
+	case len(in.Contexts) > 0 && r.contextRef() != "":
 		return usagef("title takes the CTX as an argument or as --context, not both")
 	}
 	if _, err := r.changer(); err != nil {

@@ -17,40 +17,45 @@ import (
 const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env[name], headers{name: variable}, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
 
 func toolCommands() []*command {
-	store := &flag{name: "store", kind: onOff, usage: "for all conversations (name another store before the command: chatctx --store FILE tools)"}
 	return []*command{
 		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
-			{name: "add", args: "NAME [ARG…]", mayBeEmpty: []string{"ARG"}, does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
+			{name: "add", does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, run: in(doToolsAdd),
 				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; without that argument the call's result is an error, and {name?} leaves its element out instead. A value that begins with a dash is refused if the command could take it for a flag: put -- before it, or = as in --path={path}. The command's standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
 					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; tools add asks the server for them, so add it again when they change. " +
 					"spawn_task, added by its name alone, lets the model start sub-contexts.",
-				flags: []*flag{
-					{name: "schema", usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
-					{name: "description", usage: "the `TEXT` that tells the model what it is for"},
-					{name: "cwd", usage: "the `DIR` in which it runs; relative paths in rules begin there"},
-					{name: "env", kind: several, usage: "a variable of its environment: `K=V`; may be given again. No command prints V"},
-					{name: "header", kind: several, usage: "a header for an MCP server with a URL, with the value of an environment variable: `K=env:NAME`; may be given again. The value is never stored"},
-					{name: "timeout", kind: span, usage: "the `TIME` after which it and everything that it started are ended; else 2m"},
-					{name: "repeatable", kind: onOff, usage: "running it twice does no harm: it is run again after a crash"},
-					{name: "prune", usage: "`WHAT` becomes of old results: prune, summarise or keep"},
-					{name: "stdin", kind: onOff, usage: "the arguments go to the command's standard input as JSON"},
-					{name: "dashes", kind: onOff, usage: "arguments may begin with a dash wherever they stand"},
-					{name: "mcp", kind: onOff, usage: "an MCP server: its command after --, or its URL"},
-					store,
-				},
 				json: toolFields + ", operation", example: "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"},
-			{name: "ls", does: "list the tools of the conversation and of the store", scope: onContext, do: doToolsLs, flags: []*flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
-			{name: "show", args: "TOOL", does: "show a tool", scope: onContext, do: doToolsShow, json: toolFields, example: "chatctx tools show read_file"},
-			{name: "rm", args: "TOOL", does: "remove a tool", scope: onContext, do: doToolsRm, flags: []*flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
+			{name: "ls", does: "list the tools of the conversation and of the store", scope: onContext, run: in(doToolsLs), json: toolFields + "; a line each", example: "chatctx tools ls"},
+			{name: "show", does: "show a tool", scope: onContext, run: in(doToolsShow), json: toolFields, example: "chatctx tools show read_file"},
+			{name: "rm", does: "remove a tool", scope: onContext, run: in(doToolsRm), json: "tool, operation, context", example: "chatctx tools rm read_file"},
 		}},
 	}
 }
 
+type allToolsFlag struct {
+	Store bool `flag:"store" doc:"for all conversations (name another store before the command: chatctx --store FILE tools)"`
+}
+
+type toolsAddIn struct {
+	Name        string        `arg:"NAME"`
+	Args        []string      `arg:"[ARG…],empty"`
+	Schema      string        `flag:"schema" doc:"the {FILE} with the JSON Schema of the arguments, or - for standard input"`
+	Description string        `flag:"description" doc:"the {TEXT} that tells the model what it is for"`
+	Dir         string        `flag:"cwd" doc:"the {DIR} in which it runs; relative paths in rules begin there"`
+	Env         []string      `flag:"env" doc:"a variable of its environment: {K=V}; may be given again. No command prints V"`
+	Headers     []string      `flag:"header" doc:"a header for an MCP server with a URL, with the value of an environment variable: {K=env:NAME}; may be given again. The value is never stored"`
+	Timeout     time.Duration `flag:"timeout" doc:"the {TIME} after which it and everything that it started are ended; else 2m"`
+	Repeatable  bool          `flag:"repeatable" doc:"running it twice does no harm: it is run again after a crash"`
+	Prune       string        `flag:"prune" doc:"{WHAT} becomes of old results: prune, summarise or keep"`
+	Stdin       bool          `flag:"stdin" doc:"the arguments go to the command's standard input as JSON"`
+	Dashes      bool          `flag:"dashes" doc:"arguments may begin with a dash wherever they stand"`
+	MCP         bool          `flag:"mcp" doc:"an MCP server: its command after --, or its URL"`
+	allToolsFlag
+}
+
 // newTool makes the tool that the command line describes.
-func (r *run) newTool() (*chatctx.Tool, error) {
-	t := &chatctx.Tool{Name: r.arg(0), Description: r.flag("description"), Command: r.args[1:], MCP: r.is("mcp"), Dir: r.flag("cwd"),
-		Timeout: r.span("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune"),
-		Stdin: r.is("stdin"), Dashes: r.is("dashes")}
+func (r *run) newTool(in *toolsAddIn) (*chatctx.Tool, error) {
+	t := &chatctx.Tool{Name: in.Name, Description: in.Description, Command: in.Args, MCP: in.MCP, Dir: in.Dir,
+		Timeout: in.Timeout, Repeatable: in.Repeatable, Prune: in.Prune, Stdin: in.Stdin, Dashes: in.Dashes}
 	if t.Dir != "" {
 		var err error
 		if t.Dir, err = filepath.Abs(t.Dir); err != nil {
@@ -60,10 +65,10 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 	if t.MCP && len(t.Command) == 1 && (strings.HasPrefix(t.Command[0], "http://") || strings.HasPrefix(t.Command[0], "https://")) {
 		t.URL, t.Command = t.Command[0], nil
 	}
-	if err := r.toolValues(t); err != nil {
+	if err := in.values(t); err != nil {
 		return nil, err
 	}
-	for _, text := range append([]string{t.Name, t.Description, t.Dir}, r.args...) {
+	for _, text := range append([]string{t.Name, t.Description, t.Dir}, in.Args...) {
 		if err := validText(text); err != nil {
 			return nil, err
 		}
@@ -71,10 +76,10 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 	if (t.Stdin || t.Dashes) && (t.MCP || len(t.Command) == 0) {
 		return nil, usagef("--stdin and --dashes are for a command")
 	}
-	if t.MCP && r.given("schema") {
+	if t.MCP && in.Schema != "" {
 		return nil, usagef("an MCP server brings its tools' schemas: --schema is for a command")
 	}
-	if err := r.readSchema(t); err != nil {
+	if err := r.readSchema(in.Schema, t); err != nil {
 		return nil, err
 	}
 	known(t)
@@ -84,9 +89,9 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 	return t, approval.Rules{}.Tool(t)
 }
 
-// toolValues reads the variables and headers of a tool. No error shows a value, since it may be a secret.
-func (r *run) toolValues(t *chatctx.Tool) error {
-	for _, pair := range r.texts("env") {
+// values reads the variables and headers of a tool. No error shows a value, since it may be a secret.
+func (in *toolsAddIn) values(t *chatctx.Tool) error {
+	for _, pair := range in.Env {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
 			return usagef("--env takes K=V: one has no =, or no name before it")
@@ -102,7 +107,7 @@ func (r *run) toolValues(t *chatctx.Tool) error {
 		}
 		t.Env[k] = v
 	}
-	for _, pair := range r.texts("header") {
+	for _, pair := range in.Headers {
 		k, v, ok := strings.Cut(pair, "=")
 		name, from := strings.CutPrefix(v, "env:")
 		if !ok || !from {
@@ -116,23 +121,23 @@ func (r *run) toolValues(t *chatctx.Tool) error {
 	return nil
 }
 
-func (r *run) readSchema(t *chatctx.Tool) error {
-	if !r.given("schema") {
+func (r *run) readSchema(file string, t *chatctx.Tool) error {
+	if file == "" {
 		return nil
 	}
 	var raw []byte
 	var err error
-	if r.flag("schema") == "-" {
+	if file == "-" {
 		raw, err = readLimited(r.con.in, maxText)
 	} else {
-		raw, err = readFile(r.ctx, r.flag("schema"))
+		raw, err = readFile(r.ctx, file)
 	}
 	if err != nil {
 		return err
 	}
 	var object map[string]any
 	if json.Unmarshal(raw, &object) != nil {
-		return usagef("%s is not a JSON object", r.flag("schema"))
+		return usagef("%s is not a JSON object", file)
 	}
 	t.Schema = compact(raw)
 	return nil
@@ -141,8 +146,8 @@ func (r *run) readSchema(t *chatctx.Tool) error {
 // discoverTime bounds the wait for an MCP server.
 const discoverTime = 30 * time.Second
 
-func doToolsAdd(r *run) error {
-	t, err := r.newTool()
+func doToolsAdd(r *run, in *toolsAddIn) error {
+	t, err := r.newTool(in)
 	if err != nil {
 		return err
 	}
@@ -155,12 +160,12 @@ func doToolsAdd(r *run) error {
 		}
 	}
 	did := "added"
-	if before, err := r.kept(); err == nil && slices.ContainsFunc(before, func(k chatctx.KeptTool) bool { return k.Name == t.Name && k.Store == r.is("store") }) {
+	if before, err := r.kept(in.Store); err == nil && slices.ContainsFunc(before, func(k chatctx.KeptTool) bool { return k.Name == t.Name && k.Store == in.Store }) {
 		did = "replaced"
 	}
 	r.close()
 	var done *chatctx.Committed
-	if r.is("store") {
+	if in.Store {
 		st, err := r.creator()
 		if err != nil {
 			return err
@@ -171,7 +176,7 @@ func doToolsAdd(r *run) error {
 	} else if done, err = r.change(func(b *chatctx.Batch) { b.PutTool(*t) }); err != nil {
 		return err
 	}
-	v := toolToJSON(&chatctx.KeptTool{Tool: *t, Store: r.is("store")})
+	v := toolToJSON(&chatctx.KeptTool{Tool: *t, Store: in.Store})
 	v.Operation = done.Operation
 	for _, one := range leftOut {
 		v.LeftOut = append(v.LeftOut, leftOutJSON{Tool: one.Name, Why: one.Why})
@@ -184,17 +189,17 @@ func doToolsAdd(r *run) error {
 	return r.made(done, v, "%s the tool %s%s", did, clean(t.Name), what)
 }
 
-// kept returns the tools that the flags name.
-func (r *run) kept() ([]chatctx.KeptTool, error) {
-	owner, err := r.owner()
+// kept returns the tools that a command is about: those of all contexts, or also the current one's.
+func (r *run) kept(all bool) ([]chatctx.KeptTool, error) {
+	owner, err := r.owner(all)
 	if err != nil {
 		return nil, err
 	}
 	return r.st.Tools(r.ctx, owner)
 }
 
-func doToolsLs(r *run) error {
-	tools, err := r.kept()
+func doToolsLs(r *run, in *allToolsFlag) error {
+	tools, err := r.kept(in.Store)
 	if err != nil {
 		return err
 	}
@@ -234,14 +239,18 @@ func (r *run) toolLine(t *chatctx.KeptTool) {
 	}
 }
 
-func doToolsShow(r *run) error {
-	tools, err := r.kept()
+type toolsShowIn struct {
+	Tool string `arg:"TOOL"`
+}
+
+func doToolsShow(r *run, in *toolsShowIn) error {
+	tools, err := r.kept(false)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(tools, func(t chatctx.KeptTool) bool { return t.Name == r.arg(0) })
+	i := slices.IndexFunc(tools, func(t chatctx.KeptTool) bool { return t.Name == in.Tool })
 	if i < 0 {
-		return chatctx.NotFound("tool", r.arg(0))
+		return chatctx.NotFound("tool", in.Tool)
 	}
 	t := &tools[i]
 	return r.emit(toolToJSON(t), func() {
@@ -261,16 +270,21 @@ func doToolsShow(r *run) error {
 	})
 }
 
-func doToolsRm(r *run) error {
+type toolsRmIn struct {
+	Tool string `arg:"TOOL"`
+	allToolsFlag
+}
+
+func doToolsRm(r *run, in *toolsRmIn) error {
 	var done *chatctx.Committed
 	var err error
-	if r.is("store") {
+	if in.Store {
 		var st *chatctx.Store
 		if st, err = r.writer(); err == nil {
-			done, err = st.RemoveTool(r.ctx, r.arg(0))
+			done, err = st.RemoveTool(r.ctx, in.Tool)
 		}
 	} else {
-		done, err = r.change(func(b *chatctx.Batch) { b.RemoveTool(r.arg(0)) })
+		done, err = r.change(func(b *chatctx.Batch) { b.RemoveTool(in.Tool) })
 	}
 	if err != nil {
 		return err
@@ -278,6 +292,6 @@ func doToolsRm(r *run) error {
 	v := struct {
 		Tool string `json:"tool"`
 		where
-	}{r.arg(0), whereOf(done)}
-	return r.made(done, v, "removed the tool %s", clean(r.arg(0)))
+	}{in.Tool, whereOf(done)}
+	return r.made(done, v, "removed the tool %s", clean(in.Tool))
 }
