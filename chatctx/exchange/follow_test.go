@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -73,6 +74,36 @@ func TestFollower(t *testing.T) {
 }
 
 // TestFollowerPassesOver: a file that is not a conversation, missing or broken ends nothing.
+// TestFollowerAfterAPurge: a followed file that grows does not bring back what was purged here, and says so; with Purged it does.
+func TestFollowerAfterAPurge(t *testing.T) {
+	for _, purged := range []bool{false, true} {
+		s := memoryStore(t)
+		now := time.Unix(1_800_000_000, 0)
+		var said []*Report
+		f := &Follower{Store: s, Options: Options{Purged: purged}, Now: func() time.Time { return now }, Report: func(_ string, r *Report) { said = append(said, r) }}
+		text := ccText("user", "u1", "", "the key is ZZ4411") + ccText("assistant", "a1", "u1", "I look")
+		file := write(t, filepath.Join(t.TempDir(), "session.jsonl"), text)
+		importInto(t, s, file)
+		if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, text+ccText("user", "u2", "a1", "go on"))
+		f.Changed(file)
+		now = now.Add(Still)
+		if err := f.Take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := string(exported(t, s, ExportOptions{All: true}))
+		if strings.Contains(all, "ZZ4411") != purged || !strings.Contains(all, "go on") {
+			t.Errorf("with Purged %v the store has %s", purged, all)
+		}
+		if len(said) != 1 || (said[0].Purged > 0) == purged {
+			t.Errorf("with Purged %v the report is %+v", purged, said)
+		}
+		storetest.Check(t, s)
+	}
+}
+
 func TestFollowerPassesOver(t *testing.T) {
 	s := memoryStore(t)
 	now := time.Unix(1_800_000_000, 0)

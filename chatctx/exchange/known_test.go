@@ -12,6 +12,8 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -419,6 +421,73 @@ func TestPurgedStaysAway(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPurgeForgetsEarlierPurges: a purge that is to leave no marks takes those that earlier ones left of what it is about, also of what came back meanwhile: all but
+// those of texts without an id that are not here, since nothing is left that leads to them.
+func TestPurgeForgetsEarlierPurges(t *testing.T) {
+	for format, file := range grownFiles {
+		for _, again := range []bool{false, true} {
+			if !again && format == "openai-chat, which has no ids" {
+				continue
+			}
+			t.Run(fmt.Sprint(format, " brought back ", again), func(t *testing.T) {
+				s := memoryStore(t)
+				importInto(t, s, file(t, 2))
+				m, id := s.Maintenance(), only(t, s).ID.String()
+				if _, err := m.PurgeMessages(t.Context(), id, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if again {
+					if _, err := imports(t, s, []string{file(t, 3)}, Options{Purged: true}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, info := range contextsOf(t, s) {
+					if _, err := m.PurgeContext(t.Context(), info.ID.String(), chatctx.PurgeOptions{Forget: true}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				rep := importInto(t, s, file(t, 3))
+				if text := string(exported(t, s, ExportOptions{All: true})); !strings.Contains(text, "ZZ4411") || rep.Purged != 0 {
+					t.Errorf("a mark of the first purge holds: %+v", rep)
+				}
+				storetest.Check(t, s)
+			})
+		}
+	}
+}
+
+// TestPurgeLeavesNoHashOfWords: what an import noted of a message's words, to know it again, goes with the message.
+func TestPurgeLeavesNoHashOfWords(t *testing.T) {
+	db := memkv.New()
+	s, err := chatctx.OpenDB(db, chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	importInto(t, s, grownFiles["claude-code"](t, 2))
+	hashes := func() (n int) {
+		err := db.View(t.Context(), func(tx kv.Tx) error {
+			return tx.Scan("source", kv.Range{}, func(_, value []byte) error {
+				if len(value) == 40 && [8]byte(value[32:]) != [8]byte{} {
+					n++
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := hashes()
+	if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if after := hashes(); before != 2 || after != 1 {
+		t.Errorf("of %d messages %d have a hash, and %d after the purge of one", 2, before, after)
+	}
+	storetest.Check(t, s)
 }
 
 // TestShortTextsGoByTheirPlace: of a file without ids, a short text that was purged stays away in its place alone.

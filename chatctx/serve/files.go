@@ -269,7 +269,8 @@ func (r *request) places() []exchange.Place {
 
 type placesParams struct {
 	keyed
-	Tools []string `json:"tools" doc:"the tools, by their names in places"`
+	Tools  []string `json:"tools" doc:"the tools, by their names in places"`
+	Purged bool     `json:"purged,omitempty" doc:"bring what was purged here, too"`
 }
 
 func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
@@ -286,7 +287,7 @@ func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
 			return nil, chatctx.NotFound("tool with conversations on this machine", tool)
 		}
 	}
-	return r.bring(paths, exchange.Options{})
+	return r.bring(paths, exchange.Options{Purged: in.Purged})
 }
 
 // bring imports files and reports progress.

@@ -5,12 +5,13 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What a purge or a redaction notes of what it removes, so that no import brings it back. It notes before it removes. All of it does nothing if the purge is
-// to leave no marks.
+// What a purge or a redaction notes of what it removes, so that no import brings it back. It notes before it removes. A purge that is to
+// leave no marks notes the same, to take back what earlier ones left.
 
 // noteContext notes a context, the conversations of other programs that it is, and the messages that are known by their words alone.
 func (p *Purged) noteContext(tx kv.Tx, id pool.ID) error {
@@ -18,9 +19,10 @@ func (p *Purged) noteContext(tx kv.Tx, id pool.ID) error {
 		return nil
 	}
 	p.marks.Add(record.GoneContext, record.GoneID(id))
-	made := false
+	made := p.forgets
 	err := tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if _, node := record.ParseSourceNode(value); node {
+		if n, node := record.ParseSourceNode(value); node {
+			p.forgetNode(key, n, id)
 			return nil
 		}
 		var rec record.SourceRecord
@@ -108,11 +110,33 @@ func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID,
 	return err
 }
 
-// sourcesAnew makes the next import of a context's sources read them, though they did not change: what it says of them would not be true any more.
-func sourcesAnew(tx kv.RwTx, id pool.ID) error {
-	stale := map[string]record.SourceRecord{}
-	err := tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if _, node := record.ParseSourceNode(value); node {
+// forgetNode notes what earlier purges may have noted of a node of a context, if this one is to leave nothing.
+func (p *Purged) forgetNode(key []byte, n record.SourceNode, context pool.ID) {
+	if p.forgets && n.Context == context {
+		p.marks.Source(record.GoneMessage, key)
+		p.marks.Add(record.GoneMessage, record.GoneID(n.Message))
+	}
+}
+
+// sourcesAnew makes the next import of a context's sources read them, though they did not change: what it says of them would not be true any more. Of nodes whose
+// messages are gone it takes the hash of their words, with which a text could be guessed.
+func (p *Purged) sourcesAnew(tx kv.RwTx, id pool.ID) error {
+	keys, err := view.KeysWith(tx, pool.Bucket, id[:])
+	if err != nil {
+		return err
+	}
+	here := map[pool.ID]bool{}
+	for _, key := range keys {
+		here[pool.ID(key[16:])] = true
+	}
+	stale, bare := map[string]record.SourceRecord{}, map[string]record.SourceNode{}
+	err = tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if n, node := record.ParseSourceNode(value); node {
+			if n.Context == id && !here[n.Message] {
+				p.forgetNode(key, n, id)
+				n.Words = [8]byte{}
+				bare[string(key)] = n
+			}
 			return nil
 		}
 		var rec record.SourceRecord
@@ -127,6 +151,12 @@ func sourcesAnew(tx kv.RwTx, id pool.ID) error {
 		}
 		rec.Fingerprint, rec.Digest = pool.Hash{}, pool.Hash{}
 		err = record.PutRecord(tx, record.SourceBucket, []byte(key), rec)
+	}
+	for key, n := range bare {
+		if err != nil {
+			return err
+		}
+		err = tx.Put(record.SourceBucket, []byte(key), n.Value())
 	}
 	return err
 }

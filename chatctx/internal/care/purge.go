@@ -159,11 +159,12 @@ type Purged struct {
 	Collected Collected
 	touched   map[pool.ID]bool // contexts
 	rewritten map[index.Doc]bool
-	marks     *record.GoneMarks // nil: none are kept
+	marks     *record.GoneMarks // nil: nothing is noted
+	forgets   bool              // the marks are taken back, and none is left
 }
 
 func (p *Purged) begin(what string, id pool.ID, title string) {
-	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}, marks: p.marks}
+	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}, marks: p.marks, forgets: p.forgets}
 }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
@@ -219,10 +220,10 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 		if err := tx.Delete(branch.Bucket, branch.Key(t.ID, t.Target.ID)); err != nil {
 			return err
 		}
-		if err := sourcesAnew(tx, t.ID); err != nil {
+		if err := forget(t, &out.Collected); err != nil {
 			return err
 		}
-		return forget(t, &out.Collected)
+		return out.sourcesAnew(tx, t.ID)
 	})
 }
 
@@ -332,10 +333,10 @@ func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool,
 	if err := unname(t, doomed); err != nil {
 		return err
 	}
-	if err := sourcesAnew(t.Tx, t.ID); err != nil {
+	if err := forget(t, &out.Collected); err != nil {
 		return err
 	}
-	return forget(t, &out.Collected)
+	return out.sourcesAnew(t.Tx, t.ID)
 }
 
 // takeOff removes messages from a branch's history, and sessions whose summaries are among them. It returns how many messages it removed.
@@ -492,18 +493,20 @@ func purge(ctx context.Context, s *record.Store, noMarks bool, fn func(kv.RwTx, 
 	ctx = kv.WithPurpose(ctx, "purge")
 	out := &Purged{}
 	err := s.Update(ctx, func(tx kv.RwTx) (err error) {
-		if out.marks = nil; !noMarks {
-			if out.marks, err = record.NewGoneMarks(tx); err != nil {
-				return err
-			}
+		if out.marks, err = record.NewGoneMarks(tx); err != nil {
+			return err
 		}
+		out.forgets = noMarks
 		if err := fn(tx, out); err != nil {
 			return err
 		}
-		if out.marks != nil {
-			if err := out.marks.Put(tx, s.Now()); err != nil {
-				return err
-			}
+		if noMarks {
+			err = out.marks.Forget(tx)
+		} else {
+			err = out.marks.Put(tx, s.Now())
+		}
+		if err != nil {
+			return err
 		}
 		if err := find.DropFromIndex(tx, out.touched, out.rewritten, s.Now()); err != nil {
 			return err

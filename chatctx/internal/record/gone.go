@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"strings"
 
@@ -164,17 +165,32 @@ func (g *GoneMarks) Keys(m, before, after *pool.Message) []GoneKey {
 	return keys
 }
 
+// Forget removes those marks, which earlier purges may have left.
+func (g *GoneMarks) Forget(tx kv.RwTx) error {
+	if len(g.marks) == 0 || g.state.Written == 0 {
+		return nil
+	}
+	for _, k := range g.keys() {
+		if err := tx.Delete(GoneBucket, k[:]); err != nil {
+			return err
+		}
+	}
+	g.state.Written++
+	return PutRecord(tx, MetaBucket, MetaGone, g.state)
+}
+
+func (g *GoneMarks) keys() []GoneKey {
+	keys := slices.Collect(maps.Keys(g.marks))
+	slices.SortFunc(keys, func(a, b GoneKey) int { return bytes.Compare(a[:], b[:]) })
+	return keys
+}
+
 // Put writes the marks.
 func (g *GoneMarks) Put(tx kv.RwTx, now pool.Time) error {
 	if len(g.marks) == 0 {
 		return nil
 	}
-	keys := make([]GoneKey, 0, len(g.marks))
-	for k := range g.marks {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b GoneKey) int { return bytes.Compare(a[:], b[:]) })
-	for _, k := range keys {
+	for _, k := range g.keys() {
 		if err := PutRecord(tx, GoneBucket, k[:], GoneMark{g.marks[k], now}); err != nil {
 			return err
 		}

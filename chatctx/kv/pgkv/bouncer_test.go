@@ -26,6 +26,26 @@ func bounce(t *testing.T, mode string) *pgtest.Bouncer {
 	return b
 }
 
+// TestStatementsOfOtherStoresHaveOtherNames: on a session that programs of two stores share, the name of a statement never leads to the other store's. The same
+// statement has one name.
+func TestStatementsOfOtherStoresHaveOtherNames(t *testing.T) {
+	named := func(schema string) []statement {
+		s := (&address{schema: schema}).statements()
+		return []statement{s.get, s.many, s.put, s.delete, s.sweep, s.mark, s.notify, s.now, s.lock, s.unlock, s.scan[0][0], s.scan[0][1], s.scan[1][0], s.scan[1][1]}
+	}
+	other := named("two")
+	names := map[string]bool{}
+	for i, one := range named("one") {
+		if same := one.onServer() == other[i].onServer(); same != (one.sql == other[i].sql) {
+			t.Errorf("%q is %q in both stores: %v", one.sql, one.onServer(), same)
+		}
+		if !strings.HasPrefix(one.onServer(), one.name+" ") || names[one.onServer()] {
+			t.Errorf("%q is no name of %q alone", one.onServer(), one.name)
+		}
+		names[one.onServer()] = true
+	}
+}
+
 // TestWrongPgBouncer: what does not work behind PgBouncer is told in one sentence, with what to set.
 func TestWrongPgBouncer(t *testing.T) {
 	for mode, want := range map[string]string{"transaction": "default_query_exec_mode=exec", "statement": "pool_mode to session"} {

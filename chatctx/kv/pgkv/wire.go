@@ -16,8 +16,6 @@ import (
 
 // Statements go to the server as pipelines: any number of them, and the answers, in one round trip. A named statement is prepared in the round trip in
 // which a connection first uses it.
-//
-// statement is one of the few statements of a database. Parameters and results are binary.
 
 // statement is one of the few that a database uses. Parameters and results are binary.
 type statement struct{ name, sql string }

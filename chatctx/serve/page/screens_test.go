@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -137,6 +138,33 @@ func TestFolderIsDropped(t *testing.T) {
 	r.click("dialog", "Close")
 	r.types("input[type=search]", "deeper")
 	r.until(`document.querySelector("#side mark")?.textContent === "Deeper"`)
+}
+
+// TestPurgedIsBroughtOnDemand: an import leaves away what was purged here, says so, and brings it if somebody asks.
+func TestPurgedIsBroughtOnDemand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "two.json")
+	raw := []byte(`{"messages":[{"role":"user","content":"Where is the harbour, and who keeps the key of the boat house there?"},{"role":"assistant","content":"Behind the mill."}]}`)
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, func(s *chatctx.Store) {
+		rep, err := exchange.Import(t.Context(), s, []string{file}, exchange.Options{})
+		if err == nil {
+			_, err = s.Maintenance().PurgeMessages(t.Context(), rep.Imported[0].Context, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.sees("Behind the mill")
+	r.drop(file)
+	r.sees("1 message purged here before: not brought back.")
+	r.accessible("an import after a purge")
+	r.click("dialog", "Bring what was purged")
+	r.sees("again what was purged")
+	r.click("dialog", "Close")
+	r.types("input[type=search]", "boat")
+	r.until(`document.querySelector("#side mark")?.textContent === "boat"`)
 }
 
 // TestNotification: a person who allowed it is notified of a call, also by a page in the background; of several such pages one does it.

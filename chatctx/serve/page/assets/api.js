@@ -127,8 +127,8 @@ export const api = {
   exportFormats: async () => (await get("/export/formats")).items,
   exportAddress: ({ context, branch }, format) => `${base}${inside(context)}/export${query({ branch, format })}`,
 
-  // import sends files and then imports them; told is called with how far each of the two is, from 0 to 1.
-  async import(files, told) {
+  // import sends files and then imports them, also what was purged here if purged is set; told is called with how far each of the two is, from 0 to 1.
+  async import(files, told, purged) {
     const uploads = [];
     let sent = 0;
     const whole = files.reduce((n, f) => n + f.size, 0) || 1;
@@ -137,11 +137,11 @@ export const api = {
       uploads.push(upload);
       told((sent += file.size) / whole / 2);
     }
-    return stream("/import", { uploads }, (event, p) => event === "progress" && p.total && told(0.5 + p.read / p.total / 2));
+    return stream("/import", { uploads, purged }, (event, p) => event === "progress" && p.total && told(0.5 + p.read / p.total / 2));
   },
 
   places: async () => (await get("/places")).items,
-  importPlaces: (tools, told) => stream("/places/import", { tools }, (event, p) => event === "progress" && p.total && told(p.read / p.total)),
+  importPlaces: (tools, told, purged) => stream("/places/import", { tools, purged }, (event, p) => event === "progress" && p.total && told(p.read / p.total)),
 
   // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself, after pauses that grow, and linked is
   // called with why the server does not let it listen, or with null when it does. Of the pages that nobody sees one listens, if it may notify, and no other, since a browser

@@ -173,7 +173,7 @@ class App {
     const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
     const chosen = await ask("Conversations of other tools on this machine", found.map((p, i) => ({ name: String(i), kind: "tick", value: true, label: hidden(`${p.tool}: ${counted(p.files, "file")}, ${size(p.bytes)}, ${p.path}`) })), { yes: "Import" });
     const tools = [...new Set(found.filter((_, i) => chosen?.[i]).map((p) => p.tool))];
-    if (tools.length) await this.imports(tools, (told) => api.importPlaces(tools, told));
+    if (tools.length) await this.imports(tools, (told, purged) => api.importPlaces(tools, told, purged));
   }
 
   async create() {
@@ -190,19 +190,20 @@ class App {
   }
 
   import(files) {
-    return this.imports(files.map((f) => f.name), (told) => api.import(files, told));
+    return this.imports(files.map((f) => f.name), (told, purged) => api.import(files, told, purged));
   }
 
-  // imports shows how far an import is, and what came of it.
-  async imports(names, run) {
+  // imports shows how far an import is, and what came of it. What was purged here stays away, unless somebody asks for it then.
+  async imports(names, run, purged) {
     const bar = el("progress", { max: 1, value: 0, "aria-label": "Import" });
     const lines = el("div", { role: "status" });
     const dialog = box("Import", el("p", {}, names.map((n) => hidden(n)).join(", ")), bar, lines);
     try {
-      const report = await run((share) => (bar.value = share));
+      const report = await run((share) => (bar.value = share), purged);
       bar.value = 1;
       lines.append(el("p", {}, `${counted(report.contexts, "conversation")}: ${counted(report.messages, "new message")}, ${report.duplicated ?? 0} known already, ${report.skipped ?? 0} left out.`));
       for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.line ? `${w.file}:${w.line}` : w.file, w.text].filter(Boolean).join(": "))));
+      if (report.purged) lines.append(el("p", {}, `${counted(report.purged, "message")} purged here before: not brought back.`), button("Bring what was purged", () => (dialog.leave(), this.run(() => this.imports(names, run, true)))));
       if (report.imported?.length) lines.append(button("Open", () => (dialog.leave(), this.go({ context: report.imported[0].context })), { class: "main" }));
     } catch (error) {
       lines.append(el("p", { class: "bad" }, hidden(error.message)));
