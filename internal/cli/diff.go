@@ -10,9 +10,14 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
+type diffIn struct {
+	Branch string `arg:"BRANCH"`
+	Other  string `arg:"[BRANCH]"`
+}
+
 // doDiff compares two branches.
-func doDiff(r *run) error {
-	a, b := r.arg(0), r.arg(1)
+func doDiff(r *run, in *diffIn) error {
+	a, b := in.Branch, in.Other
 	c, err := r.settled()
 	if err != nil {
 		return err

@@ -12,36 +12,30 @@ import (
 func historyCommands() []*command {
 	moved := "operation, context, branch, messages, head, removed, added[{message, position}]"
 	return []*command{
-		{name: "rewind", args: "REF", does: "make a message the head, and take the later messages off the branch", scope: onBranch, do: doRewind, flags: []*flag{dryRun(), yes()},
+		{name: "rewind", does: "make a message the head, and take the later messages off the branch", scope: onBranch, run: in(doRewind),
 			more: "undo brings everything back, so it does not ask.", json: moved, example: "chatctx rewind @-2"},
-		{name: "drop", args: "REF…", does: "take messages off the branch, with calls also their results", scope: onBranch, do: doDrop, flags: []*flag{dryRun(), yes()},
+		{name: "drop", does: "take messages off the branch, with calls also their results", scope: onBranch, run: in(doDrop),
 			more: "A range A..B takes the messages after A up to and including B.", json: moved, example: "chatctx drop @3"},
-		{name: "clear", does: "empty the branch's history, its sessions and figures", scope: onBranch, do: doClear, flags: []*flag{dryRun(), yes()},
+		{name: "clear", does: "empty the branch's history, its sessions and figures", scope: onBranch, run: in(doClear),
 			json: moved, example: "chatctx clear --dry-run"},
-		{name: "interrupt", does: "remove an unfinished turn from the branch, but keep the user's message", scope: onBranch, do: doInterrupt,
-			flags: []*flag{{name: "all", kind: onOff, usage: "the user's message too"}, dryRun(), yes()},
-			more:  "A finished turn stays. A running answer is stopped first; until it has ended, undo, redo, rewind, drop, clear and take on its branch, and branch rm, are refused (5), so that it stays in its place.", json: moved, example: "chatctx interrupt"},
-		{name: "pick", args: "BRANCH REF…", does: "put messages of another branch at the end of this one", scope: onBranch, do: doPick,
+		{name: "interrupt", does: "remove an unfinished turn from the branch, but keep the user's message", scope: onBranch, run: in(doInterrupt),
+			more: "A finished turn stays. A running answer is stopped first; until it has ended, undo, redo, rewind, drop, clear and take on its branch, and branch rm, are refused (5), so that it stays in its place.", json: moved, example: "chatctx interrupt"},
+		{name: "pick", does: "put messages of another branch at the end of this one", scope: onBranch, run: in(doPick),
 			more: "REFs and ranges A..B are read on BRANCH. A call takes its results along; messages that this branch has already are copied.",
 			json: moved, example: "chatctx pick trains @5 @6"},
-		{name: "merge", args: "BRANCH", does: "put the messages of another branch since the common ancestor at the end of this one", scope: onBranch, do: doMerge,
-			flags: []*flag{
-				{name: "append", kind: onOff, usage: "put its messages at the end, which is the default"},
-				{name: "summary", usage: "put one message with this `TEXT` instead, which links to where it came from; - for standard input"},
-				rawText(),
-			},
+		{name: "merge", does: "put the messages of another branch since the common ancestor at the end of this one", scope: onBranch, run: in(doMerge),
 			more: "Messages that were merged or picked before are not brought again: a second merge brings those that have come since, and says so if there are none. A call that waits here as a copy keeps its own decision and result.",
 			json: moved, example: `chatctx merge trains --summary "Trains take 9 hours; we fly."`},
-		{name: "diff", args: "BRANCH [BRANCH]", does: "show the differences of two branches, turn by turn, with the changed words", scope: onContext, do: doDiff, paged: true,
+		{name: "diff", does: "show the differences of two branches, turn by turn, with the changed words", scope: onContext, run: in(doDiff), paged: true,
 			more: "One BRANCH is compared with the active one. - is the first, + the second.",
 			json: "ancestor, only_a[message], only_b[message]; a, b, context", example: "chatctx diff main trains"},
-		{name: "tag", args: "[NAME] [REF]", does: "give a message a second name; without NAME, list the tags", scope: onBranch, do: doTag,
+		{name: "tag", does: "give a message a second name; without NAME, list the tags", scope: onBranch, run: in(doTag),
 			more: "A tag is unique in its conversation. Without REF the head gets it.",
 			json: "operation, context, branch, tag, message; in a list: tag, message, a line each", example: "chatctx tag good @-1",
 			subs: []*command{
 				{name: "ls", does: "list the tags, as tag alone does", scope: onContext, do: listTags,
 					json: "tag, message; context; a line each", example: "chatctx tag ls"},
-				{name: "rm", args: "TAG", does: "remove a tag", scope: onContext, do: doTagRm,
+				{name: "rm", does: "remove a tag", scope: onContext, run: in(doTagRm),
 					json: "operation, context, branch, tag", example: "chatctx tag rm good"},
 			}},
 	}
@@ -57,40 +51,53 @@ func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
 	return r.made(c, contract.MovedOf(c), "%s; %s", fmt.Sprintf(format, args...), head)
 }
 
-func doRewind(r *run) error {
-	if r.is("dry-run") {
+type rewindIn struct {
+	Ref chatctx.Ref `arg:"REF"`
+	dryRunFlag
+	yesFlag
+}
+
+func doRewind(r *run, in *rewindIn) error {
+	if in.DryRun {
 		return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
-			e, err := snap.Place(r.ctx, chatctx.Ref(r.arg(0)))
+			e, err := snap.Place(r.ctx, in.Ref)
 			if err != nil {
 				return nil, err
 			}
 			return positions(e.Position+1, snap.Len()), nil
 		})
 	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(r.arg(0))) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Rewind(in.Ref) })
 	if err != nil {
 		return err
 	}
 	return r.moved(c, "rewound %s by %s", placed(c), count(c.Last().Removed, "message"))
 }
 
-func doDrop(r *run) error {
-	if r.is("dry-run") {
-		return r.dryRunDrop()
+type dropIn struct {
+	Refs []chatctx.Ref `arg:"REF…"`
+	dryRunFlag
+	yesFlag
+}
+
+func doDrop(r *run, in *dropIn) error {
+	if in.DryRun {
+		return r.dryRunDrop(in.Refs)
 	}
-	refs := make([]chatctx.Ref, len(r.args))
-	for i, a := range r.args {
-		refs[i] = chatctx.Ref(a)
-	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Drop(refs...) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Drop(in.Refs...) })
 	if err != nil {
 		return err
 	}
 	return r.moved(c, "took %s off %s", count(c.Last().Removed, "message"), placed(c))
 }
 
-func doClear(r *run) error {
-	if r.is("dry-run") {
+type clearIn struct {
+	dryRunFlag
+	yesFlag
+}
+
+func doClear(r *run, in *clearIn) error {
+	if in.DryRun {
 		return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) { return positions(1, snap.Len()), nil })
 	}
 	c, err := r.change(func(b *chatctx.Batch) { b.Clear() })
@@ -100,15 +107,21 @@ func doClear(r *run) error {
 	return r.moved(c, "cleared %s: %s", placed(c), count(c.Last().Removed, "message"))
 }
 
-func doInterrupt(r *run) error {
-	if r.is("dry-run") {
-		return r.dryRunInterrupt()
+type interruptIn struct {
+	All bool `flag:"all" doc:"the user's message too"`
+	dryRunFlag
+	yesFlag
+}
+
+func doInterrupt(r *run, in *interruptIn) error {
+	if in.DryRun {
+		return r.dryRunInterrupt(in.All)
 	}
 	ran, err := r.answering()
 	if err != nil {
 		return err
 	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Interrupt(chatctx.InterruptOptions{Question: r.is("all")}) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Interrupt(chatctx.InterruptOptions{Question: in.All}) })
 	if err != nil {
 		return err
 	}
@@ -154,13 +167,13 @@ func positions(from, to int) []int {
 }
 
 // dryRunDrop counts the messages that REFs name and the results that would go with their calls.
-func (r *run) dryRunDrop() error {
+func (r *run) dryRunDrop(refs []chatctx.Ref) error {
 	return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
 		gone := map[int]bool{}
 		calls := map[string]bool{}
 		first := snap.Len() + 1
-		for _, a := range r.args {
-			named, err := r.named(snap, a)
+		for _, ref := range refs {
+			named, err := r.named(snap, ref)
 			if err != nil {
 				return nil, err
 			}
@@ -188,41 +201,49 @@ func (r *run) dryRunDrop() error {
 }
 
 // named returns the messages of the branch that a REF or a range names.
-func (r *run) named(snap *chatctx.Snapshot, ref string) ([]*chatctx.Entry, error) {
-	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
+func (r *run) named(snap *chatctx.Snapshot, ref chatctx.Ref) ([]*chatctx.Entry, error) {
+	part, err := snap.Range(r.ctx, ref)
 	switch {
 	case err != nil:
 		return nil, err
 	case part == nil:
-		e, err := snap.Place(r.ctx, chatctx.Ref(ref))
+		e, err := snap.Place(r.ctx, ref)
 		return []*chatctx.Entry{e}, err
 	case part.Snapshot != snap:
-		return nil, &chatctx.RefError{Kind: "message", Ref: ref, Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
+		return nil, &chatctx.RefError{Kind: "message", Ref: string(ref), Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
 	case part.To < part.From:
-		return nil, chatctx.NotFound("message in the range", ref)
+		return nil, chatctx.NotFound("message in the range", string(ref))
 	}
 	return snap.Page(r.ctx, part.From, part.To)
 }
 
-func doPick(r *run) error {
-	refs := make([]chatctx.Ref, 0, len(r.args))
-	for _, a := range r.args[1:] {
-		refs = append(refs, chatctx.Ref(a))
-	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Pick(r.arg(0), refs...) })
+type pickIn struct {
+	Branch string        `arg:"BRANCH"`
+	Refs   []chatctx.Ref `arg:"REF…"`
+}
+
+func doPick(r *run, in *pickIn) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.Pick(in.Branch, in.Refs...) })
 	if err != nil {
 		return err
 	}
-	return r.moved(c, "picked %s from %s for %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
+	return r.moved(c, "picked %s from %s for %s", count(len(c.Last().Placed), "message"), clean(in.Branch), placed(c))
 }
 
-func doMerge(r *run) error {
+type mergeIn struct {
+	Branch  string `arg:"BRANCH"`
+	Append  bool   `flag:"append" doc:"put its messages at the end, which is the default"`
+	Summary string `flag:"summary" doc:"put one message with this {TEXT} instead, which links to where it came from; - for standard input"`
+	rawFlag
+}
+
+func doMerge(r *run, in *mergeIn) error {
 	var o chatctx.MergeOptions
-	if r.given("summary") {
-		if r.is("append") {
+	if in.Summary != "" {
+		if in.Append {
 			return usagef("merge takes --append or --summary, not both")
 		}
-		text, err := r.text(r.flag("summary"))
+		text, err := r.text(in.Summary)
 		if err != nil {
 			return err
 		}
@@ -231,14 +252,14 @@ func doMerge(r *run) error {
 		}
 		o.Summary = text
 	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Merge(r.arg(0), o) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Merge(in.Branch, o) })
 	if err != nil {
 		return err
 	}
 	if c.Operation == "" {
-		return r.moved(c, "%s has nothing that %s lacks", clean(r.arg(0)), placed(c))
+		return r.moved(c, "%s has nothing that %s lacks", clean(in.Branch), placed(c))
 	}
-	return r.moved(c, "merged %s from %s into %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
+	return r.moved(c, "merged %s from %s into %s", count(len(c.Last().Placed), "message"), clean(in.Branch), placed(c))
 }
 
 // tagVerbs are words that are typed as commands and would be taken for the name of a tag, with what was meant.
@@ -248,18 +269,23 @@ var tagVerbs = map[string]string{
 	"remove": "chatctx tag rm TAG removes one", "delete": "chatctx tag rm TAG removes one", "del": "chatctx tag rm TAG removes one",
 }
 
-func doTag(r *run) error {
-	if len(r.args) == 0 {
+type tagIn struct {
+	Name string      `arg:"[NAME]"`
+	Ref  chatctx.Ref `arg:"[REF]"`
+}
+
+func doTag(r *run, in *tagIn) error {
+	if in.Name == "" {
 		return listTags(r)
 	}
-	ref := chatctx.Ref(r.arg(1))
+	ref := in.Ref
 	if ref == "" {
-		if instead := tagVerbs[r.arg(0)]; instead != "" {
-			return &usageError{fmt.Sprintf("there is no command tag %s: %s", r.arg(0), instead), "to call the head so: " + r.again("tag "+r.arg(0)+" @")}
+		if instead := tagVerbs[in.Name]; instead != "" {
+			return &usageError{fmt.Sprintf("there is no command tag %s: %s", in.Name, instead), "to call the head so: " + r.again("tag "+in.Name+" @")}
 		}
 		ref = "@"
 	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Tag(r.arg(0), ref) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Tag(in.Name, ref) })
 	if err != nil {
 		return err
 	}
@@ -271,8 +297,8 @@ func doTag(r *run) error {
 	if err != nil {
 		return err
 	}
-	id := tags[r.arg(0)]
-	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0), Message: &id}, "tagged %s of %s as %s", short(id), placed(c), clean(r.arg(0)))
+	id := tags[in.Name]
+	return r.made(c, tagJSON{Where: whereOf(c), Tag: in.Name, Message: &id}, "tagged %s of %s as %s", short(id), placed(c), clean(in.Name))
 }
 
 func listTags(r *run) error {
@@ -296,16 +322,20 @@ func listTags(r *run) error {
 	return nil
 }
 
-func doTagRm(r *run) error {
-	c, err := r.change(func(b *chatctx.Batch) { b.Untag(r.arg(0)) })
+type tagRmIn struct {
+	Tag string `arg:"TAG"`
+}
+
+func doTagRm(r *run, in *tagRmIn) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.Untag(in.Tag) })
 	if err != nil {
 		return err
 	}
-	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0)}, "removed the tag %s in %s", clean(r.arg(0)), titled(c.Title, c.Context))
+	return r.made(c, tagJSON{Where: whereOf(c), Tag: in.Tag}, "removed the tag %s in %s", clean(in.Tag), titled(c.Title, c.Context))
 }
 
 // dryRunInterrupt counts the messages that interrupt would take off.
-func (r *run) dryRunInterrupt() error {
+func (r *run) dryRunInterrupt(question bool) error {
 	return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
 		n, end := 0, snap.Len()
 		open := false
@@ -316,7 +346,7 @@ func (r *run) dryRunInterrupt() error {
 			}
 			if e.Role == "user" {
 				if n == 0 || open {
-					if r.is("all") {
+					if question {
 						n++
 					}
 					return positions(end-n+1, end), nil

@@ -55,7 +55,7 @@ func (r *run) mark(in markIn, mark, only, done string) error {
 	}
 	v := marksJSON{DryRun: in.DryRun, where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
 	for _, a := range in.Messages {
-		named, err := r.named(snap, a)
+		named, err := r.named(snap, chatctx.Ref(a))
 		if err != nil {
 			return err
 		}
