@@ -284,6 +284,9 @@ var rooms = map[string]map[string]string{
 		"pool":    "messages and ids",
 	},
 	"enhancer/tokens": {
+		"github.com/pkoukk/tiktoken-go":               "encodings, and long words",
+		"github.com/pkoukk/tiktoken-go-loader":        "vocabularies for the library",
+		"github.com/pkoukk/tiktoken-go-loader/assets": "vocabularies",
 		"chatctx": "the front door",
 		"pool":    "messages and ids",
 	},
@@ -537,7 +540,8 @@ var rooms = map[string]map[string]string{
 		"syscall":         "calls the system",
 	},
 	"cmd/chatctx": {
-		"internal/cli": "is the program",
+		"enhancer/tokens": "sets the library's loader",
+		"internal/cli":    "is the program",
 	},
 }
 

@@ -18,14 +18,20 @@ var weights = []struct {
 }{
 	{"chatctx", core, heavy},
 	{"pool", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
+	{"branch", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
 	{"chatctx/exchange", append([]string{"klauspost/compress"}, core...), append([]string{"database/sql"}, heavy...)},
 	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), append([]string{"database/sql"}, heavy...)},
+	{"enhancer", append(slices.Clone(core), counting...), []string{"html/template", "text/template", "database/sql", "github.com/urfave/cli/v2"}},
+	{"enhancer/tokens", append(slices.Clone(core), counting...), []string{"html/template", "text/template", "database/sql", "github.com/urfave/cli/v2"}},
 	{"adapter", append(slices.Clone(core), "golang.org/x/image"), []string{"html/template", "database/sql"}},
-	{"cmd/chatctx", append(strings.Fields(ofTheCommand), core...), []string{"html/template", "go/ast"}},
+	{"cmd/chatctx", slices.Concat(strings.Fields(ofTheCommand), counting, core), []string{"html/template", "go/ast"}},
 }
 
 // core are the modules of a program that embeds a store.
 var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/sys", "golang.org/x/text"}
+
+// counting are the modules that cut texts into tokens. They bring net/http, which counting never uses.
+var counting = []string{"pkoukk/tiktoken-go", "pkoukk/tiktoken-go-loader", "dlclark/regexp2"}
 
 // ofTheCommand are the modules that only the command links: for the terminal interface, PostgreSQL, MCP, Markdown and the formats.
 const ofTheCommand = `
@@ -35,8 +41,8 @@ jackc/pgx jackc/puddle klauspost/compress lucasb-eyer/go-colorful mattn/go-runew
 santhosh-tekuri/jsonschema segmentio/asm segmentio/encoding sergi/go-diff xo/terminfo xrash/smetrics yosida95/uritemplate yuin/goldmark
 golang.org/x/image golang.org/x/oauth2 golang.org/x/sync golang.org/x/term golang.org/x/time mvdan.cc/sh`
 
-// heavy are packages of the standard library that bring much along.
-var heavy = []string{"net/http", "crypto/tls", "html/template", "text/template", "encoding/gob", "go/ast"}
+// heavy are packages that bring much along. No room that a program needs to keep conversations has one.
+var heavy = []string{"github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader/assets", "github.com/urfave/cli/v2", "net/http", "crypto/tls", "html/template", "text/template", "encoding/gob", "go/ast"}
 
 // TestWeight asks the go command what each room links. It reads all files first, so that a cached result does not hide a change.
 func TestWeight(t *testing.T) {
@@ -89,6 +95,9 @@ func main() {
 }
 `
 
+// largestSmall is the bar on the size of that program, stripped, in bytes.
+const largestSmall = 5_500_000
+
 // TestSmallProgram: code for JSON of any type, 200 KB, is not in a program that only embeds a store. One call of it in what each store needs brings it back.
 func TestSmallProgram(t *testing.T) {
 	importsOf(t)
@@ -99,6 +108,13 @@ func TestSmallProgram(t *testing.T) {
 	}
 	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	stripped := filepath.Join(dir, "stripped")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", stripped, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if info, err := os.Stat(stripped); err != nil || info.Size() > largestSmall {
+		t.Errorf("it has more than %d bytes, stripped: %+v, %v", largestSmall, info, err)
 	}
 	out, err := exec.Command("go", "tool", "nm", program).Output()
 	if err != nil {

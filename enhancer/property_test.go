@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -63,7 +62,7 @@ func run(t *testing.T, d *chatctx.Draft, o Options) (*Report, error) {
 
 // TestLaws checks the laws that hold for every draft after the steps.
 func TestLaws(t *testing.T) {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	tokens.UseOfflineLoader()
 	plain, err := tiktoken.GetEncoding("o200k_base")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // Options are the settings of the window. Zero numbers are used as they are; DefaultOptions returns the usual ones.
 type Options struct {
 	Model          string
+	Encoding       string  // in place of the one that is known of the model
 	Budget         int     // tokens; 0 means none
 	Headroom       float64 // share of the budget
 	KeepBlocks     int
@@ -76,7 +77,7 @@ func OptionsOf(inForce map[string]json.RawMessage, getenv func(string) string) (
 	}
 	v := settings.Values(settings.WithEnv(inForce, getenv))
 	o := Options{
-		Model: v.Text("model"), Budget: v.Count("budget"), Headroom: v.Share("headroom"), KeepBlocks: v.Count("keep_blocks"), DigestTokens: v.Count("digest_tokens"), Squeeze: v.Truth("squeeze"),
+		Model: v.Text("model"), Encoding: v.Text("encoding"), Budget: v.Count("budget"), Headroom: v.Share("headroom"), KeepBlocks: v.Count("keep_blocks"), DigestTokens: v.Count("digest_tokens"), Squeeze: v.Truth("squeeze"),
 		PruneThreshold: v.Count("prune.threshold"), PruneKeep: v.Count("prune.keep"), PrunePolicy: v.Text("prune.policy"),
 		CompactAt: v.Share("compact.at"), CompactKeep: v.Count("compact.keep"), CompactMessages: v.Count("compact.max_messages"), CompactKeepMessages: v.Count("compact.keep_messages"),
 		CompactTurns: v.Count("compact.at_turns"), CompactProvider: v.Text("compact.provider"), CompactModel: v.Text("compact.model"), CompactSystem: v.Text("compact.system"),
@@ -113,5 +114,7 @@ func (o Options) Off(step string) bool { return slices.Contains(o.StepsOff, step
 
 // Window returns a new window for the settings. cache keeps counts and may be nil.
 func (o Options) Window(cache tokens.Cache) *Window {
-	return &Window{Counter: tokens.NewCounter(o.Model, o.Sent, cache), Budget: o.Budget, Headroom: o.Headroom}
+	c := tokens.NewCounter(o.Model, o.Sent, cache)
+	c.Model = c.Model.In(o.Encoding)
+	return &Window{Counter: c, Budget: o.Budget, Headroom: o.Headroom}
 }

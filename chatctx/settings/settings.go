@@ -207,6 +207,7 @@ var table = []Setting{
 	{Name: "parallel_tool_calls", Group: Asking, Type: Truth, Does: "whether several tools may be called at once"},
 
 	{Name: "budget", Group: Fitting, Type: Count, Max: most, Off: true, Default: "the model's", Harmless: true, Does: "the most that a request may take, in tokens"},
+	{Name: "encoding", Group: Fitting, Type: Word, Words: "o200k_base o200k_harmony cl100k_base p50k_base p50k_edit r50k_base gpt2", Harmless: true, Does: "how text is cut into tokens for counting; without it the model's name decides"},
 	{Name: "headroom", Group: Fitting, Type: Share, Max: 0.9, Default: "10 %", Harmless: true, Does: "the part of the budget that is kept free"},
 	{Name: "keep_blocks", Group: Fitting, Type: Count, Max: most, Default: "3", Harmless: true, Does: "how many of the newest blocks stay as they are"},
 	{Name: "digest_tokens", Group: Fitting, Type: Count, Max: most, Default: "400", Harmless: true, Does: "the room for all digests, in tokens"},

@@ -9,17 +9,18 @@ import (
 	"testing"
 
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
-// plain returns the library's own encoder, to compare ours with.
+var encodings = []Encoding{O200k, CL100k, P50k, P50kEdit, R50k}
+
+// plain returns the library's encoder as the library makes it, to compare ours with.
 var plain = func() func(e Encoding) *tiktoken.Tiktoken {
 	var once sync.Once
 	made := map[Encoding]*tiktoken.Tiktoken{}
 	return func(e Encoding) *tiktoken.Tiktoken {
 		once.Do(func() {
-			tiktoken.SetBpeLoader(loader.NewOfflineLoader())
-			for _, e := range []Encoding{O200k, CL100k} {
+			UseOfflineLoader()
+			for _, e := range encodings {
 				t, err := tiktoken.GetEncoding(string(e))
 				if err != nil {
 					panic(err)
@@ -37,7 +38,7 @@ func TestCountKnownTexts(t *testing.T) {
 		"HTTPServer camelCase SCREAMING_CASE", "123456789 1 22 333 4444", "漢字ABC漢字abc", "é e\u0301 \u0301A \u0301a \u0301\u0301", "path/to/file///x\n/y",
 		"🙂🙃👨‍👩‍👧", "<|endoftext|>", "\u2028\u0085 x", "Ǆǅǆ ʰʰA", "ſ's 'ſ K'K", "{\"a\":[1,2,3],\"b\":null}\n", "https://example.com/a?b=c&d=%20", "\xff\xfe broken \xc3", "one\u00a0two",
 	}
-	for _, e := range []Encoding{O200k, CL100k} {
+	for _, e := range encodings {
 		for _, text := range texts {
 			if got, want := e.Count(text), len(plain(e).EncodeOrdinary(text)); got != want {
 				t.Errorf("%s %q: %d tokens, the library says %d", e, text, got, want)
@@ -66,9 +67,9 @@ func TestCountIsTheLibrarys(t *testing.T) {
 
 func compare(t *testing.T, text string) {
 	t.Helper()
-	for _, e := range []Encoding{O200k, CL100k} {
+	for _, e := range encodings {
 		if got, want := e.Count(text), len(plain(e).EncodeOrdinary(text)); got != want {
-			t.Errorf("%s %q: %d tokens, the library says %d", e, text, got, want)
+			t.Errorf("%s %.200q, %d bytes: %d tokens, the library says %d", e, text, len(text), got, want)
 		}
 	}
 }
@@ -110,12 +111,29 @@ func hostile(n int) map[string]string {
 	}
 }
 
+// TestLongPiecesAreTheLibrarys: pieces of up to 1 KB count as the library says, until a text has 64 KB of those that are too long for us.
+func TestLongPiecesAreTheLibrarys(t *testing.T) {
+	rng := rand.New(rand.NewSource(3))
+	for n := range 60 {
+		size := []int{longest - 1, longest, longest + 1, longestWhole - 1, longestWhole}[n%5]
+		if n >= 30 {
+			size = longest + rng.Intn(longestWhole-longest)
+		}
+		var b strings.Builder
+		for len(b.String()) < size {
+			b.WriteString([]string{"a", "e", "n", "st", "ing", "漢", "ñ", "ก"}[rng.Intn(8)])
+		}
+		word := strings.ToValidUTF8(b.String()[:size-1], "")
+		compare(t, "x "+word+strings.Repeat(" ", size)+"y"+strings.Repeat("=-", size/2))
+	}
+}
+
 // TestCutRunsStayClose: cutting a piece adds at most one token for each cut.
 func TestCutRunsStayClose(t *testing.T) {
 	for name, text := range hostile(4000) {
-		for _, e := range []Encoding{O200k, CL100k} {
+		for _, e := range encodings {
 			got, want := e.Count(text), len(plain(e).EncodeOrdinary(text))
-			if got < want-4000/longest || got > want+2*4000/longest {
+			if got < want-4000/cutLength || got > want+2*4000/cutLength {
 				t.Errorf("%s %s: %d tokens, the library says %d", e, name, got, want)
 			}
 		}
@@ -124,7 +142,7 @@ func TestCutRunsStayClose(t *testing.T) {
 
 func BenchmarkCountWithoutSpace(b *testing.B) {
 	texts := hostile(1_000_000)
-	for _, e := range []Encoding{O200k, CL100k} {
+	for _, e := range encodings {
 		e.Count("load")
 		for name, text := range texts {
 			b.Run(string(e)+"/"+name, func(b *testing.B) {
@@ -139,7 +157,7 @@ func BenchmarkCountWithoutSpace(b *testing.B) {
 
 func BenchmarkCountProse(b *testing.B) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog, and doesn't look back. ", 15_000)
-	for _, e := range []Encoding{O200k, CL100k} {
+	for _, e := range encodings {
 		e.Count("load")
 		b.Run(string(e), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
@@ -151,10 +169,22 @@ func BenchmarkCountProse(b *testing.B) {
 }
 
 func BenchmarkReadVocabulary(b *testing.B) {
-	for _, e := range []Encoding{O200k, CL100k} {
+	for _, e := range []Encoding{O200k, CL100k, P50k, R50k} {
 		b.Run(string(e), func(b *testing.B) {
 			for b.Loop() {
 				readVocabulary(e)
+			}
+		})
+	}
+}
+
+// BenchmarkOneWord is a word of 5 MB.
+func BenchmarkOneWord(b *testing.B) {
+	word := hostile(5_000_000)["letters"]
+	for _, e := range encodings {
+		b.Run(string(e), func(b *testing.B) {
+			for b.Loop() {
+				e.Count(word)
 			}
 		})
 	}

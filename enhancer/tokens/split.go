@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The encodings cut a text into pieces by a regular expression before they merge bytes. The two expressions are written as scanners here, since a backtracking
+// The encodings cut a text into pieces by a regular expression before they merge bytes. The three expressions are written as scanners here, since a backtracking
 // matcher takes seconds for some texts of 100 KB. Tests compare them with the expressions.
 
 // class is a class of runes that the expressions distinguish.
@@ -24,6 +24,7 @@ const (
 )
 
 func (c class) letter() bool  { return c == upper || c == lower || c == bothCases }
+func (c class) number() bool  { return c == number }
 func (c class) isSpace() bool { return c == space || c == newline }
 
 // capital and small are the two parts of o200k's words.
@@ -94,17 +95,23 @@ func (s *scanner) run(i int, fits func(class) bool) int {
 	}
 }
 
-// contraction returns the end of 's 't 're 've 'm 'll or 'd at i, or i.
-func (s *scanner) contraction(i int) int {
+// How contractions are read: a bit that makes a letter small, or none.
+const (
+	anyCase   byte = 0x20
+	smallOnly byte = 0
+)
+
+// contraction returns the end of 's 't 're 've 'm 'll or 'd at i, or i. fold is 0x20 if capitals count too, else 0.
+func (s *scanner) contraction(i int, fold byte) int {
 	if i+1 >= len(s.text) || s.text[i] != '\'' {
 		return i
 	}
-	switch s.text[i+1] | 0x20 {
+	switch s.text[i+1] | fold {
 	case 's', 't', 'm', 'd':
 		return i + 2
 	}
 	if i+2 < len(s.text) {
-		switch string([]byte{s.text[i+1] | 0x20, s.text[i+2] | 0x20}) {
+		switch string([]byte{s.text[i+1] | fold, s.text[i+2] | fold}) {
 		case "re", "ve", "ll":
 			return i + 3
 		}
@@ -140,9 +147,9 @@ func (s *scanner) symbols(i int, slash bool) int {
 	return end
 }
 
-// spaces returns the end of the piece that begins with the space at i: the last line end of the run, else all of it except the last rune, which goes with the
-// next word.
-func (s *scanner) spaces(i int) int {
+// spaces returns the end of the piece that begins with the space at i: the last line end of the run if lines is set, else all of it except the last rune, which
+// goes with the next word.
+func (s *scanner) spaces(i int, lines bool) int {
 	last, lineEnd := i, -1
 	end := i
 	for {
@@ -152,7 +159,7 @@ func (s *scanner) spaces(i int) int {
 		}
 		last = end
 		end += n
-		if c == newline {
+		if lines && c == newline {
 			lineEnd = end
 		}
 	}
@@ -165,9 +172,26 @@ func (s *scanner) spaces(i int) int {
 	return last
 }
 
+// r50k returns the end of the piece at i. Runs of letters, numbers or symbols may have one blank before them.
+func (s *scanner) r50k(i int) int {
+	if end := s.contraction(i, smallOnly); end > i {
+		return end
+	}
+	from := i
+	if s.text[i] == ' ' {
+		from++
+	}
+	for _, fits := range [...]func(class) bool{class.letter, class.number, class.symbol} {
+		if end := s.run(from, fits); end > from {
+			return end
+		}
+	}
+	return s.spaces(i, false)
+}
+
 // cl100k returns the end of the piece at i.
 func (s *scanner) cl100k(i int) int {
-	if end := s.contraction(i); end > i {
+	if end := s.contraction(i, anyCase); end > i {
 		return end
 	}
 	c, n := s.at(i)
@@ -199,7 +223,7 @@ func (s *scanner) o200k(i int) int {
 		}
 	}
 	if end > i {
-		return s.contraction(end)
+		return s.contraction(end, anyCase)
 	}
 	return s.rest(i, c, true)
 }
@@ -235,5 +259,5 @@ func (s *scanner) rest(i int, c class, slash bool) int {
 	if end := s.symbols(i, slash); end > i {
 		return end
 	}
-	return s.spaces(i)
+	return s.spaces(i, true)
 }

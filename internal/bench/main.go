@@ -50,7 +50,7 @@ func (r *run) n(full int) int {
 
 var benches = []bench{
 	{"append", benchAppend}, {"steps", benchSteps}, {"writers", benchWriters}, {"fork", benchFork}, {"load", benchLoad}, {"used", benchUsed},
-	{"sql", benchSQL}, {"million", benchMillion}, {"beside", benchBeside}, {"page", benchPage}, {"import", benchImport}, {"indexed", benchIndexed}, {"session", benchSession}, {"search", benchSearch}, {"body", benchBody}, {"tokens", benchTokens},
+	{"sql", benchSQL}, {"million", benchMillion}, {"beside", benchBeside}, {"page", benchPage}, {"import", benchImport}, {"indexed", benchIndexed}, {"session", benchSession}, {"search", benchSearch}, {"body", benchBody}, {"tokens", benchTokens}, {"start", benchStart},
 }
 
 func main() {

@@ -156,7 +156,9 @@ func fixedWords(word string) []string {
 	case "ROLE":
 		return []string{"system", "user", "assistant", "tool"}
 	case "PROVIDER":
-		return providerNames()
+		return settingWords("provider")
+	case "ENCODING":
+		return settingWords("encoding")
 	case "SHELL":
 		return []string{"bash", "zsh", "fish", "powershell"}
 	case "STATE":
@@ -264,8 +266,8 @@ func after(last, separator string, list []candidate) []candidate {
 	return out
 }
 
-func providerNames() []string {
-	s, _ := settings.Lookup("provider")
+func settingWords(name string) []string {
+	s, _ := settings.Lookup(name)
 	return strings.Fields(s.Words)
 }
 

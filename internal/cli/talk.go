@@ -96,7 +96,7 @@ func saidFlags() []*flag {
 // asked returns the settings that the command line puts over the branch's.
 func (r *run) asked() map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
-	for _, key := range []string{"model", "provider"} {
+	for _, key := range []string{"model", "provider", "encoding"} {
 		v := r.flag(key)
 		if several := r.texts(key); len(several) == 1 {
 			v = several[0]

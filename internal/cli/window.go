@@ -20,10 +20,11 @@ func windowCommands() []*command {
 	return []*command{
 		{name: "tokens", does: "show how large the branch is for its model, message by message, and its limit", scope: onBranch, do: doTokens, paged: true,
 			more:  "It counts the next request, as send would make it, without the messages that earlier steps left out. If a compaction is due, the count is an upper bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
-			flags: modelFlags(),
+			flags: append(modelFlags(), &flag{name: "encoding", usage: "count by this `ENCODING`: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base or gpt2; else by the setting encoding, else by the model's"}),
 			json:  "total_tokens, " + contract.WindowFields + ", overhead, summary, encoding, model, provider_tokens, messages[{id, role, tokens, reported_tokens, preview}]",
 			example: `chatctx tokens
 chatctx tokens --model claude-sonnet-4-5
+chatctx tokens --encoding o200k_base
 chatctx tokens --provider anthropic --json`},
 		{name: "compact", args: "[A..B]", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, do: doCompact, flags: compactFlags(),
 			more: "The history stays, and undo brings the old request back. A range A..B summarises only the messages after A up to and including B; without B all but the newest message. The summary is TEXT, else written by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
