@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/ui"
@@ -41,11 +42,15 @@ func doUI(r *run) error {
 	var mu sync.Mutex // answers begin at the same time
 	return ui.Run(kv.WithWaiting(r.ctx, nil), ui.Options{
 		Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices, Editor: editorOf, Command: r.commandTool,
-		Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
+		Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(string)) *turn.Turn {
 			mu.Lock()
 			defer mu.Unlock()
 			e := r.executor(c)
-			e.Show = nil // the screen is not for notes
+			e.Show = func(ev approval.Event) { // the screen is not for notes
+				if ev.Step == approval.StepClaimed && ev.Older {
+					told(callName(ev.Call) + " " + clean(ev.Call.Tool) + " " + approval.OlderNote)
+				}
+			}
 			return &turn.Turn{Context: c, Branch: branch, Settings: set, Calls: e.Calls}
 		},
 	})

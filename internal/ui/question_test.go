@@ -62,8 +62,8 @@ func TestDraftOfFailure(t *testing.T) {
 	o := talking(t, st, nil)
 	broken := map[string]json.RawMessage{}
 	made := o.Turn
-	o.Turn = func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
-		all := made(c, branch, set)
+	o.Turn = func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(string)) *turn.Turn {
+		all := made(c, branch, set, told)
 		for key, v := range broken {
 			all.Settings[key] = v
 		}

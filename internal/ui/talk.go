@@ -44,6 +44,7 @@ type stream struct {
 	text    strings.Builder
 	state   string   // the activity while no words arrive
 	ended   *doneMsg // its result; nil while it is arriving
+	notes   []string // about calls that ran
 
 	shown   screen.Stream // of the text, for a width
 	upTo    int           // how much of the text it was given
@@ -56,6 +57,7 @@ type streamMsg struct {
 	*stream
 	event turn.Event
 	ended *doneMsg
+	note  string // about a call that it runs
 	on    string // the branch of the answer, where another program had just taken the name that was meant for it
 }
 
@@ -142,7 +144,7 @@ func (m *model) newStream(of *asking, branch string, stop context.CancelFunc) *s
 
 // turnOn returns the turn of a branch, whose events go to the stream.
 func (m *model) turnOn(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, s *stream) *turn.Turn {
-	t := m.o.Turn(c, branch, set)
+	t := m.o.Turn(c, branch, set, func(text string) { m.send(streamMsg{stream: s, note: text}) })
 	t.Show = func(e turn.Event) { m.send(streamMsg{stream: s, event: e}) }
 	return t
 }
@@ -156,6 +158,8 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 		return m.ended(s, msg.ended, here)
 	case msg.on != "":
 		s.branch = msg.on
+	case msg.note != "":
+		s.notes = append(s.notes, msg.note)
 	case e.Delta != nil:
 		switch e.Delta.Type {
 		case pool.ThinkingPart:
@@ -190,6 +194,9 @@ func (m *model) ended(s *stream, done *doneMsg, here bool) tea.Cmd {
 	if !s.asking.running() {
 		followed := m.follow == s.asking
 		all := m.sum(s.asking)
+		for _, of := range s.asking.streams {
+			all.note = strings.Join(append(of.notes, all.note), "; ")
+		}
 		if !here { // where u would take back something else
 			all.undoable = false
 			if i := m.list.index(s.context); i >= 0 && all.err == nil {

@@ -73,7 +73,7 @@ func talking(t *testing.T, st *chatctx.Store, ran func(json.RawMessage)) Options
 	server := httptest.NewServer(http.HandlerFunc(serveModel))
 	t.Cleanup(server.Close)
 	var mu sync.Mutex
-	return Options{Store: st, Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
+	return Options{Store: st, Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, _ func(string)) *turn.Turn {
 		all := map[string]json.RawMessage{"model": quoted("gpt-test"), "provider": quoted("openai"), "base_url": quoted(server.URL + "/v1")}
 		for key, v := range set {
 			all[key] = v
@@ -108,12 +108,20 @@ func asked(t *testing.T) *chatctx.Store {
 }
 
 func TestTalk(t *testing.T) {
-	x := start(t, talking(t, asked(t), nil), 130, 30)
+	o := talking(t, asked(t), nil)
+	made := o.Turn
+	o.Turn = func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(string)) *turn.Turn {
+		if branch == "main" {
+			told("a call ran with another tool")
+		}
+		return made(c, branch, set, told)
+	}
+	x := start(t, o, 130, 30)
 	x.until("a1 assistant: Petrel.", "? keys")
 	x.press("i")
 	x.until("to the model on main")
 	x.press("And another?", "enter")
-	x.until("a2 assistant: I am **gpt-test**", "answered on main: 7 tokens in, 3 out", "│I am gpt-test and was told 3 things.")
+	x.until("a2 assistant: I am **gpt-test**", "a call ran with another tool; answered on main: 7 tokens in, 3 out", "│I am gpt-test and was told 3 things.")
 	x.press("r")
 	x.until("retry with the model")
 	x.press("\x15", "gpt-other", "enter")

@@ -24,8 +24,9 @@ type Options struct {
 	Env     []string // nil means the process's own
 	Context string   // the first conversation; "" means the current one, or the list if there is none
 	Color   bool
-	// Turn returns the turn that asks a model on a branch, with settings above the branch's own; nil means that no model can be asked.
-	Turn func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn
+	// Turn returns the turn that asks a model on a branch, with settings above the branch's own; nil means that no model can be asked. told takes what a person
+	// has to know of the calls that it runs.
+	Turn func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(text string)) *turn.Turn
 	// Command returns the tool that a call would run if that is a command, else nil; a nil Command knows none.
 	Command func(ctx context.Context, in *chatctx.ChatContext, c *chatctx.Call) (*chatctx.Tool, error)
 	// Editor returns the command with which the person edits a file.
