@@ -25,6 +25,7 @@ var guarded = []string{"database/sql", "flag", "log", "net", "net/http", "os/exe
 // so does a line that nothing needs. They are in order: a room stands below those that import it.
 var rooms = map[string]map[string]string{
 	"internal/jsontree":    {},
+	"internal/codec":       {"internal/jsontree": "JSON in place"},
 	"internal/fold":        {},
 	"adapter/internal/out": {"internal/jsontree": "JSON in place"},
 	"chatctx/internal/words": {
@@ -129,7 +130,13 @@ var rooms = map[string]map[string]string{
 		"flag":         "reads flags",
 		"net/http":     "sends requests",
 	},
+	"chatctx/record": {
+		"branch":            "histories",
+		"internal/jsontree": "canonical arguments",
+		"pool":              "messages and ids",
+	},
 	"chatctx/internal/record": {
+		"chatctx/record":               "the records",
 		"branch":                       "histories",
 		"chatctx/kv":                   "reads and writes",
 		"pool":                         "messages and ids",
@@ -220,6 +227,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":        "texts in JSON",
 	},
 	"chatctx": {
+		"chatctx/record":            "the records",
 		"branch":                    "histories",
 		"chatctx/internal/care":     "keeps the file",
 		"chatctx/internal/find":     "searchable texts",
@@ -338,6 +346,7 @@ var rooms = map[string]map[string]string{
 		"net/http":             "sends requests",
 	},
 	"chatctx/exchange": {
+		"internal/codec":                     "JSON of structs",
 		"internal/leftover":                  "files of killed programs",
 		"branch":                             "histories",
 		"chatctx":                            "the front door",
@@ -465,6 +474,7 @@ var rooms = map[string]map[string]string{
 		"os/exec":                         "the editor's type",
 	},
 	"chatctx/serve": {
+		"internal/codec":         "JSON of structs",
 		"branch":                 "names in paths",
 		"adapter/wire":           "quotes a text",
 		"chatctx/compare":        "how answers differ",
@@ -486,6 +496,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {
+		"internal/codec":                  "JSON of structs",
 		"internal/charset":                "texts in any encoding",
 		"internal/firstgc":                "no early collection",
 		"adapter":                         "requests and replies",

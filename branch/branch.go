@@ -82,41 +82,41 @@ type Tokens struct {
 
 // Session is a stretch of a branch between two compactions.
 type Session struct {
-	ID    pool.ID `cbor:"1,keyasint"`
-	Start int     `cbor:"2,keyasint"` // position of its first message, from 1
+	ID    pool.ID `cbor:"1,keyasint" json:"id"`
+	Start int     `cbor:"2,keyasint" json:"start"` // position of its first message, from 1
 	// Summary is the message that stands for everything before Start. It is in the pool but in no piece. Zero: none.
-	Summary pool.ID   `cbor:"3,keyasint,omitzero"`
-	Created pool.Time `cbor:"4,keyasint,omitempty"`
+	Summary pool.ID   `cbor:"3,keyasint,omitzero" json:"summary"`
+	Created pool.Time `cbor:"4,keyasint,omitempty" json:"created_at"`
 	// PrunedTo is the last position whose tool result is sent as one line; 0 for none.
-	PrunedTo int `cbor:"5,keyasint,omitempty"`
+	PrunedTo int `cbor:"5,keyasint,omitempty" json:"pruned_to"`
 	// Digests has the results of the history step for ranges of positions, so that each is made once.
-	Digests []Digest `cbor:"6,keyasint,omitempty"`
+	Digests []Digest `cbor:"6,keyasint,omitempty" json:"digests"`
 	// Data belongs to the enhancers.
-	Data map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
+	Data map[string]json.RawMessage `cbor:"7,keyasint,omitempty" json:"data"`
 	// Apart are the positions before Start, in order, of the messages of which the summary does not tell, as they were pinned or excluded when it was made. They
 	// are sent themselves.
-	Apart []int `cbor:"8,keyasint,omitempty"`
+	Apart []int `cbor:"8,keyasint,omitempty" json:"apart"`
 	// Provider made the summary itself, with Model, and only they can read it. Requests to others begin with the session before. "": anybody can read it.
-	Provider string `cbor:"9,keyasint,omitempty"`
-	Model    string `cbor:"10,keyasint,omitempty"`
+	Provider string `cbor:"9,keyasint,omitempty" json:"provider"`
+	Model    string `cbor:"10,keyasint,omitempty" json:"model"`
 
 	Unknown pool.Unknown `cbor:"-" json:"-"`
 }
 
 // Digest stands for the messages at positions From to To, both included.
 type Digest struct {
-	From     int    `cbor:"1,keyasint"`
-	To       int    `cbor:"2,keyasint"`
-	Text     string `cbor:"3,keyasint"`
-	Squeezed bool   `cbor:"4,keyasint,omitempty"`
-	// Of is a hash of the ids of these messages: if other messages are there by now, the digest no longer counts.
-	Of pool.Hash `cbor:"5,keyasint,omitzero"`
-	// Message records what a model took for Text; it is in the pool but on no branch. Zero: no model made the text.
-	Message pool.ID `cbor:"6,keyasint,omitzero"`
+	From     int    `cbor:"1,keyasint" json:"from"`
+	To       int    `cbor:"2,keyasint" json:"to"`
+	Text     string `cbor:"3,keyasint" json:"text"`
+	Squeezed bool   `cbor:"4,keyasint,omitempty" json:"squeezed"`
 	// Kept: somebody asked for this digest, so it is not merged with others.
-	Kept bool `cbor:"7,keyasint,omitempty"`
+	Kept bool `cbor:"7,keyasint,omitempty" json:"kept"`
+	// Of is a hash of the ids of these messages: if other messages are there by now, the digest no longer counts.
+	Of pool.Hash `cbor:"5,keyasint,omitzero" json:"of"`
+	// Message records what a model took for Text; it is in the pool but on no branch. Zero: no model made the text.
+	Message pool.ID `cbor:"6,keyasint,omitzero" json:"message"`
 	// By is who wrote Text: "text" for a person, model, or digest for rules. "" is of before: a person unless Message is set.
-	By string `cbor:"8,keyasint,omitempty"`
+	By string `cbor:"8,keyasint,omitempty" json:"by"`
 
 	Unknown pool.Unknown `cbor:"-" json:"-"`
 }

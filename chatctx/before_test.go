@@ -158,8 +158,8 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 			return err
 		}
 		m := &Message{ID: pool.NewID(), Role: pool.Assistant, Content: says(secret)[0].Content, Calls: []pool.Call{{ID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun}}}
-		err = i.Append(t.Context(), []*Message{m}, []NativeCall{{Message: m.ID, CallID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun, Reason: secret,
-			Effective: secretJSON()["app.k"], Decisions: []Decision{{From: "pending/none", To: "denied/none", Reason: secret, Arguments: secretJSON()["app.k"]}}}})
+		err = i.Append(t.Context(), []*Message{m}, []NativeCall{{Message: m.ID, CallRecord: record.CallRecord{CallID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun, Reason: secret,
+			Effective: secretJSON()["app.k"], Decisions: []Decision{{From: "pending/none", To: "denied/none", Reason: secret, Arguments: secretJSON()["app.k"]}}}}})
 		if err != nil {
 			return err
 		}

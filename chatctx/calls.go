@@ -13,17 +13,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
-//
-// Fields: pool.Call (embedded); Context, Message ID; Index int; Branch string; Since, Expires pool.Time; Decisions []Decision; Claim *Claim. Methods: Ref()
-// CallRef; State() string; RunArguments() json.RawMessage; WaitsFor() string. For more of each: go doc chatctx/internal/record.Call
-type Call = record.Call
-
-// CallRef names a call: MESSAGE:INDEX, where MESSAGE is a Ref and INDEX counts from 1, or the provider's id if that is unique.
-//
-// Fields: none, it is a string. For more of each: go doc chatctx/internal/record.CallRef
-type CallRef = record.CallRef
-
 // CallState names a state of a call: pending/none, approved/running, denied/none …
 func CallState(status pool.Status, execution pool.Execution) string {
 	return record.CallState(status, execution)
@@ -36,19 +25,6 @@ const (
 	WaitsForChild   = record.WaitsForChild
 	WaitsForResult  = record.WaitsForResult
 )
-
-// Decision is one recorded step in the life of a call. From and To are values of CallState.
-//
-// Fields: At pool.Time; From, To, ByKind, ByName, Program, Reason string; ArgsSHA256 pool.Hash; Arguments json.RawMessage; Said bool; User, Claimed string;
-// Runs *Runs; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Decision
-type Decision = record.Decision
-
-// Runs is what runs the calls of a tool, without their arguments: the tool's command or its MCP server, as a store had it when a step was taken. The zero value
-// means that the store had no such tool.
-//
-// Fields: Command []string; MCP bool; URL, Dir string; Env, Headers []string; Stdin, Dashes bool. Methods: Same(other *Runs) bool; String() string. For more
-// of each: go doc chatctx/internal/record.Runs
-type Runs = record.Runs
 
 // RunsOf returns what runs the calls of a tool, where folder is that of the setting calls.folder.
 func RunsOf(t *Tool, folder string) *Runs { return record.RunsOf(t, folder) }
@@ -130,11 +106,6 @@ func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
 	}
 	return r, nil
 }
-
-// CallStep is one step in the life of a call: its beginning, whose From is "", or a decision.
-//
-// Fields: Context, Message ID; Index int; ID, Tool, Origin string; Decision (embedded). For more of each: go doc chatctx/internal/toolcall.CallStep
-type CallStep = toolcall.CallStep
 
 // CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
 // present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
@@ -223,13 +194,8 @@ type ClaimOptions = toolcall.ClaimOptions
 // error); Resolve(ctx context.Context, a Answer) (*Committed, error). For more of each: go doc chatctx/internal/toolcall.CallClaim
 type CallClaim = toolcall.CallClaim
 
-// Claim says who works on something: a branch's reply or a call. It is dead, and the next program that touches its work settles that, if its process is
-// gone from the same host, if that host was restarted (both as far as can be known), or if it was not renewed for ClaimLife.
-//
-// Fields: Token ID; PID int; Host, Boot, Program string; Since, Renewed pool.Time; Task ID; Begun pool.Time; Ticks int64; Made uint64; Unknown pool.Unknown.
-// Methods: Hold(now, life pool.Time); Renew(now pool.Time); Who() string; Dead(now pool.Time) bool; Gone() bool. For more of each: go doc
-// chatctx/internal/record.Claim
-type Claim = record.Claim
+// Held reports whether somebody holds a claim; nobody holds nil.
+func Held(c *Claim, now pool.Time) bool { return c != nil && !record.Dead(c, now) }
 
 // ClaimLife is how long a claim lasts without renewal.
 const ClaimLife = record.ClaimLife

@@ -269,8 +269,8 @@ func TestCallsExpireForWhoeverLooks(t *testing.T) {
 			want(t, callState(t, c, "main", "@2"), "denied/none")
 			want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[]")
 			got := findC(t, s, "", "", "x")
-			if d := got.Decisions[len(got.Decisions)-1]; d.ByKind != ByExpiry {
-				t.Errorf("decided by %s", d.ByKind)
+			if d := got.Decisions[len(got.Decisions)-1]; d.Kind != ByExpiry {
+				t.Errorf("decided by %s", d.Kind)
 			}
 			snap, _ := c.Snapshot(t.Context(), "")
 			if e, err := snap.Find(t.Context(), "@"); err != nil || e.Result == nil || !strings.HasPrefix(e.Result.Text, "expired") {
@@ -538,11 +538,11 @@ func TestUndoOfAnExpiryGivesTimeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := findC(t, s, "", "", "x").Decisions
-		if last := d[len(d)-1]; last.ByName != "ann" || last.Claimed != "Bob" {
-			t.Errorf("it was decided by %q, who says %q", last.ByName, last.Claimed)
+		if last := d[len(d)-1]; last.Name != "ann" || last.Claimed != "Bob" {
+			t.Errorf("it was decided by %q, who says %q", last.Name, last.Claimed)
 		}
 		log, err := s.CallLog(t.Context(), c.ID)
-		if err != nil || log[0].Program != "test" || log[0].ByName != "test" || log[0].Origin != "append" {
+		if err != nil || log[0].Program != "test" || log[0].Name != "test" || log[0].Origin != "append" {
 			t.Errorf("the call begins with %+v, %v", log[0], err)
 		}
 	}
@@ -558,7 +558,7 @@ func TestTheLogOnlyLooks(t *testing.T) {
 	commit(t, b)
 	clock.move(2 * time.Hour)
 	log, err := s.CallLog(t.Context(), ID{})
-	if err != nil || len(log) != 2 || log[1].To != "denied/none" || log[1].ByKind != ByExpiry {
+	if err != nil || len(log) != 2 || log[1].To != "denied/none" || log[1].Kind != ByExpiry {
 		t.Fatalf("the log is %+v, %v", log, err)
 	}
 	if got := findC(t, s, "", "", "x"); len(got.Decisions) != 0 {

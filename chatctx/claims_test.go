@@ -100,7 +100,7 @@ func TestClaimsOnAServer(t *testing.T) {
 	}
 	for _, s := range steps {
 		if s.From != "" && s.User != here.User() { // its beginning is the message's
-			t.Errorf("the step to %s by a %s is of %q, want %q", s.To, s.ByKind, s.User, here.User())
+			t.Errorf("the step to %s by a %s is of %q, want %q", s.To, s.Kind, s.User, here.User())
 		}
 	}
 	for op, err := range here.Operations(t.Context(), c.ID.String()) {
@@ -110,7 +110,7 @@ func TestClaimsOnAServer(t *testing.T) {
 	}
 	claim := here.at.NewClaim()
 	claim.PID, claim.Since = nobody, 1
-	if claim.Dead(claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)) || !claim.Dead(claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)+1) {
+	if record.Dead(claim, claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)) || !record.Dead(claim, claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)+1) {
 		t.Error("a claim is judged by something else than its renewal")
 	}
 }

@@ -101,7 +101,7 @@ func section(t *testing.T, doc, title string) string {
 func TestFormatNamesEachKey(t *testing.T) {
 	doc := formatDoc(t)
 	for title, v := range map[string]any{"## Context record": record.ContextRecord{}, "## Branch record": branch.Branch{}, "## Call record": record.CallRecord{},
-		"## Operation record": record.Operation{}, "## Tool record": record.StoredTool{}, "## Task record": record.StoredTask{}} {
+		"## Operation record": record.Operation{}, "## Tool record": record.Tool{}, "## Task record": record.Task{}} {
 		inDoc := map[string]bool{}
 		for _, m := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(section(t, doc, title), -1) {
 			for _, key := range strings.Split(m[1], ",") {

@@ -116,7 +116,7 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 	if s.Queued, err = queueOf(tx, id, waiting); err != nil {
 		return err
 	}
-	if s.Claim != nil && s.Claim.Dead(s.ctx.store.at.Now()) {
+	if s.Claim != nil && record.Dead(s.Claim, s.ctx.store.at.Now()) {
 		s.Left, err = leftOn(tx, id, b)
 	}
 	return err

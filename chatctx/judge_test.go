@@ -112,7 +112,7 @@ func TestADenyRuleStandsAbovePeople(t *testing.T) {
 		if _, err := s.ClaimCall(t.Context(), "", "", "z", ClaimOptions{}); !errors.Is(err, ErrConflict) {
 			t.Errorf("a claim that the default denies gives %v", err)
 		}
-		if z := findC(t, s, "", "", "z"); z.State() != "denied/none" || z.Decisions[0].ByKind != ByRule {
+		if z := findC(t, s, "", "", "z"); z.State() != "denied/none" || z.Decisions[0].Kind != ByRule {
 			t.Errorf("the default leaves it %s", z.State())
 		}
 	})
@@ -136,7 +136,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 		t.Error("a look wrote a decision")
 	}
 	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
-	if err != nil || k.Call.State() != "approved/running" || k.Call.Decisions[0].ByKind != ByRule {
+	if err != nil || k.Call.State() != "approved/running" || k.Call.Decisions[0].Kind != ByRule {
 		t.Fatalf("%+v, %v", k, err)
 	}
 	appendTo(t, c, "", asks("late"))
@@ -150,7 +150,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 	if err := c.SettleCalls(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if late := findC(t, s, "", "", "late"); len(late.Decisions) != 1 || late.Decisions[0].ByKind != ByExpiry {
+	if late := findC(t, s, "", "", "late"); len(late.Decisions) != 1 || late.Decisions[0].Kind != ByExpiry {
 		t.Errorf("it is settled with %+v", late.Decisions)
 	}
 }

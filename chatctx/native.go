@@ -12,25 +12,6 @@ import (
 // NativeFormat is the name of the format of exported contexts in reports.
 const NativeFormat = intake.NativeFormat
 
-// Native describes a context on its way between stores.
-//
-// Fields: ID ID; Title string; Derived, Renamed bool; Parent ID; Settings, AppData map[string]json.RawMessage; Labels []string; Active string; Created,
-// Updated pool.Time; Task *Task. For more of each: go doc chatctx/internal/intake.Native
-type Native = intake.Native
-
-// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which was begun before it, and then what Append and
-// Again add.
-//
-// Fields: ID ID; Name, System, Prompt string; Settings, AppData map[string]json.RawMessage; Sessions []branch.Session; From string; At ID; Created pool.Time;
-// Tokens *branch.Tokens; Like string; Shared int. For more of each: go doc chatctx/internal/intake.NativeBranch
-type NativeBranch = intake.NativeBranch
-
-// NativeCall is the state of a call, with the decisions about it.
-//
-// Fields: Message ID; Index int; CallID, Tool string; Status pool.Status; Execution pool.Execution; Reason string; Since pool.Time; Effective
-// json.RawMessage; Expires pool.Time; Decisions []Decision. For more of each: go doc chatctx/internal/intake.NativeCall
-type NativeCall = intake.NativeCall
-
 // NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
 // called any time after that, and Finish at the end, or Drop to give it up. Until then an unfinished context lies in the trash, where it stays if the program
 // ends; another import of it continues there. One goroutine uses a NativeImport.

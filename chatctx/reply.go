@@ -100,7 +100,7 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 	}
 	t.What = "send"
 	switch {
-	case holder == nil || holder.Dead(t.Now):
+	case holder == nil || record.Dead(holder, t.Now):
 		err = startReply(t, msgs, claim, out, made)
 	case again:
 		out.Holder = holder
@@ -353,7 +353,7 @@ type SettleOptions struct{ Force bool }
 // Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. It returns that
 // message, nil if nothing had arrived.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
-	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || claim.Dead(c.store.at.Now()) })
+	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || record.Dead(claim, c.store.at.Now()) })
 }
 
 // SettleDead is Settle for all branches of the context. It removes branches that were made for answers (ForkForReply) of which nothing had arrived.
@@ -365,7 +365,7 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 	}, kv.In(record.ClaimBucket, kv.Prefix(c.ID[:])))
 	for _, on := range dead {
 		if err == nil {
-			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return claim.Dead(c.store.at.Now()) })
+			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return record.Dead(claim, c.store.at.Now()) })
 		}
 	}
 	return err
@@ -466,7 +466,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 		if err != nil {
 			return err
 		}
-		claim.Renew(r.store.at.Now())
+		record.Renew(claim, r.store.at.Now())
 		key := record.Under(r.Context, r.id[:]...)
 		if err := record.PutRecord(tx, record.ClaimBucket, key, claim); err != nil || raw == nil {
 			return err

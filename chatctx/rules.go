@@ -3,28 +3,10 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
-
-// Rule says what to do with waiting calls. A Judge applies it.
-//
-// Fields: ID ID; Effect, Tool string; When []Condition; Context, Branch, Message ID; Index int; Default bool; Expires pool.Time; After time.Duration; Reason,
-// Mode, By string; Created pool.Time; Unless []Condition; Examples []string; Unknown pool.Unknown. Methods: ScopeWord() string; String() string. For more of
-// each: go doc chatctx/internal/record.Rule
-type Rule = record.Rule
-
-// Condition is a condition on a call's arguments.
-//
-// Fields: Argument, Op, Value string; Unknown pool.Unknown. Methods: String() string. For more of each: go doc chatctx/internal/record.Condition
-type Condition = record.Condition
-
-// BrokenExample is an example that the rules no longer satisfy.
-//
-// Fields: Rule *Rule; Example, Is string; At pool.Time. For more of each: go doc chatctx/internal/record.Broken
-type BrokenExample = record.Broken
 
 // RuleScope says where a rule holds: for a call, else on a branch, else in the context.
 //

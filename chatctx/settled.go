@@ -29,7 +29,7 @@ func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 // Present takes a branch as it is now, "" for the active one, from a context like the one of Settled.
 func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatContext, *Snapshot, error) {
 	s, err := c.Snapshot(ctx, branchName)
-	if err != nil || s.Claim == nil || !s.Claim.Dead(c.store.at.Now()) {
+	if err != nil || s.Claim == nil || !record.Dead(s.Claim, c.store.at.Now()) {
 		return c, s, err
 	}
 	if c, err = c.Settled(ctx); err == nil {
@@ -47,7 +47,7 @@ func (c *ChatContext) dead(tx kv.Tx) (dead []ID, err error) {
 		}
 		on := ID(key[len(c.ID):])
 		claim, err := view.ClaimOf(tx, c.ID, on)
-		if claim != nil && claim.Dead(now) {
+		if claim != nil && record.Dead(claim, now) {
 			dead = append(dead, on)
 		}
 		return err

@@ -26,13 +26,6 @@ type Message = pool.Message
 // Entry is a message at its place on a branch.
 type Entry = pool.Entry
 
-// Ref names a message: its id or a unique beginning or ending of it (4 digits or more), a tag, a turn's label (u3, a3), a branch's name (its head), @ (the
-// head of the branch on which it is read), @-2 (two before the head), @3 (the third message), or BRANCH@… with any of these. tag:, branch: and id: before
-// it say which is meant.
-//
-// Fields: none, it is a string. For more of each: go doc chatctx/internal/record.Ref
-type Ref = record.Ref
-
 // RefTo returns the reference to an id.
 func RefTo(id ID) Ref { return record.RefTo(id) }
 

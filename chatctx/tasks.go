@@ -10,12 +10,6 @@ import (
 // DefaultDepth is the default limit of the levels of sub-contexts.
 const DefaultDepth = record.DefaultDepth
 
-// Task makes a context a sub-context: it says what the context does for its parent and how far it has come. Package subtask runs it.
-//
-// Fields: Goal string; Branch ID; BranchName string; Message ID; Index int; State string; Depth, MaxDepth, MaxRounds int; MaxTokens int64; OwnRules, Keep
-// bool; Summary ID; Reason string; Ended pool.Time; Linked bool; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Task
-type Task = record.Task
-
 // The states of a task. A running task whose calls wait is shown as waiting.
 const (
 	TaskRunning   = record.TaskRunning
@@ -38,7 +32,7 @@ func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTas
 
 // TaskInfo is a sub-context in its present state.
 //
-// Fields: ContextInfo (embedded); Task (embedded); State string; Open int; ParentGone bool; ParentState string; BranchGone bool. For more of each: go doc
+// Fields: ContextInfo (embedded); Task (embedded); Open int; ParentGone bool; ParentState string; BranchGone bool. For more of each: go doc
 // chatctx/internal/task.Info
 type TaskInfo = task.Info
 

@@ -9,23 +9,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Tool is a tool that a model may call.
-//
-// Fields: Name, Description string; Schema json.RawMessage; Command []string; MCP bool; URL, Dir string; Env map[string]string; Timeout time.Duration;
-// Repeatable bool; Prune string; Remotes []Remote; Stdin, Dashes bool; Headers map[string]string; Remote string; Unknown pool.Unknown. Methods:
-// CheckSchemas() error; Check() error. For more of each: go doc chatctx/internal/record.Tool
-type Tool = record.Tool
-
-// Remote is a tool of an MCP server, as the server described it when it was added.
-//
-// Fields: Name, Description string; Schema json.RawMessage; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Remote
-type Remote = record.Remote
-
-// KeptTool is a stored tool with its scope.
-//
-// Fields: Tool (embedded); Store bool. For more of each: go doc chatctx/internal/record.KeptTool
-type KeptTool = record.KeptTool
-
 // PutTool adds a tool to the context, or replaces the one with that name.
 func (b *Batch) PutTool(tool Tool) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.ReadyTool(&tool) })

@@ -154,35 +154,35 @@ const (
 
 // Call is a tool call that an assistant's message asks for.
 type Call struct {
-	ID        string          `cbor:"1,keyasint"` // the provider's; unique in the message only
-	Tool      string          `cbor:"2,keyasint"` // the tool's name
-	Arguments json.RawMessage `cbor:"3,keyasint"` // as proposed; usually an object; nil for none
+	ID        string          `cbor:"1,keyasint" json:"id"`        // the provider's; unique in the message only
+	Tool      string          `cbor:"2,keyasint" json:"tool_name"` // the tool's name
+	Arguments json.RawMessage `cbor:"3,keyasint" json:"arguments"` // as proposed; usually an object; nil for none
 	// Status and Execution are those with which the message was stored. A call that was open later has its state in a record of its own, and a message that
 	// was read through the store has that state.
-	Status    Status    `cbor:"4,keyasint,omitempty"`
-	Execution Execution `cbor:"5,keyasint,omitempty"`
+	Status    Status    `cbor:"4,keyasint,omitempty" json:"approval_status"`
+	Execution Execution `cbor:"5,keyasint,omitempty" json:"execution"`
 	// Reason is that of the decision with which the message was stored, or of the last one.
-	Reason string `cbor:"6,keyasint,omitempty"`
+	Reason string `cbor:"6,keyasint,omitempty" json:"reason,omitempty"`
 	// Raw is the provider's own block, if the other fields do not suffice to send it back (thought signatures, item ids).
-	Raw      json.RawMessage `cbor:"7,keyasint,omitempty"`
-	Provider string          `cbor:"8,keyasint,omitempty"` // the provider of Raw
-	Model    string          `cbor:"9,keyasint,omitempty"`
+	Raw      json.RawMessage `cbor:"7,keyasint,omitempty" json:"-"`
+	Provider string          `cbor:"8,keyasint,omitempty" json:"-"` // the provider of Raw
+	Model    string          `cbor:"9,keyasint,omitempty" json:"-"`
 	// Later: Status, Execution and Reason were set after the message was stored. It is never stored itself.
-	Later bool `cbor:"-"`
+	Later bool `cbor:"-" json:"-"`
 	// Effective are the arguments that an approval put in place of Arguments, and ChangedBy is who approved. A message that was read through the store has them.
 	// They are never stored with a message, and what a message says of them decides nothing.
-	Effective json.RawMessage `cbor:"-"`
-	ChangedBy *Decider        `cbor:"-"`
+	Effective json.RawMessage `cbor:"-" json:"effective_arguments,omitempty" after:"arguments"`
+	ChangedBy *Decider        `cbor:"-" json:"changed_by,omitempty" after:"effective_arguments"`
 
-	Extra map[uint64]cbor.RawMessage `cbor:"-"`
+	Extra map[uint64]cbor.RawMessage `cbor:"-" json:"-"`
 }
 
-// Decider is who took a step in the life of a call.
+// Decider is who took a step in the life of a call. Its keys are those that it has in the record of the step.
 type Decider struct {
-	Kind    string // person, rule, inherited, import …
-	Name    string
-	Claimed string // the name that they gave themselves
-	Said    bool   // an imported file says so: it is no decision of this store
+	Kind    string `cbor:"4,keyasint" json:"kind"` // person, rule, inherited, import …
+	Name    string `cbor:"5,keyasint,omitempty" json:"name"`
+	Claimed string `cbor:"12,keyasint,omitempty" json:"claimed,omitempty"`      // the name that they gave themselves; it is not checked
+	Said    bool   `cbor:"10,keyasint,omitempty" json:"said_by_file,omitempty"` // an imported file says so: it is no decision of this store, and has no effect
 }
 
 // String returns it for people; nil is somebody unknown.

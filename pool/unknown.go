@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -91,6 +92,9 @@ func knownTo(t reflect.Type) map[uint64]bool {
 	known := map[uint64]bool{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("cbor"), ",")
+		if t.Field(i).Anonymous {
+			maps.Copy(known, knownTo(t.Field(i).Type))
+		}
 		if key, err := strconv.ParseUint(name, 10, 64); err == nil {
 			known[key] = true
 		}

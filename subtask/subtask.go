@@ -119,8 +119,8 @@ func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	if info.Task.State != chatctx.TaskRunning {
-		return nil, chatctx.Says(chatctx.ErrConflict, "%q is %s already", info.Title, info.Task.State)
+	if !info.Running() {
+		return nil, chatctx.Says(chatctx.ErrConflict, "%q is %s already", info.Title, info.State)
 	}
 	rounds, spent, err := soFar(ctx, child)
 	if err != nil {
@@ -199,7 +199,7 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 	}
 	var out []Carried
 	for _, info := range tasks {
-		if info.Task.State != chatctx.TaskRunning || info.Branch != b.ID {
+		if !info.Running() || info.Branch != b.ID {
 			continue
 		}
 		child, err := parent.Store().Context(ctx, info.ID.String())
@@ -416,7 +416,7 @@ func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*c
 		return nil, err
 	}
 	for _, info := range below {
-		if info.Task.State != chatctx.TaskRunning {
+		if !info.Running() {
 			continue
 		}
 		c, err := child.Store().Context(ctx, info.ID.String())

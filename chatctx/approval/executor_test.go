@@ -52,10 +52,10 @@ func TestRunDecidesAndRuns(t *testing.T) {
 			t.Errorf("%s is %s, want %s", id, got, state)
 		}
 	}
-	if d := b.call("c1").Decisions[0]; d.ByKind != chatctx.ByRule || d.ByName != allow.ID.String() || d.Program != "test" || d.ArgsSHA256 == (pool.Hash{}) {
+	if d := b.call("c1").Decisions[0]; d.Kind != chatctx.ByRule || d.Name != allow.ID.String() || d.Program != "test" || d.ArgsSHA256 == (pool.Hash{}) {
 		t.Errorf("decided by %+v", d)
 	}
-	if d := b.call("c2").Decisions[0]; d.ByName != deny.ID.String() {
+	if d := b.call("c2").Decisions[0]; d.Name != deny.ID.String() {
 		t.Errorf("decided by %+v", d)
 	}
 	if b.call("c3").Expires == 0 || b.call("c4").Expires != 0 {

@@ -10,7 +10,7 @@ import (
 // Usage is the number of tokens that a reply took. Each token counts in one place: tokens that were read from the cache or written to it are not in Input.
 // Reasoning is a part of Output.
 type Usage struct {
-	Input          int64 `json:"input_tokens"`
+	Input          int64 `json:"-"`
 	CacheRead      int64 `json:"cache_read_tokens"`
 	CacheWrite     int64 `json:"cache_write_tokens"`
 	CacheWriteHour int64 `json:"cache_write_1h_tokens"` // written to stay in the cache for an hour

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"io"
 	"os"
 	"reflect"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 )
 
 func parseFile(t *testing.T, path string) value {

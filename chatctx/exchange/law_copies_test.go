@@ -292,7 +292,7 @@ func TestAnEditedExport(t *testing.T) {
 		now := line
 		switch {
 		case strings.HasPrefix(line, `{"context":`) && title == "":
-			var c struct{ Context nativeContext }
+			var c struct{ Context chatctx.Native }
 			if err := json.Unmarshal([]byte(line), &c); err != nil {
 				t.Fatal(err)
 			}

@@ -34,14 +34,14 @@ func decoded[T any](r *reading, at place, kind string, v value) (x T, err error)
 	if v.broken() {
 		r.repaired(at, "half characters or bytes that are not UTF-8 are replaced")
 	}
-	if json.Unmarshal(raw, &x) == nil {
+	if nativeLines.Read(raw, &x) == nil {
 		return x, nil
 	}
 	s = strays{check: true}
 	raw = s.known(v, reflect.TypeFor[T](), kind)
 	err = errors.New(show.Clip(strings.Join(s.wrong, ", "), 500))
 	x = *new(T)
-	if len(raw) == 0 || json.Unmarshal(raw, &x) != nil {
+	if len(raw) == 0 || nativeLines.Read(raw, &x) != nil {
 		return *new(T), err
 	}
 	return x, err
@@ -88,7 +88,9 @@ func wanted(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[chatctx.ID]():
 		return "an id like " + chatctx.ID{}.String()
-	case t == reflect.TypeFor[stamp]():
+	case t == reflect.TypeFor[pool.Hash]():
+		return "a SHA-256 in 64 hex digits"
+	case t == reflect.TypeFor[pool.Time]():
 		return "a time like 2006-01-02T15:04:05Z"
 	case listed(t):
 		return "a list"
@@ -138,9 +140,8 @@ func (s *strays) found() int { return len(s.unknown) + len(s.twice) + len(s.wron
 
 func (s *strays) members(v value, t reflect.Type, path string) json.RawMessage {
 	fields, last := map[string]reflect.Type{}, map[string]uint32{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i).Type
+	for _, f := range nativeLines.Fields(t) {
+		fields[f.Name] = f.Type
 	}
 	for k, x := range v.members() {
 		last[k] = x.i
@@ -371,13 +372,13 @@ func (n *nativeReader) names(at place, what string, id, within chatctx.ID) {
 }
 
 // taskNames notes what the task of a sub-context names in its parent.
-func (n *nativeReader) taskNames(at place, parent chatctx.ID, t *nativeTask) {
+func (n *nativeReader) taskNames(at place, parent chatctx.ID, t *chatctx.Task) {
 	if t == nil || parent == (chatctx.ID{}) {
 		return
 	}
 	n.names(at, "the branch of the task", t.Branch, parent)
-	n.names(at, "the message of the task", idOf(t.Message), parent)
-	n.names(at, "the summary of the task", idOf(t.Summary), parent)
+	n.names(at, "the message of the task", t.Message, parent)
+	n.names(at, "the summary of the task", t.Summary, parent)
 }
 
 // unknown reports what names messages and branches that the file does not have, once for each kind in a context.

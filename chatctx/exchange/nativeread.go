@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -204,21 +205,20 @@ func (n *nativeReader) begin(at place, v value) error {
 	n.begun = at
 	n.inside, n.spoiled, n.messages, n.target = true, false, 0, nil
 	n.title = show.Clip(v.get("title").str(), 60)
-	c, wrong := decoded[nativeContext](n.r, at, "context", v)
+	c, wrong := decoded[chatctx.Native](n.r, at, "context", v)
 	n.fields(at, wrong)
-	if parent := idOf(c.Parent); parent != (chatctx.ID{}) {
-		before := n.whole[parent]
-		n.children[parent] = append(n.children[parent], nativeChild{c.ID, n.title, at, taskIn(c.Task), !before})
+	if c.Parent != (chatctx.ID{}) {
+		before := n.whole[c.Parent]
+		n.children[c.Parent] = append(n.children[c.Parent], nativeChild{c.ID, n.title, at, c.Task, !before})
 		if !before { // it may come later
-			c.Parent, c.Task = nil, nil
+			c.Parent, c.Task = chatctx.ID{}, nil
 		}
 	}
 	clear(n.held)
 	n.r.warnHeld(n.title, n.held, c.Settings)
 	n.id = c.ID
-	n.taskNames(at, idOf(c.Parent), c.Task)
-	target, err := n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
-		AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
+	n.taskNames(at, c.Parent, c.Task)
+	target, err := n.r.native(c)
 	if err != nil {
 		return n.spoil(at, err)
 	}
@@ -335,16 +335,13 @@ func (n *nativeReader) known(at place, ids []chatctx.ID) []chatctx.ID {
 }
 
 func (n *nativeReader) branch(at place, v value) error {
-	b, wrong := decoded[nativeBranch](n.r, at, "branch", v)
+	b, wrong := decoded[chatctx.NativeBranch](n.r, at, "branch", v)
 	n.fields(at, wrong)
-	out := chatctx.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, AppData: b.AppData, From: b.From,
-		At: idOf(b.At), Created: pool.Time(b.Created), Tokens: b.Tokens}
-	var err error
-	if out.Sessions, err = sessionsIn(b.Sessions); err != nil {
+	if err := branch.CheckSessions(b.Sessions); err != nil {
 		n.r.warn(at, "the sessions of the branch %q are left out: %v", show.Clip(b.Name, 60), err)
-		out.Sessions = nil
+		b.Sessions = nil
 	}
-	for i, s := range out.Sessions {
+	for i, s := range b.Sessions {
 		if s.Summary != (chatctx.ID{}) {
 			n.refer(at, fmt.Sprintf("the summary of session %d of the branch %q", i+1, show.Clip(b.Name, 60)), s.Summary, nil, nil)
 		}
@@ -354,12 +351,9 @@ func (n *nativeReader) branch(at place, v value) error {
 	}
 	n.begins[b.Name] = at.line
 	n.there[b.ID] = true
-	n.names(at, "the message at which the branch begins", out.At, n.id)
+	n.names(at, "the message at which the branch begins", b.At, n.id)
 	n.r.warnHeld(n.title, n.held, b.Settings)
-	if b.Like != nil {
-		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
-	}
-	return n.target.Branch(n.r.ctx, out)
+	return n.target.Branch(n.r.ctx, b)
 }
 
 func (n *nativeReader) message(at place, v value, loose bool) error {
@@ -385,11 +379,10 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 }
 
 func (n *nativeReader) call(at place, v value) error {
-	c, err := decoded[nativeCall](n.r, at, "call", v)
-	if err != nil {
-		return ofLine(err)
+	c, err := decoded[chatctx.NativeCall](n.r, at, "call", v)
+	if err == nil {
+		err = checkCall(&c)
 	}
-	call, err := callIn(&c)
 	if err != nil {
 		return ofLine(err)
 	}
@@ -400,7 +393,7 @@ func (n *nativeReader) call(at place, v value) error {
 	case c.Index < 0 || c.Index >= len(n.batch[of].Calls):
 		return ofLine(fmt.Errorf("the message %s has no call %d", c.Message, c.Index))
 	}
-	n.calls = append(n.calls, call)
+	n.calls = append(n.calls, c)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -101,13 +100,11 @@ type nativeWriter struct {
 
 // raw writes a line.
 func (n *nativeWriter) raw(v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := nativeLines.Append(nil, v)
+	if err != nil {
 		return err
 	}
-	_, err := n.Out.Write(b.Bytes())
+	_, err = n.Out.Write(append(b, '\n'))
 	return err
 }
 
@@ -128,7 +125,7 @@ func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
 		return err
 	}
 	for _, c := range n.calls[m.ID] {
-		if err := n.line("call", callOut(&c)); err != nil {
+		if err := n.line("call", c); err != nil {
 			return err
 		}
 	}
@@ -165,9 +162,9 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 	if err != nil {
 		return err
 	}
-	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Renamed: v.Context.Renamed, Parent: idOrNil(v.Context.Parent),
-		Settings: settings.Said(v.Context.Settings), AppData: v.Context.AppData, Labels: v.Context.Labels, Active: v.Context.Active, Created: stamp(v.Context.Created),
-		Updated: stamp(v.Context.Updated), Task: taskOut(v.Context.Task)})
+	line := v.Context
+	line.Settings = settings.Said(line.Settings)
+	err = n.line("context", line)
 	if err != nil {
 		return err
 	}
@@ -227,11 +224,8 @@ func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.S
 	b := snap.Info
 	at, shared, like := h.begin(ids)
 	h.grow(at, ids[shared:], b.Name)
-	line := nativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: settings.Said(b.Settings), Sessions: sessionsOut(b.Sessions),
-		AppData: b.AppData, From: b.From, At: idOrNil(b.At), Created: stamp(b.Created), Tokens: b.Tokens}
-	if shared > 0 {
-		line.Like = &nativeLike{like, shared}
-	}
+	line := chatctx.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: settings.Said(b.Settings), Sessions: b.Sessions,
+		AppData: b.AppData, From: b.From, At: b.At, Created: b.Created, Tokens: b.Tokens, NativeLike: chatctx.NativeLike{Like: like, Shared: shared}}
 	if err := n.line("branch", line); err != nil {
 		return err
 	}

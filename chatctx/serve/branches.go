@@ -43,7 +43,7 @@ type shownBranch struct {
 	Prompt   string                     `json:"prompt"`
 	Settings map[string]json.RawMessage `json:"settings"`
 	Queued   int                        `json:"queued"`
-	Replying *contract.ClaimedBy        `json:"replying"`
+	Replying *chatctx.Claim             `json:"replying"`
 }
 
 func getBranch(r *request, in *target) (shownBranch, error) {
@@ -67,12 +67,12 @@ func getBranch(r *request, in *target) (shownBranch, error) {
 }
 
 // replying returns the program that works on a reply on a branch, nil if there is none.
-func (r *request) replying(c *chatctx.ChatContext, branch string) (*contract.ClaimedBy, error) {
+func (r *request) replying(c *chatctx.ChatContext, branch string) (*chatctx.Claim, error) {
 	claim, err := c.Running(r.ctx, branch)
-	if err != nil || claim == nil || claim.Dead(r.store.Now()) {
+	if err != nil || !chatctx.Held(claim, r.store.Now()) {
 		return nil, err
 	}
-	return &contract.ClaimedBy{Program: claim.Program, PID: claim.PID, Host: claim.Host}, nil
+	return claim, nil
 }
 
 type forkParams struct {
@@ -147,13 +147,13 @@ type treeParams struct {
 // row is a branch of the tree.
 type row struct {
 	contract.Tree
-	Row      int                 `json:"row"`
-	Leaves   int                 `json:"leaves"`   // the row that it leaves after shared messages; 0 for none
-	Depth    int                 `json:"depth"`    // the number of rows between it and one that leaves none
-	Lanes    []int               `json:"lanes"`    // the depths of rows above that a row below leaves; their lines pass this row
-	Children bool                `json:"children"` // a row leaves it
-	Calls    int                 `json:"open_calls"`
-	Replying *contract.ClaimedBy `json:"replying"`
+	Row      int            `json:"row"`
+	Leaves   int            `json:"leaves"`   // the row that it leaves after shared messages; 0 for none
+	Depth    int            `json:"depth"`    // the number of rows between it and one that leaves none
+	Lanes    []int          `json:"lanes"`    // the depths of rows above that a row below leaves; their lines pass this row
+	Children bool           `json:"children"` // a row leaves it
+	Calls    int            `json:"open_calls"`
+	Replying *chatctx.Claim `json:"replying"`
 }
 
 // shownTree is a part of a tree.

@@ -121,7 +121,7 @@ func (j *judging) call(c *chatctx.Call) (contract.Call, *chatctx.Ruling, error) 
 		return v, nil, err
 	}
 	if v.Effect = ruling.Effect; ruling.Rule != nil {
-		v.Rule = &ruling.Rule.ID
+		v.Rule = ruling.Rule.ID
 	}
 	return v, ruling, nil
 }
@@ -366,7 +366,7 @@ func claimCall(r *request, in *claimParams) (contract.Claim, error) {
 	if err != nil {
 		return contract.Claim{}, err
 	}
-	return contract.Claim{Call: contract.CallOf(k.Call), Token: k.Token, RunArguments: contract.Raw(k.Call.RunArguments())}, nil
+	return contract.ClaimOf(k.Call, k.Token), nil
 }
 
 type renewParams struct {
@@ -395,7 +395,7 @@ func renewCall(r *request, in *renewParams) (contract.Claim, error) {
 	if err != nil {
 		return contract.Claim{}, err
 	}
-	return contract.Claim{Call: contract.CallOf(c), Token: token, RunArguments: contract.Raw(c.RunArguments())}, nil
+	return contract.ClaimOf(c, token), nil
 }
 
 type resolveParams struct {

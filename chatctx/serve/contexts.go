@@ -137,7 +137,7 @@ func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
 
 // shownContext is a conversation with its branches.
 type shownContext struct {
-	contract.Context
+	contract.ContextFacts
 	Revision uint64                     `json:"revision"` // of the conversation's own data: title, labels, tags, marks, settings, rules, tools
 	Branches []contract.Branch          `json:"branches"`
 	Settings map[string]json.RawMessage `json:"settings"`
@@ -153,7 +153,7 @@ func getContext(r *request, in *conversation) (shownContext, error) {
 	if err != nil {
 		return out, err
 	}
-	out = shownContext{contract.ContextOf(info), info.Revision, make([]contract.Branch, len(branches)), contract.Values(info.Settings)}
+	out = shownContext{contract.FactsOf(info), info.Revision, make([]contract.Branch, len(branches)), contract.Values(info.Settings)}
 	for i, b := range branches {
 		out.Branches[i] = contract.BranchOf(b)
 	}

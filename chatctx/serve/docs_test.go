@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/internal/codec"
 )
 
 var update = flag.Bool("update", false, "write docs/api.md anew")
@@ -26,8 +28,8 @@ func TestDocs(t *testing.T) {
 	for _, m := range methods() {
 		var params []string
 		for _, f := range m.fields {
-			name := f.name
-			if f.required {
+			name := f.Name
+			if f.Required {
 				name += "!"
 			}
 			params = append(params, name)
@@ -39,8 +41,8 @@ func TestDocs(t *testing.T) {
 	for _, m := range methods() {
 		for _, e := range m.events {
 			var members []string
-			for _, f := range fieldsOf(e.typ) {
-				members = append(members, f.name)
+			for _, f := range codec.Fields(e.typ) {
+				members = append(members, f.Name)
 			}
 			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", m.name, e.name, e.does, strings.Join(members, ", "))
 		}

@@ -188,8 +188,8 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 		}
 	}
 	for _, f := range m.fields {
-		if v := r.PathValue(f.name); v != "" {
-			text[f.name] = append(text[f.name], v)
+		if v := r.PathValue(f.Name); v != "" {
+			text[f.Name] = append(text[f.Name], v)
 		}
 	}
 	if v := r.Header.Get("Idempotency-Key"); v != "" && m.verb != http.MethodPost {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
@@ -52,7 +53,7 @@ type method struct {
 	shape  shape
 	upload bool // the request's body is bytes; other fields are in the query
 	long   bool // an answer that may take long, and ends with its request
-	fields []field
+	fields []codec.Field
 	events []toldEvent // of a stream, without done and error
 	in     reflect.Type
 	out    reflect.Type
@@ -65,7 +66,7 @@ type method struct {
 func define[In, Out any](name, route string, scope Scope, does string, do func(*request, *In) (Out, error)) *method {
 	m := &method{name: name, scope: scope, does: does, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 	m.verb, m.path, _ = strings.Cut(route, " ")
-	m.fields = fieldsOf(m.in)
+	m.fields = codec.Fields(m.in)
 	m.read = func(params json.RawMessage) (any, error) {
 		in := new(In)
 		return in, m.decode(params, in)
@@ -103,7 +104,7 @@ func (m *method) brief() bool {
 func (m *method) takesBytes() *method { m.upload = true; return m }
 
 func (m *method) has(name string) bool {
-	return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name })
+	return slices.ContainsFunc(m.fields, func(f codec.Field) bool { return f.Name == name })
 }
 
 // decode reads parameters. It refuses unknown ones, and required ones that are missing or empty.
@@ -117,7 +118,7 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	if utf8.Valid(params) { // half characters are replaced, as in an import; bytes that are not UTF-8 are refused
 		params, _ = jsontree.Whole(params)
 	}
-	if err := exact(params, m.in); err != nil {
+	if err := codec.Exact(params, m.in); err != nil {
 		return chatctx.Invalid("%s: %s", m.name, err)
 	}
 	if err := json.Unmarshal(params, in); err != nil {
@@ -125,8 +126,8 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	}
 	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {
-		if f.required && f.typ.Kind() != reflect.Bool && v.FieldByIndex(f.index).IsZero() {
-			return chatctx.Invalid("%s needs %s", m.name, f.name)
+		if f.Required && f.Type.Kind() != reflect.Bool && v.FieldByIndex(f.Index).IsZero() {
+			return chatctx.Invalid("%s needs %s", m.name, f.Name)
 		}
 	}
 	return nil
@@ -162,7 +163,7 @@ func (m *method) paramFault(err error) string {
 // fromText adds parameters from a path, a query or a header, which are text, to a JSON object. It may overwrite the object.
 func (m *method) fromText(object []byte, text map[string][]string) (json.RawMessage, error) {
 	given := map[string]bool{}
-	err := members(object, func(name string, _ []byte) error {
+	err := codec.Members(object, func(name string, _ []byte) error {
 		given[name] = true
 		return nil
 	})
@@ -172,17 +173,17 @@ func (m *method) fromText(object []byte, text map[string][]string) (json.RawMess
 	all := object[:len(object)-1]
 	for _, name := range slices.Sorted(maps.Keys(text)) {
 		values := text[name]
-		i := slices.IndexFunc(m.fields, func(f field) bool { return f.name == name })
+		i := slices.IndexFunc(m.fields, func(f codec.Field) bool { return f.Name == name })
 		if i < 0 {
 			return nil, chatctx.Invalid("%s knows no parameter %q", m.name, name)
 		}
-		if given[name] || len(values) > 1 && m.fields[i].typ.Kind() != reflect.Slice {
+		if given[name] || len(values) > 1 && m.fields[i].Type.Kind() != reflect.Slice {
 			return nil, chatctx.Invalid("%s: %s is given twice", m.name, name)
 		}
 		if !utf8.ValidString(strings.Join(values, "")) {
 			return nil, chatctx.Invalid("%s: %s is no UTF-8", m.name, name)
 		}
-		raw, err := jsonOf(m.fields[i].typ, values)
+		raw, err := jsonOf(m.fields[i].Type, values)
 		if err != nil {
 			return nil, chatctx.Invalid("%s: %s is %q, and has to be %s", m.name, name, values[0], err)
 		}

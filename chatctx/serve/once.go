@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/codec"
 )
 
 // The limits of the answers that are kept for repeated requests.
@@ -202,4 +203,12 @@ func contextOf(a, b context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(a)
 	stop := context.AfterFunc(b, func() { cancel(context.Canceled) })
 	return ctx, func() { stop(); cancel(nil) }
+}
+
+// encoded is JSON that this package has written.
+type encoded []byte
+
+// encode returns an answer's JSON, in a buffer for about size bytes.
+func encode(v any, size int) (encoded, error) {
+	return codec.AppendAnswer(make([]byte, 0, size+size/16+1024), v)
 }

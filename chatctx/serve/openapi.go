@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // OpenAPI returns the description of the API in OpenAPI 3.1, made from the table of methods.
@@ -62,18 +64,18 @@ func (d *describer) operation(m *method) schema {
 	}
 	body, required := schema{}, []string{}
 	for _, f := range m.fields {
-		s := d.of(f.typ)
+		s := d.of(f.Type)
 		switch {
-		case placed[f.name], m.verb == "GET", m.upload:
-			where := map[bool]string{true: "path", false: "query"}[placed[f.name]]
-			parameters = append(parameters, schema{"name": f.name, "in": where, "required": f.required, "description": f.does, "schema": s})
+		case placed[f.Name], m.verb == "GET", m.upload:
+			where := map[bool]string{true: "path", false: "query"}[placed[f.Name]]
+			parameters = append(parameters, schema{"name": f.Name, "in": where, "required": f.Required, "description": f.Doc, "schema": s})
 		default:
-			if f.does != "" {
-				s = withWords(f.does, s)
+			if f.Doc != "" {
+				s = withWords(f.Doc, s)
 			}
-			body[f.name] = s
-			if f.required {
-				required = append(required, f.name)
+			body[f.Name] = s
+			if f.Required {
+				required = append(required, f.Name)
 			}
 		}
 	}
@@ -138,12 +140,12 @@ func objectOf(properties schema, required []string) schema {
 var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[json.RawMessage](): {},
 	reflect.TypeFor[time.Time]():       {"type": "string", "format": "date-time"},
+	codec.Duration:                     {"type": "string"},
+	reflect.TypeFor[pool.Time]():       {"type": "string", "format": "date-time"},
 	reflect.TypeFor[chatctx.ID]():      {"type": "string", "format": "uuid"},
 	reflect.TypeFor[chatctx.Entry]():   {"$ref": "#/components/schemas/Message"},
 	reflect.TypeFor[chatctx.Message](): {"$ref": "#/components/schemas/NewMessage"},
 }
-
-var textMarshaler, jsonMarshaler = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[json.Marshaler]()
 
 // of returns the schema of a type.
 func (d *describer) of(t reflect.Type) schema {
@@ -153,10 +155,10 @@ func (d *describer) of(t reflect.Type) schema {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return orNull(d.of(t.Elem()))
-	case t.Implements(jsonMarshaler) || reflect.PointerTo(t).Implements(jsonMarshaler):
-		return schema{}
-	case t.Implements(textMarshaler):
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return schema{"type": "string"}
+	case codec.WritesItself(t) || codec.WritesItself(reflect.PointerTo(t)):
+		return schema{}
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -208,9 +210,13 @@ func (d *describer) structure(t reflect.Type) schema {
 
 func (d *describer) fields(t reflect.Type) schema {
 	properties, required := schema{}, []string{}
-	for _, f := range fieldsOf(t) {
-		if properties[f.name] = d.of(f.typ); f.required {
-			required = append(required, f.name)
+	for _, f := range codec.Fields(t) {
+		properties[f.Name] = d.of(f.Type)
+		if f.Null {
+			properties[f.Name] = orNull(d.of(f.Type))
+		}
+		if f.Required {
+			required = append(required, f.Name)
 		}
 	}
 	slices.Sort(required)

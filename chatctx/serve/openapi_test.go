@@ -134,8 +134,8 @@ func TestTheDescription(t *testing.T) {
 			t.Errorf("%s does nothing", m.name)
 		}
 		for _, f := range m.fields {
-			if f.does == "" {
-				t.Errorf("%s: what is %s for?", m.name, f.name)
+			if f.Doc == "" {
+				t.Errorf("%s: what is %s for?", m.name, f.Name)
 			}
 		}
 		for _, match := range inPath().FindAllStringSubmatch(m.path, -1) {

@@ -199,7 +199,7 @@ func (r *request) snapshotToChange(t target) (*chatctx.ChatContext, *chatctx.Sna
 		return nil, nil, err
 	}
 	claim, err := c.Running(r.ctx, t.Branch)
-	if err == nil && claim != nil && claim.Dead(r.store.Now()) {
+	if err == nil && claim != nil && !chatctx.Held(claim, r.store.Now()) {
 		_, err = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{})
 	}
 	if err != nil {

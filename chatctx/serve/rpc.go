@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -327,7 +328,7 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 		return m, codeInvalid, "a line is one JSON object"
 	}
 	version := ""
-	err := members(line, func(name string, value []byte) error {
+	err := codec.Members(line, func(name string, value []byte) error {
 		switch name {
 		case "jsonrpc":
 			_ = json.Unmarshal(value, &version) // another type of value is another version

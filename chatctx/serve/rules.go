@@ -59,26 +59,20 @@ func listRules(r *request, in *scoped) (list[contract.Rule], error) {
 
 type ruleParams struct {
 	scopedChange
-	Branch   string               `json:"branch,omitempty" doc:"limit the rule to this branch of the conversation"`
-	Effect   string               `json:"effect" doc:"allow, deny or ask"`
-	Tool     string               `json:"tool" doc:"a pattern that the tool's name has to match"`
-	When     []contract.Condition `json:"when,omitempty" doc:"conditions on the arguments, all of which must hold"`
-	Unless   []contract.Condition `json:"unless,omitempty" doc:"conditions on the arguments, none of which may hold"`
-	Examples []string             `json:"examples,omitempty" doc:"example calls with the expected decision, stored with the rule"`
-	Default  bool                 `json:"default,omitempty" doc:"apply the effect to all calls that no other rule decides"`
-	Expires  *time.Time           `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
-	Mode     string               `json:"mode,omitempty" doc:"apply the rule only while the setting mode has this value"`
-	Reason   string               `json:"reason,omitempty" doc:"why the rule exists, for people"`
+	Branch   string              `json:"branch,omitempty" doc:"limit the rule to this branch of the conversation"`
+	Effect   string              `json:"effect" doc:"allow, deny or ask"`
+	Tool     string              `json:"tool" doc:"a pattern that the tool's name has to match"`
+	When     []chatctx.Condition `json:"when,omitempty" doc:"conditions on the arguments, all of which must hold"`
+	Unless   []chatctx.Condition `json:"unless,omitempty" doc:"conditions on the arguments, none of which may hold"`
+	Examples []string            `json:"examples,omitempty" doc:"example calls with the expected decision, stored with the rule"`
+	Default  bool                `json:"default,omitempty" doc:"apply the effect to all calls that no other rule decides"`
+	Expires  *time.Time          `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
+	Mode     string              `json:"mode,omitempty" doc:"apply the rule only while the setting mode has this value"`
+	Reason   string              `json:"reason,omitempty" doc:"why the rule exists, for people"`
 }
 
 func addRule(r *request, in *ruleParams) (contract.Rule, error) {
-	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.who.Name}
-	for _, c := range in.When {
-		rule.When = append(rule.When, chatctx.Condition{Argument: c.Argument, Op: c.Op, Value: c.Value})
-	}
-	for _, c := range in.Unless {
-		rule.Unless = append(rule.Unless, chatctx.Condition{Argument: c.Argument, Op: c.Op, Value: c.Value})
-	}
+	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, When: in.When, Unless: in.Unless, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.who.Name}
 	var done *chatctx.Committed
 	var err error
 	switch {

@@ -59,7 +59,7 @@ func (r *request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded, err e
 	}
 	v := contract.TaskOf(info)
 	if end != nil {
-		v.Message, v.Position, v.Operation = contract.ID(end.Message), end.Position, end.Child.Operation
+		v.Message, v.Position, v.Operation = end.Message, end.Position, end.Child.Operation
 	}
 	return v, nil
 }

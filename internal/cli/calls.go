@@ -203,7 +203,7 @@ func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 		return v, err
 	}
 	if v.Effect = j.Effect; j.Rule != nil {
-		v.Rule = &j.Rule.ID
+		v.Rule = j.Rule.ID
 	}
 	return v, nil
 }
@@ -222,10 +222,7 @@ func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
 		case err != nil:
 			return err
 		default:
-			from = &originJSON{Context: task.Parent, Branch: task.BranchName, Goal: task.Goal}
-			if task.Message != (chatctx.ID{}) {
-				from.Call = stringOrNull(fmt.Sprintf("%s:%d", task.Message, task.Index))
-			}
+			from = contract.OriginOf(task)
 		}
 		if r.origins == nil {
 			r.origins = map[chatctx.ID]*originJSON{}
@@ -239,12 +236,12 @@ func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
 // judgedLine prints a call on one line. A call that the rules decide is not shown as waiting.
 func (r *run) judgedLine(st *chatctx.Store, c *chatctx.Call, v callJSON, titles map[chatctx.ID]string) {
 	state := callState(c)
-	if v.Rule != nil && v.Effect != chatctx.Ask {
+	if v.Rule != (chatctx.ID{}) && v.Effect != chatctx.Ask {
 		state = map[string]string{chatctx.Allow: "allowed", chatctx.Deny: "denied"}[v.Effect]
 	}
 	r.callLineIn(st, c, state, titles)
-	if v.Rule != nil && v.Effect != chatctx.Ask {
-		r.printf("    %s\n", r.paint(dim, "by rule "+short(*v.Rule)+", by whoever runs it or waits for it"))
+	if v.Rule != (chatctx.ID{}) && v.Effect != chatctx.Ask {
+		r.printf("    %s\n", r.paint(dim, "by rule "+short(v.Rule)+", by whoever runs it or waits for it"))
 	}
 }
 
@@ -340,7 +337,7 @@ func (r *run) stepLine(s *chatctx.CallStep) {
 	if s.From == "" {
 		words = []string{s.To}
 	}
-	words = append(words, strings.TrimSpace("by "+s.ByKind+" "+clean(s.ByName)))
+	words = append(words, strings.TrimSpace("by "+s.Kind+" "+clean(s.Name)))
 	if s.User != "" {
 		words = append(words, "for "+clean(s.User))
 	}

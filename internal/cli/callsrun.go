@@ -47,7 +47,7 @@ func doCallsClaim(r *run, in *claimIn) error {
 	if err != nil {
 		return contextHint(err)
 	}
-	v := claimJSON{Call: callToJSON(k.Call), Token: k.Token, RunArguments: orNull(k.Call.RunArguments())}
+	v := contract.ClaimOf(k.Call, k.Token)
 	return r.emit(v, func() {
 		r.printf("%s %s is yours to run, with\n%s\n", callName(k.Call), clean(k.Call.Tool), clean(string(k.Call.RunArguments())))
 		r.note("end it: %s", r.again("calls resolve "+callName(k.Call)+" --token "+k.Token.String()+" --result TEXT"))
@@ -74,7 +74,7 @@ func renewClaim(r *run, in *claimIn) error {
 		}
 		return err
 	}
-	return r.emit(claimJSON{Call: callToJSON(c), Token: token, RunArguments: orNull(c.RunArguments())}, func() { r.printf("%s is still yours\n", callName(c)) })
+	return r.emit(contract.ClaimOf(c, token), func() { r.printf("%s is still yours\n", callName(c)) })
 }
 
 func (r *run) answeredCall(done *chatctx.Committed) error {

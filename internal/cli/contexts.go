@@ -483,13 +483,13 @@ func showContext(r *run) error {
 		list[i] = branchToJSON(b)
 	}
 	return r.emit(struct {
-		contextJSON
+		contract.ContextFacts
 		Branches []branchJSON               `json:"branches"`
 		Settings map[string]json.RawMessage `json:"settings"`
 		System   string                     `json:"system"`
 		Prompt   string                     `json:"prompt"`
 		Task     *contract.Task             `json:"task,omitempty"`
-	}{contextToJSON(info), list, inForce, snap.Info.System, snap.Info.Prompt, of}, func() {
+	}{contract.FactsOf(info), list, inForce, snap.Info.System, snap.Info.Prompt, of}, func() {
 		r.printContext(info, branches, snap, inForce)
 		if task != nil {
 			r.printf("\nsub-context of %s:\n", short(task.Parent))

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -233,7 +232,7 @@ func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if claim, err := c.Running(r.ctx, r.branchName()); err == nil && claim != nil && claim.Dead(r.st.Now()) {
+	if claim, err := c.Running(r.ctx, r.branchName()); err == nil && claim != nil && !chatctx.Held(claim, r.st.Now()) {
 		r.settle(c)
 	}
 	return r.snapshot()
@@ -319,17 +318,11 @@ func (r *run) emit(v any, text func()) error {
 
 // printJSON prints a line of JSON, in which no object has a name twice.
 func (r *run) printJSON(v any) error {
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	line, err := codec.AppendText(nil, v)
+	if err != nil {
 		return err
 	}
-	raw, same := jsontree.Unique(line.Bytes())
-	if !same {
-		raw = append(raw, '\n')
-	}
-	_, err := r.out(screen.JSONWriter).Write(raw)
+	_, err = r.out(screen.JSONWriter).Write(append(line, '\n'))
 	return err
 }
 

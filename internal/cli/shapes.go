@@ -14,7 +14,6 @@ type (
 	tagJSON      = contract.Tag
 	answerJSON   = contract.Answer
 	callJSON     = contract.Call
-	claimJSON    = contract.Claim
 	originJSON   = contract.Origin
 	leftOutJSON  = contract.LeftOut
 )

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -50,10 +49,8 @@ type cacheJSON struct {
 
 // replyingJSON is who works on a reply on the branch.
 type replyingJSON struct {
-	Program string     `json:"program"`
-	PID     int        `json:"pid"`
-	Host    string     `json:"host"`
-	Since   *time.Time `json:"since"`
+	*chatctx.Claim
+	Since pool.Time `json:"since" empty:"null"`
 }
 
 func doStatus(r *run) error {
@@ -150,8 +147,8 @@ func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot
 	if err != nil {
 		return err
 	}
-	if claim != nil && !claim.Dead(r.st.Now()) {
-		s.Replying = &replyingJSON{claim.Program, claim.PID, claim.Host, jsonTime(claim.Since)}
+	if chatctx.Held(claim, r.st.Now()) {
+		s.Replying = &replyingJSON{claim, claim.Since}
 	}
 	return nil
 }

@@ -307,7 +307,7 @@ func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary
 		return err
 	}
 	v := subToJSON(info)
-	v.Message, v.Position, v.Operation = idOrNull(e.Message), e.Position, e.Parent.Operation
+	v.Message, v.Position, v.Operation = e.Message, e.Position, e.Parent.Operation
 	return r.emit(v, func() {
 		if summary != "" {
 			r.printf("%s\n", clean(summary))

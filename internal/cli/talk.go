@@ -356,7 +356,7 @@ func (r *run) notSaid(err error, msgs []*chatctx.Message) error {
 func (r *run) stranded(c *chatctx.ChatContext, branchName string) string {
 	ctx := context.WithoutCancel(r.ctx)
 	claim, err := c.Running(ctx, branchName)
-	if err != nil || claim != nil && !claim.Dead(r.st.Now()) {
+	if err != nil || chatctx.Held(claim, r.st.Now()) {
 		return "" // the program that answers there goes on with them
 	}
 	queued, err := c.Queued(ctx, branchName)

@@ -7,15 +7,21 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Context is a context in a list.
 type Context struct {
+	ContextFacts
+	Branches int `json:"branches" after:"branch"`
+}
+
+// ContextFacts are the facts of a context.
+type ContextFacts struct {
 	Context  chatctx.ID  `json:"context"`
 	Title    string      `json:"title"`
 	Current  bool        `json:"current"`
 	Branch   string      `json:"branch"`
-	Branches int         `json:"branches"`
 	Messages int         `json:"messages"`
 	Labels   []string    `json:"labels,omitempty"`
 	Updated  *time.Time  `json:"updated_at"`
@@ -26,7 +32,12 @@ type Context struct {
 
 // ContextOf returns the JSON of a context.
 func ContextOf(i *chatctx.ContextInfo) Context {
-	return Context{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, i.Labels, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
+	return Context{FactsOf(i), i.Branches}
+}
+
+// FactsOf returns the JSON of a context's facts.
+func FactsOf(i *chatctx.ContextInfo) ContextFacts {
+	return ContextFacts{i.ID, i.Title, i.Current, i.Active, i.Messages, i.Labels, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
 }
 
 // Named is a context that a command created or chose.
@@ -134,35 +145,25 @@ func Texts(errs []error) []string {
 
 // Task is a sub-context.
 type Task struct {
-	Context    chatctx.ID  `json:"context"`
-	Title      string      `json:"title"`
-	Parent     chatctx.ID  `json:"parent"`
-	Branch     string      `json:"branch"`
-	Call       string      `json:"call,omitempty"`
-	Goal       string      `json:"goal"`
-	State      string      `json:"state"`
-	Depth      int         `json:"depth"`
-	Open       int         `json:"open_calls"`
-	Summary    *chatctx.ID `json:"summary"`
-	Reason     string      `json:"reason,omitempty"`
-	ParentGone bool        `json:"parent_gone"`
+	Context chatctx.ID `json:"context"`
+	Title   string     `json:"title"`
+	Parent  chatctx.ID `json:"parent"`
+	*chatctx.Task
+	Call       chatctx.CallRef `json:"call,omitempty" after:"branch"`
+	Open       int             `json:"open_calls" after:"depth"`
+	ParentGone bool            `json:"parent_gone" after:"reason"`
 	// ParentState is how the parent, itself a sub-context, has ended; empty if it has not.
-	ParentState string      `json:"parent_state,omitempty"`
-	BranchGone  bool        `json:"branch_gone"`
-	Kept        bool        `json:"kept"`
-	Started     *time.Time  `json:"started_at"`
-	Ended       *time.Time  `json:"ended_at"`
-	Message     *chatctx.ID `json:"message,omitempty"`
-	Position    int         `json:"position,omitempty"`
-	Operation   string      `json:"operation,omitempty"`
+	ParentState string     `json:"parent_state,omitempty" after:"parent_gone"`
+	BranchGone  bool       `json:"branch_gone" after:"parent_state"`
+	Kept        bool       `json:"kept" after:"branch_gone"`
+	Started     pool.Time  `json:"started_at" empty:"null" after:"kept"`
+	Message     chatctx.ID `json:"message,omitzero"`
+	Position    int        `json:"position,omitempty"`
+	Operation   string     `json:"operation,omitempty"`
 }
 
 // TaskOf returns the JSON of a sub-context.
 func TaskOf(i *chatctx.TaskInfo) Task {
-	v := Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Branch: i.BranchName, Goal: i.Goal, State: i.State, Depth: i.Depth, Open: i.Open, Summary: ID(i.Summary),
-		Reason: i.Reason, ParentGone: i.ParentGone, ParentState: i.ParentState, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: Time(i.Created), Ended: Time(i.Ended)}
-	if i.Message != (chatctx.ID{}) {
-		v.Call = callRef(i.Message, i.Index)
-	}
-	return v
+	return Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Task: &i.Task, Call: i.Task.Call(), Open: i.Open, ParentGone: i.ParentGone, ParentState: i.ParentState,
+		BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: i.Created}
 }

@@ -12,7 +12,7 @@ import (
 // the texts for floats.
 type Sums struct {
 	cost.Sums
-	Whole   int64             `json:"input_tokens"` // cached or not; replaces the embedded field, which counts only uncached tokens
+	Whole   int64             `json:"input_tokens"` // cached or not
 	Amounts map[string]string `json:"cost"`
 }
 

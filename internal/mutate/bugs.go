@@ -70,7 +70,7 @@ var bugs = []bug{
 	{"a call's time is over a moment late", `now >= c.Expires`, `now > c.Expires`, []string{"chatctx:Expire|Call", store, "chatctx/approval"}},
 	{"an expired call of an older turn gets a result", `if err != nil || !last && v.Kind == record.ByExpiry {`, `if err != nil || !last && false {`, ofStore},
 	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := a.by(`, `d := a.by(`, ofStore},
-	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) { return nil, err } return claim, nil`,
+	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && record.Dead(claim, t.Now) { return nil, err } return claim, nil`,
 		`if err != nil || !ok || claim.Task == (pool.ID{}) {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ var bugs = []bug{
 
 	// replies
 	{"a reply that lost its claim is stored", `case claim.Token != r.token:`, `case false:`, ofStore},
-	{"a second reply begins", `case holder == nil || holder.Dead(t.Now):`, `case true:`, ofStore},
+	{"a second reply begins", `case holder == nil || record.Dead(holder, t.Now):`, `case true:`, ofStore},
 	{"what was saved of a reply is lost", `m, err = settlePartial(t, t.Target)`, ``, ofStore},
 	{"an undo moves what an answer stands on", `if err := t.undisturbed(op); err != nil { return err }`, ``, ofStore},
 	{"a branch goes away under an answer", `if err := t.stays(b); err != nil { return err } b.Removed = max(t.Now, 1)`, `b.Removed = max(t.Now, 1)`, ofStore},

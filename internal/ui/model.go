@@ -325,4 +325,4 @@ func (m *model) shown(s string) string {
 }
 
 // answering reports whether a living program is writing an answer on the active branch.
-func (f *facts) answering() bool { return f.claim != nil && !f.claim.Dead(pool.Now()) }
+func (f *facts) answering() bool { return chatctx.Held(f.claim, pool.Now()) }

@@ -425,7 +425,7 @@ func (r *redactor) calls(t *journal.Txn) error {
 		r.text("call", "", &rec.Reason)
 		for i := range rec.Decisions {
 			d := &rec.Decisions[i]
-			for _, text := range []*string{&d.Reason, &d.ByName, &d.Program} {
+			for _, text := range []*string{&d.Reason, &d.Name, &d.Program} {
 				r.text("call", "", text)
 			}
 			r.json("call", "", &d.Arguments)

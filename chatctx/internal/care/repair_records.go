@@ -207,7 +207,7 @@ func (m *mender) claims(c *mended) error {
 			changed = true
 			from := rec.State()
 			rec.Execution = pool.Uncertain
-			rec.Decisions = append(rec.Decisions, record.Decision{At: m.now, From: from, To: rec.State(), ByKind: record.ByProgram, ByName: m.store.Program, Program: m.store.Program, Reason: "repair: nobody runs it"})
+			rec.Decisions = append(rec.Decisions, record.Decision{At: m.now, From: from, To: rec.State(), Decider: pool.Decider{Kind: record.ByProgram, Name: m.store.Program}, Program: m.store.Program, Reason: "repair: nobody runs it"})
 		}
 		if err != nil || !changed {
 			return err

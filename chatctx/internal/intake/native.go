@@ -3,8 +3,6 @@ package intake
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,53 +27,14 @@ import (
 // NativeFormat is the name of that format in reports.
 const NativeFormat = "chatctx"
 
-// Native describes a context on its way between stores.
-type Native struct {
-	ID               pool.ID
-	Title            string
-	Derived          bool
-	Renamed          bool // a person gave the title, not a file
-	Parent           pool.ID
-	Settings         map[string]json.RawMessage
-	AppData          map[string]json.RawMessage
-	Labels           []string
-	Active           string
-	Created, Updated pool.Time
-	Task             *record.Task
-}
+// What an export has of a context.
+type (
+	Native       = record.Native
+	NativeBranch = record.NativeBranch
+	NativeCall   = record.NativeCall
+)
 
-// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which was begun before it, and then what Append and
-// Again add.
-type NativeBranch struct {
-	ID             pool.ID
-	Name           string
-	System, Prompt string
-	Settings       map[string]json.RawMessage
-	AppData        map[string]json.RawMessage
-	Sessions       []branch.Session
-	From           string
-	At             pool.ID
-	Created        pool.Time
-	Tokens         *branch.Tokens
-	Like           string
-	Shared         int
-}
-
-// NativeCall is the state of a call, with the decisions about it.
-type NativeCall struct {
-	Message   pool.ID
-	Index     int // of the call in the message, from 0
-	CallID    string
-	Tool      string
-	Status    pool.Status
-	Execution pool.Execution
-	Reason    string
-	Since     pool.Time
-	Effective json.RawMessage
-	Expires   pool.Time
-	Decisions []record.Decision
-}
-
+// NativeCalls returns the states of a context's calls.
 func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 	var out []NativeCall
 	err := tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
@@ -83,9 +42,8 @@ func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 		if err := record.DecMode.Unmarshal(value, &rec); err != nil {
 			return record.Damaged("the record of call %x: %v", key, err)
 		}
-		out = append(out, NativeCall{Message: pool.ID(key[16:32]), Index: int(binary.BigEndian.Uint16(key[32:])), CallID: rec.CallID,
-			Tool: rec.Tool, Status: rec.Status, Execution: rec.Execution, Reason: rec.Reason, Since: rec.Since, Effective: rec.Effective,
-			Expires: rec.Expires, Decisions: rec.Decisions})
+		message, index := record.CallOfKey(key)
+		out = append(out, NativeCall{Message: message, Index: index, CallRecord: rec})
 		return nil
 	})
 	return out, err
@@ -131,7 +89,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	if n.ID == (pool.ID{}) {
 		return nil, record.Invalidf("the conversation has no id")
 	}
-	if err := n.texts(r.store); err != nil {
+	if err := textsOf(r.store, &n); err != nil {
 		return nil, err
 	}
 	if err := view.CheckTitle(n.Title); err != nil {
@@ -165,8 +123,8 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	return i, err
 }
 
-// texts passes the texts of a context through the embedder's hook.
-func (n *Native) texts(s *record.Store) error {
+// textsOf passes the texts of a context through the embedder's hook.
+func textsOf(s *record.Store, n *Native) error {
 	if err := s.Texts("title", &n.Title); err != nil {
 		return err
 	}
@@ -188,8 +146,8 @@ func (n *Native) texts(s *record.Store) error {
 	return s.Texts("reason", &task.Reason)
 }
 
-// texts passes the texts of a call's record through the embedder's hook.
-func (c *NativeCall) texts(s *record.Store) error {
+// textsOfCall passes the texts of a call's record through the embedder's hook.
+func textsOfCall(s *record.Store, c *NativeCall) error {
 	c.Decisions = slices.Clone(c.Decisions)
 	reasons := []*string{&c.Reason}
 	for i := range c.Decisions {
@@ -493,10 +451,10 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 // ready prepares messages and the states of calls.
 func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 	for n := range calls {
-		if err := calls[n].texts(i.run.store); err != nil {
+		if err := textsOfCall(i.run.store, &calls[n]); err != nil {
 			return err
 		}
-		calls[n].undecided(i.run.store.Now(), i.run.store.Program)
+		undecided(&calls[n], i.run.store.Now(), i.run.store.Program)
 	}
 	for _, m := range msgs {
 		if m.ID == (pool.ID{}) {

@@ -19,7 +19,7 @@ import (
 // undecided makes an unfinished call of a file wait for a decision here. The file's steps are kept as said by the file.
 
 // undecided makes a call of a file that was not finished wait for a decision here. The steps that the file tells are kept as said by it.
-func (c *NativeCall) undecided(now pool.Time, program string) {
+func undecided(c *NativeCall, now pool.Time, program string) {
 	state := record.CallState(c.Status, c.Execution)
 	steps := c.Decisions
 	c.Decisions = nil
@@ -35,11 +35,11 @@ func (c *NativeCall) undecided(now pool.Time, program string) {
 		d.Said = true
 		c.Decisions = append(c.Decisions, d)
 	}
-	if c.finished() {
+	if finished(c) {
 		return
 	}
 	if pending := record.CallState(pool.Pending, pool.NotRun); state != pending {
-		c.Decisions = append(c.Decisions, record.Decision{At: now, From: state, To: pending, ByKind: record.ByImport, ByName: program, Program: program,
+		c.Decisions = append(c.Decisions, record.Decision{At: now, From: state, To: pending, Decider: pool.Decider{Kind: record.ByImport, Name: program}, Program: program,
 			Reason: "what the file says of it decides nothing here", Arguments: c.Effective})
 	}
 	c.Status, c.Execution, c.Reason, c.Effective, c.Expires = pool.Pending, pool.NotRun, "", nil, 0
@@ -48,7 +48,7 @@ func (c *NativeCall) undecided(now pool.Time, program string) {
 
 // finished reports whether the file says that nothing is left to do: the call was denied and did not run, or it ran to its end. Any other state, one that no
 // call can have too, is one in which somebody still has to decide.
-func (c *NativeCall) finished() bool {
+func finished(c *NativeCall) bool {
 	switch c.Status {
 	case pool.Denied:
 		return c.Execution == pool.NotRun

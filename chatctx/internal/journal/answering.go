@@ -35,7 +35,7 @@ func (t *Txn) stays(b *branch.Branch) error {
 	if err != nil || claim == nil {
 		return err
 	}
-	if claim.Dead(t.Now) {
+	if record.Dead(claim, t.Now) {
 		return &UnsettledError{t.ID, b.ID, b.Name, claim.Program}
 	}
 	return t.Answers(claim, b)
@@ -57,7 +57,7 @@ func (t *Txn) Unanswered() error {
 			return nil // a call's
 		}
 		claim, err := view.ClaimOf(t.Tx, t.ID, pool.ID(key[len(t.ID):]))
-		if err != nil || claim == nil || claim.Dead(t.Now) {
+		if err != nil || claim == nil || record.Dead(claim, t.Now) {
 			return err
 		}
 		name := ""
@@ -112,7 +112,7 @@ func disturbs(c record.Change, on pool.ID) bool {
 // Abandon drops what a dead program has left of an answer on a branch.
 func (t *Txn) Abandon(b *branch.Branch) error {
 	claim, err := view.ClaimOf(t.Tx, t.ID, b.ID)
-	if err != nil || claim == nil || !claim.Dead(t.Now) {
+	if err != nil || claim == nil || !record.Dead(claim, t.Now) {
 		return err
 	}
 	return t.EndAnswer(b.ID)

@@ -206,7 +206,7 @@ func (t *Txn) bringResults() error {
 func (t *Txn) runner(key []byte) (*record.Claim, error) {
 	claim := &record.Claim{}
 	ok, err := record.GetRecord(t.Tx, record.ClaimBucket, key, claim)
-	if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) {
+	if err != nil || !ok || claim.Task == (pool.ID{}) && record.Dead(claim, t.Now) {
 		return nil, err
 	}
 	return claim, nil
@@ -307,7 +307,6 @@ func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
 	if failed {
 		rec.Execution = pool.Failed
 	}
-	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), ByKind: record.ByProgram,
-		ByName: t.Store.Program, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
+	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
 	return false, t.PutCall(u.Message, u.Index, rec)
 }

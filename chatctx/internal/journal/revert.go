@@ -155,8 +155,8 @@ func (t *Txn) revertCall(c record.Change) error {
 	if back.Status == pool.Pending && back.Expires != 0 && back.Expires <= t.Now {
 		back.Expires = t.Now + max(back.Expires-back.Since, shortestTerm)
 	}
-	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person, User: t.Store.User,
-		Program: t.Store.Program, Claimed: t.Store.Claimed, Reason: "undo"})
+	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), Decider: pool.Decider{Kind: record.ByPerson, Name: t.Store.Person, Claimed: t.Store.Claimed}, User: t.Store.User,
+		Program: t.Store.Program, Reason: "undo"})
 	return t.PutCall(message, index, back)
 }
 

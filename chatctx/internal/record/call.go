@@ -3,100 +3,10 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"slices"
 
-	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// CallRecord is the state of a call that was open in this store at some time. A call without a record has the state that its message says.
-type CallRecord struct {
-	CallID    string          `cbor:"1,keyasint"` // the provider's
-	Tool      string          `cbor:"2,keyasint"`
-	Status    pool.Status     `cbor:"3,keyasint"`
-	Execution pool.Execution  `cbor:"4,keyasint"`
-	Reason    string          `cbor:"5,keyasint,omitempty"`
-	Since     pool.Time       `cbor:"6,keyasint"`
-	Home      pool.Home       `cbor:"7,keyasint"`           // where its message stands
-	Effective json.RawMessage `cbor:"8,keyasint,omitempty"` // the arguments that an approval put in place of the proposed ones
-	Expires   pool.Time       `cbor:"9,keyasint,omitempty"`
-	Decisions []Decision      `cbor:"10,keyasint,omitempty"`
-	Token     pool.ID         `cbor:"11,keyasint,omitzero"` // of the last claim
-	// Result is the message with the call's result while no branch holds it, because no branch held the call's message when it came. The result follows
-	// when the call's message comes back.
-	Result pool.ID `cbor:"12,keyasint,omitzero"`
-	// Program brought the call, by the operation Origin: append, reply, fork, import …
-	Program string `cbor:"13,keyasint,omitempty"`
-	Origin  string `cbor:"14,keyasint,omitempty"`
-
-	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
-}
-
-// Decision is one recorded step in the life of a call. From and To are values of CallState.
-type Decision struct {
-	At         pool.Time
-	From       string
-	To         string
-	ByKind     string // one of the By… constants
-	ByName     string
-	Program    string
-	Reason     string
-	ArgsSHA256 pool.Hash       // of the arguments that the decision is about
-	Arguments  json.RawMessage // that an approval put in place of the proposed ones
-	// Said: an imported file reports the step. It is no decision of this store and has no effect.
-	Said bool
-	User string // on a store that a server keeps: Store.User
-	// Claimed is the name that whoever took the step gave; it is not checked. ByName is the user that the program ran as.
-	Claimed string
-	// Runs, of an approval, is what the call was to run with; of a claim, what ran. nil: the step was stored before there was this field, or is another one, or
-	// a program ran the call with something of its own.
-	Runs *Runs
-
-	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
-}
-
-// The kinds of decision makers.
-const (
-	ByPerson    = "person"
-	ByRule      = "rule"      // named by its id
-	ByInherited = "inherited" // a rule of a parent context, named by its id
-	ByImport    = "import"
-	ByExpiry    = "expiry"
-	ByCancel    = "cancel" // a person who gave the call up
-	ByProgram   = "program"
-	ByCheck     = "check" // a program that found that the call cannot run
-)
-
-// ChangedBy returns who approved the call with other arguments, nil if nobody did. Where no decision says it, a file did.
-func (c *CallRecord) ChangedBy() *pool.Decider {
-	if c.Effective == nil {
-		return nil
-	}
-	for _, d := range slices.Backward(c.Decisions) {
-		if d.To == CallState(pool.Approved, pool.NotRun) && d.Arguments != nil {
-			return &pool.Decider{Kind: d.ByKind, Name: d.ByName, Claimed: d.Claimed, Said: d.Said}
-		}
-	}
-	return &pool.Decider{Kind: ByImport, Said: true}
-}
-
-func (c *CallRecord) Open() bool {
-	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
-}
-
-// Listed reports whether the call is in the index of unanswered calls: it is open, or its result waits for a branch.
-func (c *CallRecord) Listed() bool { return c.Open() || c.Result != (pool.ID{}) }
-
-func (c *CallRecord) State() string { return CallState(c.Status, c.Execution) }
-
-// CallState names a state of a call: pending/none, approved/running, denied/none …
-func CallState(status pool.Status, execution pool.Execution) string {
-	return string(status) + "/" + string(execution)
-}
 
 func CallKey(ctx, message pool.ID, index int) []byte {
 	key := append(append(make([]byte, 0, 34), ctx[:]...), message[:]...)
@@ -197,58 +107,4 @@ func ResultFor(callID string, after []*pool.Message) *pool.Result {
 		}
 	}
 	return nil
-}
-
-// CallRef names a call: MESSAGE:INDEX, where MESSAGE is a Ref and INDEX counts from 1, or the provider's id if that is unique.
-type CallRef string
-
-// Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
-type Call struct {
-	pool.Call
-	Context   pool.ID
-	Message   pool.ID
-	Index     int    // in the message, from 1
-	Branch    string // the branch that holds the message; "" for none: then the call is in no list and cannot be decided
-	Since     pool.Time
-	Expires   pool.Time // zero: never
-	Decisions []Decision
-	Claim     *Claim // of the program that runs it; nil if none does
-}
-
-// Ref returns the full reference to the call.
-func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index)) }
-
-// State returns the call's CallState.
-func (c *Call) State() string { return CallState(c.Status, c.Execution) }
-
-// RunArguments returns the arguments that the call runs with, in canonical form: those that an approval put in place, else the proposed ones. Rules judge
-// these, an approval holds for their hash, and the tool gets them. Arguments that cannot be parsed are returned as they are.
-func (c *Call) RunArguments() json.RawMessage {
-	if c.Effective != nil {
-		return jsontree.Canonical(c.Effective)
-	}
-	return jsontree.Canonical(c.Arguments)
-}
-
-// The values of WaitsFor.
-const (
-	WaitsForPerson  = "person"  // a decision, or word of the outcome
-	WaitsForProgram = "program" // a program to run it
-	WaitsForChild   = "child"   // its sub-context
-	WaitsForResult  = "result"  // the program that runs it
-)
-
-// WaitsFor returns what an open call waits for, "" if the call is not open. A rule may also make the decision for which it waits.
-func (c *Call) WaitsFor() string {
-	switch {
-	case !c.Open():
-		return ""
-	case c.Status == pool.Pending, c.Execution == pool.Uncertain:
-		return WaitsForPerson
-	case c.Execution != pool.Running:
-		return WaitsForProgram
-	case c.Claim != nil && c.Claim.Task != (pool.ID{}):
-		return WaitsForChild
-	}
-	return WaitsForResult
 }

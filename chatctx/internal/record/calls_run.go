@@ -7,7 +7,7 @@ import (
 )
 
 // Hold renews a claim so that it lasts for life without another renewal.
-func (c *Claim) Hold(now, life pool.Time) {
+func Hold(c *Claim, now, life pool.Time) {
 	more := life - pool.Time(ClaimLife/time.Microsecond)
 	c.Renewed = now + more
 	if c.Ticks = ticks(); c.Ticks != 0 {

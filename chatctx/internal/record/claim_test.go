@@ -42,18 +42,18 @@ func TestClaimDead(t *testing.T) {
 		thisBoot = c.ours
 		now := pool.Now()
 		claim := &Claim{PID: c.pid, Host: thisHost, Boot: c.theirs, Since: now, Renewed: now}
-		if claim.Dead(now) != c.want {
+		if Dead(claim, now) != c.want {
 			t.Errorf("%s is dead: %v", c.name, !c.want)
 		}
-		if claim.Host = "elsewhere"; claim.Dead(now) {
+		if claim.Host = "elsewhere"; Dead(claim, now) {
 			t.Errorf("%s, on another host, is dead", c.name)
 		}
 		late := now + pool.Time(2*ClaimLife/time.Microsecond)
-		if !claim.Dead(late) || claim.Gone() {
+		if !Dead(claim, late) || HolderGone(claim) {
 			t.Errorf("%s, on another host and not renewed, is alive, or known to be gone", c.name)
 		}
-		if claim.Host = thisHost; !claim.Dead(late) || claim.Gone() != c.want {
-			t.Errorf("%s, not renewed, is alive, or known to be gone: %v", c.name, claim.Gone())
+		if claim.Host = thisHost; !Dead(claim, late) || HolderGone(claim) != c.want {
+			t.Errorf("%s, not renewed, is alive, or known to be gone: %v", c.name, HolderGone(claim))
 		}
 	}
 }
@@ -66,18 +66,18 @@ func TestNoWallClockEndsALivingClaim(t *testing.T) {
 	now := pool.Now()
 	claim := &Claim{PID: os.Getppid(), Host: thisHost, Boot: thisBoot, Since: now, Renewed: now, Ticks: ticks()}
 	for _, wrong := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
-		if claim.Dead(now + pool.Time(wrong/time.Microsecond)) {
+		if Dead(claim, now+pool.Time(wrong/time.Microsecond)) {
 			t.Errorf("a clock that is wrong by %v ends it", wrong)
 		}
-		if claim.Renewed = now - pool.Time(wrong/time.Microsecond); claim.Dead(now) {
+		if claim.Renewed = now - pool.Time(wrong/time.Microsecond); Dead(claim, now) {
 			t.Errorf("the clock of its program, wrong by %v, ends it", -wrong)
 		}
 	}
-	if claim.Ticks -= 2 * ClaimLife.Microseconds(); !claim.Dead(now) {
+	if claim.Ticks -= 2 * ClaimLife.Microseconds(); !Dead(claim, now) {
 		t.Error("a claim that was not renewed lasts")
 	}
-	claim.Hold(now, pool.Time(time.Hour/time.Microsecond))
-	if claim.Dead(now + pool.Time(2*time.Hour/time.Microsecond)) {
+	Hold(claim, now, pool.Time(time.Hour/time.Microsecond))
+	if Dead(claim, now+pool.Time(2*time.Hour/time.Microsecond)) {
 		t.Error("a claim for an hour is over")
 	}
 }

@@ -195,5 +195,5 @@ func (s *Store) ReadyTool(t *Tool) error {
 			return err
 		}
 	}
-	return t.CheckSchemas()
+	return CheckSchemas(t)
 }

@@ -2,16 +2,8 @@ package record
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/chatctx/chatctx/pool"
-)
-
-// The effects of a rule.
-const (
-	Allow = "allow"
-	Deny  = "deny"
-	Ask   = "ask"
 )
 
 // Judge knows the language of rules. chatctx stores rules as records and asks the Judge about calls; package approval has one. Several goroutines may ask
@@ -64,34 +56,4 @@ type RuleNote struct {
 	Rule  *Rule
 	Holds bool
 	Why   string
-}
-
-// Broken is an example that the rules no longer satisfy.
-type Broken struct {
-	Rule    *Rule // the rule that has the example
-	Example string
-	Is      string    // what the rules decide
-	At      pool.Time // the time from which it is broken, as rules expire; 0: at once
-}
-
-// ParseExample parses an example of a rule, TOOL ARGUMENTS => EFFECT. The arguments may be missing.
-func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
-	at := strings.LastIndex(s, "=>")
-	if at < 0 {
-		return "", nil, "", Invalidf("the example %q cannot be read: write TOOL ARGUMENTS => allow, ask or deny", s)
-	}
-	tool, rest, _ := strings.Cut(strings.TrimSpace(s[:at]), " ")
-	effect = strings.TrimSpace(s[at+2:])
-	if arguments = json.RawMessage(strings.TrimSpace(rest)); len(arguments) == 0 {
-		arguments = nil
-	}
-	switch {
-	case tool == "":
-		return "", nil, "", Invalidf("the example %q names no tool", s)
-	case arguments != nil && !json.Valid(arguments):
-		return "", nil, "", Invalidf("the arguments of the example %q are not JSON", s)
-	case effect != Allow && effect != Ask && effect != Deny:
-		return "", nil, "", Invalidf("the example %q must end with allow, ask or deny", s)
-	}
-	return tool, arguments, effect, nil
 }

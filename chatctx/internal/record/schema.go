@@ -12,7 +12,7 @@ import (
 
 // CheckSchemas returns an ErrInvalid if a schema of the tool is not a JSON Schema of an object. It knows the form of each keyword's value. A Judge may know
 // more: whether patterns compile and references lead somewhere.
-func (t *Tool) CheckSchemas() error {
+func CheckSchemas(t *Tool) error {
 	if err := checkSchema(t.Schema); err != nil {
 		return Invalid("the tool %q: its schema is not a JSON Schema: %v", t.Name, err)
 	}

@@ -23,9 +23,6 @@ func withLater(t *testing.T, typ reflect.Type, raw []byte) ([]byte, int) {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
-	if s := stored[typ]; s != nil {
-		typ = s
-	}
 	switch {
 	case typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Struct && !isArray(typ.Elem()):
 		var list []cbor.RawMessage
@@ -84,14 +81,6 @@ func write(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return raw
-}
-
-// stored is the struct whose tags a public type is stored by.
-var stored = map[reflect.Type]reflect.Type{
-	reflect.TypeFor[Tool](): reflect.TypeFor[StoredTool](), reflect.TypeFor[Rule](): reflect.TypeFor[storedRule](),
-	reflect.TypeFor[Claim](): reflect.TypeFor[storedClaim](), reflect.TypeFor[Task](): reflect.TypeFor[StoredTask](),
-	reflect.TypeFor[Remote](): reflect.TypeFor[storedRemote](), reflect.TypeFor[Condition](): reflect.TypeFor[storedCondition](),
-	reflect.TypeFor[Decision](): reflect.TypeFor[storedDecision](),
 }
 
 // TestUnknownKeysAreKept gives every record, and every record within one, a key of a later version, and rewrites it as each change does.

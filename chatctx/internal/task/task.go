@@ -98,10 +98,9 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 // Info is a sub-context in its present state.
 type Info struct {
 	*view.ContextInfo
-	record.Task
-	State      string // as stored, or TaskWaiting
-	Open       int    // its calls that wait or run
-	ParentGone bool   // the parent was removed for good, or is in the trash
+	record.Task      // its State may be TaskWaiting
+	Open        int  // its calls that wait or run
+	ParentGone  bool // the parent was removed for good, or is in the trash
 	// ParentState is the state in which the parent, itself a task, has ended; "" if it has not, or is none.
 	ParentState string
 	BranchGone  bool // the branch from which it was started no longer exists
@@ -118,7 +117,7 @@ func Read(ctx context.Context, c *record.Conversation) (*Info, error) {
 		if err != nil {
 			return err
 		}
-		out = &Info{ContextInfo: info, Task: *rec.Task, State: rec.Task.State}
+		out = &Info{ContextInfo: info, Task: *rec.Task}
 		if err := out.lookUp(tx, rec); err != nil {
 			return err
 		}
@@ -398,7 +397,7 @@ func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *poo
 	if m.Result.IsError {
 		execution = pool.Failed
 	}
-	if err := toolcall.StepCall(t, at, pool.Approved, execution, record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Reason: "its sub-context " + e.State}); err != nil {
+	if err := toolcall.StepCall(t, at, pool.Approved, execution, record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Reason: "its sub-context " + e.State}); err != nil {
 		return false, err
 	}
 	out.CallState = at.Rec.State()

@@ -59,16 +59,16 @@ func (v *Verdict) Check() error {
 
 // by is the record of who decides.
 func (v *Verdict) by(s *record.Store) record.Decision {
-	d := record.Decision{ByKind: v.Kind, Reason: v.Reason, Arguments: v.Arguments}
-	switch d.ByKind {
+	d := record.Decision{Decider: pool.Decider{Kind: v.Kind}, Reason: v.Reason, Arguments: v.Arguments}
+	switch d.Kind {
 	case "":
-		d.ByKind, d.ByName, d.Claimed = record.ByPerson, s.Person, v.Name
+		d.Kind, d.Name, d.Claimed = record.ByPerson, s.Person, v.Name
 	case record.ByPerson, record.ByCancel:
-		d.ByName, d.Claimed = s.Person, v.Name
+		d.Name, d.Claimed = s.Person, v.Name
 	case record.ByRule, record.ByInherited:
-		d.ByName = v.Name
+		d.Name = v.Name
 	default:
-		d.ByName, d.Claimed = s.Program, v.Name
+		d.Name, d.Claimed = s.Program, v.Name
 	}
 	return d
 }
@@ -78,7 +78,7 @@ func (a *callAt) WrongState(done string) error {
 	by := ""
 	if n := len(a.Rec.Decisions); n > 0 {
 		d := a.Rec.Decisions[n-1]
-		by = fmt.Sprintf(", since %s by %s %s", d.At.Time().Format("2006-01-02 15:04:05"), d.ByKind, d.ByName)
+		by = fmt.Sprintf(", since %s by %s %s", d.At.Time().Format("2006-01-02 15:04:05"), d.Kind, d.Name)
 	}
 	return record.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
 }
@@ -150,7 +150,7 @@ func (a *callAt) arguments() json.RawMessage {
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
 	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
 	d.User = t.Store.User
-	if d.ByKind == record.ByPerson || d.ByKind == record.ByCancel {
+	if d.Kind == record.ByPerson || d.Kind == record.ByCancel {
 		d.Claimed = cmp.Or(d.Claimed, t.Store.Claimed)
 	}
 	d.ArgsSHA256 = sha256.Sum256(jsontree.Canonical(a.arguments()))
@@ -291,7 +291,7 @@ func uncertain(t *journal.Txn, a *callAt, reason string) error {
 	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, a.Message.ID, a.Index)); err != nil {
 		return err
 	}
-	return StepCall(t, a, pool.Approved, pool.Uncertain, record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Reason: reason})
+	return StepCall(t, a, pool.Approved, pool.Uncertain, record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Reason: reason})
 }
 
 // GiveUp ends the open calls on the branches of a context that will not go on. It cancels calls that nobody has begun. A running call loses its claim and

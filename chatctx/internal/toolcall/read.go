@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -177,9 +178,9 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
 		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
-	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || claim.Dead(now)):
+	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || record.Dead(claim, now)):
 		reason := "the program that ran it is gone"
-		if claim != nil && !claim.Gone() {
+		if claim != nil && !record.HolderGone(claim) {
 			reason = "the program that ran it did not renew its claim in time"
 		}
 		return &due{pool.Approved, pool.Uncertain, reason, record.ByProgram}
@@ -446,22 +447,15 @@ func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, ot
 	return view.Reader{Tx: tx, ID: in[0]}, found[0], nil
 }
 
-// CallStep is one step in the life of a call: its beginning, whose From is "", or a decision.
-type CallStep struct {
-	Context pool.ID
-	Message pool.ID
-	Index   int // from 1
-	ID      string
-	Tool    string
-	// Origin, of a beginning, is the operation that brought the call: append, reply, fork, import …
-	Origin string
-	record.Decision
+// timedStep is a step in the life of a call, with its place among those of other calls.
+type timedStep struct {
+	*record.CallStep
 	order pool.Time // At, but never earlier than that of the step before
 }
 
 // CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
 // present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
-func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*CallStep, error) {
+func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*record.CallStep, error) {
 	ids := []pool.ID{context}
 	if context == (pool.ID{}) {
 		var err error
@@ -469,20 +463,24 @@ func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*CallStep
 			return nil, err
 		}
 	}
-	var out []*CallStep
+	var all []timedStep
 	for _, id := range ids {
 		steps, err := callSteps(ctx, s, id)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, steps...)
+		all = append(all, steps...)
 	}
-	slices.SortStableFunc(out, func(a, b *CallStep) int { return int(max(min(a.order-b.order, 1), -1)) })
+	slices.SortStableFunc(all, func(a, b timedStep) int { return cmp.Compare(a.order, b.order) })
+	out := make([]*record.CallStep, len(all))
+	for i, step := range all {
+		out[i] = step.CallStep
+	}
 	return out, nil
 }
 
-func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]*CallStep, error) {
-	var out []*CallStep
+func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]timedStep, error) {
+	var out []timedStep
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		out = nil
 		return tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
@@ -511,24 +509,24 @@ func (d *due) step(rec *record.CallRecord, now pool.Time) record.Decision {
 	if d.kind == record.ByExpiry {
 		at = rec.Expires
 	}
-	return record.Decision{At: at, From: rec.State(), To: record.CallState(d.status, d.execution), ByKind: d.kind, Reason: d.reason}
+	return record.Decision{At: at, From: rec.State(), To: record.CallState(d.status, d.execution), Decider: pool.Decider{Kind: d.kind}, Reason: d.reason}
 }
 
 // stepsOf returns the steps of one call.
-func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallStep {
+func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []timedStep {
 	first := rec.State()
 	if len(rec.Decisions) > 0 {
 		first = rec.Decisions[0].From
 	}
-	step := CallStep{Context: ctx, Message: message, Index: index + 1, ID: rec.CallID, Tool: rec.Tool}
+	step := record.CallStep{Context: ctx, Message: message, Index: index + 1, ID: rec.CallID, Tool: rec.Tool}
 	begin := step
-	begin.Decision, begin.order = record.Decision{At: rec.Since, To: first, ByKind: record.ByProgram, ByName: rec.Program, Program: rec.Program}, rec.Since
+	begin.Decision = record.Decision{At: rec.Since, To: first, Decider: pool.Decider{Kind: record.ByProgram, Name: rec.Program}, Program: rec.Program}
 	begin.Origin, begin.Said = rec.Origin, rec.Origin == "import" && first != record.CallState(pool.Pending, pool.NotRun)
-	out := []*CallStep{&begin}
+	out := []timedStep{{&begin, rec.Since}}
 	for _, d := range rec.Decisions {
 		next := step
-		next.Decision, next.order = d, max(d.At, out[len(out)-1].order)
-		out = append(out, &next)
+		next.Decision = d
+		out = append(out, timedStep{&next, max(d.At, out[len(out)-1].order)})
 	}
 	return out
 }

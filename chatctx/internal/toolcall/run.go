@@ -59,7 +59,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 		claim.PID = max(o.PID, 0)
 	}
 	hold := holdOf(o.Hold)
-	claim.Hold(claim.Since, hold)
+	record.Hold(claim, claim.Since, hold)
 	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
 	var waits error // again
 	err = s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
@@ -150,7 +150,7 @@ func reconsider(t *journal.Txn, c *record.Call, why string) error {
 		return err
 	}
 	at.Rec.Effective, at.Rec.Expires = nil, 0
-	return StepCall(t, at, pool.Pending, pool.NotRun, record.Decision{ByKind: record.ByCheck, ByName: t.Store.Program, Reason: why})
+	return StepCall(t, at, pool.Pending, pool.NotRun, record.Decision{Decider: pool.Decider{Kind: record.ByCheck, Name: t.Store.Program}, Reason: why})
 }
 
 // Replaced returns why an approved call will wait again: its tool was replaced after the approval. It is "" for any other call.
@@ -223,9 +223,9 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	} else if why != "" {
 		return nil, record.Conflict("call %s cannot run again: %s; chatctx calls resolve answers it", at.name(), why)
 	}
-	d := record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Claimed: o.Name}
+	d := record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program, Claimed: o.Name}}
 	if again {
-		d = record.Decision{ByKind: record.ByPerson, ByName: t.Store.Person, Reason: "run again", Claimed: o.Name}
+		d = record.Decision{Decider: pool.Decider{Kind: record.ByPerson, Name: t.Store.Person, Claimed: o.Name}, Reason: "run again"}
 	}
 	if o.Stored {
 		d.Runs = runs
@@ -259,7 +259,7 @@ func (k *CallClaim) Renew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		claim.Hold(k.store.Now(), k.hold)
+		record.Hold(claim, k.store.Now(), k.hold)
 		return record.PutRecord(tx, record.ClaimBucket, key, claim)
 	})
 }
@@ -309,11 +309,11 @@ type Answer struct {
 func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
 	switch {
 	case a.By != "":
-		return record.Decision{ByKind: record.ByPerson, ByName: s.Person, Claimed: a.By}
+		return record.Decision{Decider: pool.Decider{Kind: record.ByPerson, Name: s.Person, Claimed: a.By}}
 	case uncertain && a.Token == (pool.ID{}):
-		return record.Decision{ByKind: record.ByPerson, ByName: s.Person}
+		return record.Decision{Decider: pool.Decider{Kind: record.ByPerson, Name: s.Person}}
 	}
-	return record.Decision{ByKind: record.ByProgram, ByName: s.Program}
+	return record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: s.Program}}
 }
 
 // Resolve ends the claim with the call's result, in one transaction.

@@ -10,14 +10,14 @@ import (
 // Runs is what runs the calls of a tool, without their arguments: the tool's command or its MCP server, as a store had it when a step was taken. The zero value
 // means that the store had no such tool.
 type Runs struct {
-	Command []string `cbor:"1,keyasint,omitempty"`
-	MCP     bool     `cbor:"2,keyasint,omitempty"`
-	URL     string   `cbor:"3,keyasint,omitempty"`
-	Dir     string   `cbor:"4,keyasint,omitempty"` // the tool's, else that of the setting calls.folder; "": that of the program that runs it
-	Env     []string `cbor:"5,keyasint,omitempty"` // the names of its variables, sorted
-	Headers []string `cbor:"6,keyasint,omitempty"` // NAME=VARIABLE, sorted
-	Stdin   bool     `cbor:"7,keyasint,omitempty"`
-	Dashes  bool     `cbor:"8,keyasint,omitempty"`
+	Command []string `cbor:"1,keyasint,omitempty" json:"command,omitempty"`
+	MCP     bool     `cbor:"2,keyasint,omitempty" json:"mcp,omitempty"`
+	URL     string   `cbor:"3,keyasint,omitempty" json:"url,omitempty"`
+	Dir     string   `cbor:"4,keyasint,omitempty" json:"cwd,omitempty"`     // the tool's, else that of the setting calls.folder; "": that of the program that runs it
+	Env     []string `cbor:"5,keyasint,omitempty" json:"env,omitempty"`     // the names of its variables, sorted
+	Headers []string `cbor:"6,keyasint,omitempty" json:"headers,omitempty"` // NAME=VARIABLE, sorted
+	Stdin   bool     `cbor:"7,keyasint,omitempty" json:"stdin,omitempty"`
+	Dashes  bool     `cbor:"8,keyasint,omitempty" json:"dashes,omitempty"`
 }
 
 // RunsOf returns what runs the calls of a tool, nil for none, where folder is that of the setting calls.folder.

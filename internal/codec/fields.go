@@ -1,0 +1,97 @@
+package codec
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Field is a member of a struct's JSON: a field of the struct, or one of a struct that is embedded in it.
+type Field struct {
+	Name     string
+	Type     reflect.Type
+	Required bool   // it is never left out
+	Null     bool   // its zero value is null
+	Doc      string // the tag doc
+	Index    []int  // as in reflect.Value.FieldByIndex
+
+	omit, after string
+}
+
+// cache has the fields of each type of struct that was asked for.
+type cache struct{ m sync.Map } // reflect.Type to []Field
+
+// Fields returns the members of a struct's JSON, in their order.
+func (c *Codec) Fields(t reflect.Type) []Field {
+	if known, ok := c.fields.m.Load(t); ok {
+		return known.([]Field)
+	}
+	all := ordered(c.under(t, nil))
+	c.fields.m.Store(t, all)
+	return all
+}
+
+// ordered moves the members that stand behind others.
+func ordered(all []Field) []Field {
+	moved := func(f Field) bool { return f.after != "" }
+	out := slices.DeleteFunc(slices.Clone(all), moved)
+	for _, f := range slices.Backward(all) { // of several behind one member the first comes first
+		if moved(f) {
+			at := slices.IndexFunc(out, func(o Field) bool { return o.Name == f.after })
+			if at < 0 {
+				at = len(out) - 1
+			}
+			out = slices.Insert(out, at+1, f)
+		}
+	}
+	return out
+}
+
+// under returns the members of a struct, those of embedded structs in their place. above is the index of the struct itself.
+func (c *Codec) under(t reflect.Type, above []int) (out []Field) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, only := f.Tag.Get("json"), f.Tag.Get("only")
+		if tag == "-" || only == "lines" && c.Lines == nil {
+			continue
+		}
+		index := append(slices.Clip(above), i)
+		name, omit, _ := strings.Cut(tag, ",")
+		after, flat := f.Tag.Get("after"), f.Anonymous && name == ""
+		if name = cmp.Or(name, f.Name); c.Lines != nil {
+			if stored, is := f.Tag.Lookup("cbor"); is {
+				omit = stored
+			}
+			after = ""
+			if own, is := c.Lines[t.Name()+"."+name]; is {
+				own, after, _ = strings.Cut(own, " after ")
+				if name, _, _ = strings.Cut(own, ","); name != own {
+					omit = own
+				}
+				flat = name == ""
+			}
+		}
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-":
+		case flat && inner.Kind() == reflect.Struct:
+			out = append(out, c.under(inner, index)...)
+		case f.IsExported():
+			field := Field{Name: name, Type: f.Type, Required: !strings.Contains(omit, "omit"), Null: f.Tag.Get("empty") == "null" && c.Lines == nil,
+				Doc: f.Tag.Get("doc"), Index: index, after: after}
+			switch {
+			case strings.Contains(omit, "omitzero"):
+				field.omit = "zero"
+			case strings.Contains(omit, "omitempty"):
+				field.omit = "empty"
+			}
+			out = append(out, field)
+		}
+	}
+	return out
+}
