@@ -320,7 +320,7 @@ var (
 	// ofMessage: JSON in messages comes from models and tools, and is made whole.
 	ofMessage = regexp.MustCompile("Message|Append|Insert|PutLoose|BeginReply|Loose|Result|Beside|Nodes")
 	// notKept is what a method has no use for, or reads of a foreign file as far as it can be read.
-	notKept = regexp.MustCompile(`^((Store|Batch).AddRule 0.(By|Created)|ChatContext.StartTask 0.Task.(BranchName|State)|CallClaim.Resolve 0.Result.(RequestID|Tool)|Batch.(Append|Insert) 01.Calls0.(Status|Execution|Reason)|.*Calls0\.(Effective|ChangedBy.*)|Store.Import .*)$`)
+	notKept = regexp.MustCompile(`^((Store|Batch).AddRule 0.(By|Created)|ChatContext.StartTask 0.Task.(BranchName|State)|(Store|Batch).PutTool 0.Remote|ChatContext.StartTask 0.Tools0.Remote|CallClaim.Resolve 0.Result.(RequestID|Tool)|Batch.(Append|Insert) 01.Calls0.(Status|Execution|Reason)|.*Calls0\.(Effective|ChangedBy.*)|Store.Import .*)$`)
 )
 
 // TestNothingUnreadableComesIn: text that is not UTF-8 and times that no calendar has are refused with ErrInvalid in each field of each public method that stores some, and

@@ -40,7 +40,7 @@ func TestTags(t *testing.T) {
 		{outer{inner: &inner{ID: "i", Name: "n"}, Own: 1, After: 90 * time.Second, Hidden: 2, Map: map[string]any{"b": []int(nil), "a": nil}, Plain: "<&>"}, answers,
 			`{"id":"i","own":1,"none":null,"extra":[],"name":"n","after":"1m30s","map":{"a":null,"b":[]},"plain":"\u003c\u0026\u003e"}`},
 		{map[string]any{"x": json.RawMessage(`{"a": 1, "a": 2}`), "y": "<"}, text, `{"x":{"a":2},"y":"<"}`},
-		{stored{}, answers, `{"by":{"id":"","none":null,"name":""},"empty":""}`},
+		{stored{}, answers, `{"by":{"id":"","name":"","none":null},"empty":""}`},
 		{stored{}, &Codec{Lines: map[string]string{}}, `{"by":{"id":"","name":"","none":""},"kept":0}`},
 		{stored{By: inner{ID: "i"}}, &Codec{Lines: map[string]string{"stored.by": "", "inner.id": "by_id", "inner.none": "-", "inner.name": "name,omitempty", "stored.kept": "k after by_id"}},
 			`{"by_id":"i","k":0}`},

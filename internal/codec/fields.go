@@ -33,17 +33,20 @@ func (c *Codec) Fields(t reflect.Type) []Field {
 	return all
 }
 
-// ordered moves the members that stand behind others.
-func ordered(all []Field) []Field {
-	moved := func(f Field) bool { return f.after != "" }
-	out := slices.DeleteFunc(slices.Clone(all), moved)
-	for _, f := range slices.Backward(all) { // of several behind one member the first comes first
-		if moved(f) {
-			at := slices.IndexFunc(out, func(o Field) bool { return o.Name == f.after })
-			if at < 0 {
-				at = len(out) - 1
+// ordered moves the members that stand behind others. Of several behind one the last comes first: what a view adds stands next to it.
+func ordered(all []Field) (out []Field) {
+	var put func(f Field)
+	put = func(f Field) {
+		out = append(out, f)
+		for _, g := range slices.Backward(all) {
+			if g.after == f.Name {
+				put(g)
 			}
-			out = slices.Insert(out, at+1, f)
+		}
+	}
+	for _, f := range all {
+		if f.after == "" || !slices.ContainsFunc(all, func(o Field) bool { return o.Name == f.after }) {
+			put(f)
 		}
 	}
 	return out
