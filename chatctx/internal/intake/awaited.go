@@ -1,15 +1,20 @@
 package intake
 
 import (
+	"encoding/binary"
+
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // awaited has which conversations others wait for, by the notes in the source bucket. It is read at the beginning of a transaction, for all conversations
 // of a round at once, so that a server is not asked for each of them. Notes that are made in the transaction are added.
 type awaited struct {
 	parents, copied map[SourceLink]bool
-	followed        map[string]bool // by format
+	followed        map[string]bool                // by format
+	nodes           map[string]map[string]*pool.ID // by format: the messages that conversations of the round continue, with the contexts that have them
+	looked          map[string]bool                // by format: nodes has what is stored
 }
 
 // fetchedAtOnce bounds how many keys one question to a server has.
@@ -17,7 +22,7 @@ const fetchedAtOnce = 500
 
 // readAwaited reads the notes about the conversations of a round, and has a server send at once what importOne reads of each.
 func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
-	a := &awaited{parents: map[SourceLink]bool{}, copied: map[SourceLink]bool{}, followed: map[string]bool{}}
+	a := &awaited{parents: map[SourceLink]bool{}, copied: map[SourceLink]bool{}, followed: map[string]bool{}, nodes: map[string]map[string]*pool.ID{}, looked: map[string]bool{}}
 	parents, copied := map[string]bool{}, map[string]bool{} // the formats with such notes
 	var keys []kv.Key
 	for _, in := range round {
@@ -32,6 +37,12 @@ func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
 			if a.followed[in.Format], err = has(tx, formatKey("followed", in.Format)); err != nil {
 				return nil, err
 			}
+		}
+		if in.Parent == nil && in.Follows != "" {
+			if a.nodes[in.Format] == nil {
+				a.nodes[in.Format] = map[string]*pool.ID{}
+			}
+			a.nodes[in.Format][nodeKey(in.Follows)] = &pool.ID{}
 		}
 		if in.Conversation == "" {
 			continue
@@ -95,3 +106,55 @@ func formatKey(kind, format string) []byte {
 	key := record.SourceKey(kind, format, "")
 	return key[:len(key)-1]
 }
+
+// contextOf returns the context of the first conversation that has the message which a conversation of the round continues; the zero id: none has it yet.
+// The first question of a round looks through all messages of the format for all that the round asks.
+func (a *awaited) contextOf(tx kv.Tx, in *Incoming) (pool.ID, error) {
+	wanted := a.nodes[in.Format]
+	if !a.looked[in.Format] {
+		a.looked[in.Format] = true
+		if err := findNodes(tx, in.Format, wanted); err != nil {
+			return pool.ID{}, err
+		}
+	}
+	if at := wanted[nodeKey(in.Follows)]; at != nil {
+		return *at, nil
+	}
+	return pool.ID{}, nil
+}
+
+// came notes that a context has the messages of a conversation of the round.
+func (a *awaited) came(in *Incoming, id pool.ID) {
+	wanted := a.nodes[in.Format]
+	for i := 0; i < len(in.Nodes) && len(wanted) > 0; i++ {
+		if at := wanted[nodeKey(in.Nodes[i].ID)]; at != nil && *at == (pool.ID{}) {
+			*at = id
+		}
+	}
+}
+
+// findNodes sets the contexts of wanted messages of a format, by the ends of their keys.
+func findNodes(tx kv.Tx, format string, wanted map[string]*pool.ID) error {
+	left := len(wanted)
+	first := record.SourceKey(format, "", "")
+	first = first[:len(first)-2] // without the lengths of the conversation and the node
+	return tx.Scan(record.SourceBucket, kv.Prefix(first), func(key, value []byte) error {
+		size, n := binary.Uvarint(key[len(first):])
+		if rest := len(key) - len(first) - n; n <= 0 || size > uint64(rest) {
+			return nil
+		}
+		at := wanted[string(key[len(first)+n+int(size):])]
+		node, is := record.ParseSourceNode(value)
+		if at == nil || !is || *at != (pool.ID{}) {
+			return nil
+		}
+		if *at = node.Context; left == 1 {
+			return kv.ErrStop
+		}
+		left--
+		return nil
+	})
+}
+
+// nodeKey is the end of a message's key in the source bucket.
+func nodeKey(node string) string { return string(record.SourceKey("", "", node)[2:]) }

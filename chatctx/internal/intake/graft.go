@@ -591,6 +591,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 
 // takeIn makes the links that others have to a conversation.
 func takeIn(st *journal.StoreTxn, in *Incoming, id pool.ID) error {
+	in.awaited.came(in, id)
 	if in.awaited.parents[in.link()] {
 		if err := adopt(st, in.link(), id); err != nil {
 			return err

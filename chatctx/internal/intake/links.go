@@ -3,7 +3,6 @@ package intake
 import (
 	"crypto/sha256"
 	"slices"
-	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -32,7 +31,7 @@ func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
 		parent = src.Context
 	} else {
 		var err error
-		if parent, err = contextOfNode(st.Tx, in.Format, in.Follows); err != nil {
+		if parent, err = in.awaited.contextOf(st.Tx, in); err != nil {
 			return err
 		}
 	}
@@ -158,21 +157,6 @@ func followsKey(format, node string) []byte {
 	return record.SourceKey("followed", format, node)
 }
 
-// contextOfNode returns the context of the first conversation of a format that has a message of that id.
-func contextOfNode(tx kv.Tx, format, node string) (id pool.ID, err error) {
-	first := record.SourceKey(format, "", "")
-	first = first[:len(first)-2] // without the lengths of the conversation and the node
-	end := string(record.SourceKey("", "", node)[2:])
-	err = tx.Scan(record.SourceBucket, kv.Prefix(first), func(key, value []byte) error {
-		if n, ok := record.ParseSourceNode(value); ok && strings.HasSuffix(string(key), end) {
-			id = n.Context
-			return kv.ErrStop
-		}
-		return nil
-	})
-	return id, err
-}
-
 // adopt puts contexts below the one they belong to, if they were imported before it.
 func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
 	if to.Conversation == "" {
@@ -249,6 +233,14 @@ var parentFields = map[uint64]bool{3: true, 20: true}
 
 // setParent puts a context below another, with a task where it has one there.
 func setParent(st *journal.StoreTxn, id, parent pool.ID, task *record.Task) error {
+	for _, made := range st.Subjects {
+		if made.ID == id && made.Rec.Updated == 0 { // it came in just now, and is written at the end
+			if made.Rec.Parent = parent; task != nil {
+				made.Rec.Task = task
+			}
+			return made.PutRecord()
+		}
+	}
 	child, err := journal.BeginAt(st.Store, st.Tx, id)
 	if err != nil {
 		return err
