@@ -10,9 +10,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -392,13 +395,41 @@ func isPipe(path string) bool {
 // without a limit as much again would wait for collection.
 const importMemory = 220 << 20
 
-// frugal sets that limit unless there is one (GOMEMLIMIT), and returns the function that takes it back.
+// frugal sets that limit unless there is one (GOMEMLIMIT), and returns the function that takes it back. A limit that is lower than what is in use would have
+// the collector run all the time, so it is set anew after each collection.
 func frugal() (done func()) {
 	was := debug.SetMemoryLimit(-1)
-	if was == math.MaxInt64 {
-		debug.SetMemoryLimit(importMemory)
+	if was != math.MaxInt64 {
+		return func() {}
 	}
-	return func() { debug.SetMemoryLimit(was) }
+	var lock sync.Mutex
+	over := false
+	var collected func(*[16]byte)
+	collected = func(*[16]byte) {
+		lock.Lock()
+		defer lock.Unlock()
+		if !over {
+			debug.SetMemoryLimit(limitAbove(inUse()))
+			runtime.SetFinalizer(new([16]byte), collected) // the next collection finds it
+		}
+	}
+	collected(nil)
+	return func() {
+		lock.Lock()
+		defer lock.Unlock()
+		over = true
+		debug.SetMemoryLimit(was)
+	}
+}
+
+// limitAbove returns the limit for so much memory in use: a third more may wait for collection.
+func limitAbove(used uint64) int64 { return max(importMemory, int64(used/3*4)) }
+
+// inUse returns the memory that the last collection found in use.
+func inUse() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // anythingIn looks for a first conversation. What it reads from standard input is kept in a file for the next reader.
