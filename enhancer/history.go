@@ -27,12 +27,18 @@ func History(w *Window, o Options) Enhancer {
 	})
 }
 
-// digest puts digests in place of all blocks except the newest keep.
+// digest puts digests in place of all blocks except the newest keep. They stand for the messages that
+// were trimmed, too: a trim lasts, so without those a digest would not match its messages again.
 func (s *steps) digest(keep int) {
-	made := s.makeDigests(keep)
-	if len(made) == 0 {
-		return
+	s.untrim()
+	if made := s.makeDigests(keep); len(made) > 0 {
+		s.put(made)
 	}
+	s.trimTo(s.marked(trimMark))
+}
+
+// put adds digests to the session's, and puts them all in place of their messages.
+func (s *steps) put(made []branch.Digest) {
 	// Digests that no longer match their messages were not put in, so they are dropped.
 	old := slices.DeleteFunc(slices.Clone(s.d.Session.Digests), func(g branch.Digest) bool { return s.w.behind[g.Of] == nil })
 	s.expand()

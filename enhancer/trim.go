@@ -121,7 +121,23 @@ func trimEnd(messages []*chatctx.DraftMessage) int {
 // trimBefore drops the messages before an index at which the draft may be cut, except those that must stay.
 func (s *steps) trimBefore(cut int) {
 	stay, head := layoutOf(s.d.Messages).stay, s.turnHead(cut)
-	leaveOut(s.d, "trim", Trimmed, "the oldest messages go where all does not fit", func(i int) bool { return i < cut && i != head && !stay[i] })
+	goes := func(i int) bool { return i < cut && i != head && !stay[i] }
+	for i, m := range s.d.Messages {
+		if goes(i) {
+			s.w.trimmed = append(s.w.trimmed, m)
+		}
+	}
+	leaveOut(s.d, "trim", Trimmed, "the oldest messages go where all does not fit", goes)
+}
+
+// untrim puts the trimmed messages back in place.
+func (s *steps) untrim() {
+	for _, m := range s.w.trimmed {
+		m.State, m.Step = In, ""
+	}
+	s.d.Messages = append(s.d.Messages, s.w.trimmed...)
+	slices.SortStableFunc(s.d.Messages, byPosition)
+	s.w.trimmed = nil
 }
 
 // turnHead returns the index of the user message of the turn that a cut divides, -1 if the cut is between turns.

@@ -32,6 +32,7 @@ type Window struct {
 	// The messages behind each digest of the draft, by their hash and by the digest's id.
 	behind   map[pool.Hash][]*chatctx.DraftMessage
 	byDigest map[pool.ID][]*chatctx.DraftMessage
+	trimmed  []*chatctx.DraftMessage // what trim left out
 	// The original messages of those that are shortened, and what each rule did.
 	whole map[pool.ID]*pool.Message
 	rules []RuleFigures
@@ -78,6 +79,7 @@ func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 		return err
 	}
 	w.measured, w.ratio = d, 1
+	w.trimmed = nil
 	w.whole, w.rules, w.paid = map[pool.ID]*pool.Message{}, nil, nil
 	w.behind, w.byDigest = map[pool.Hash][]*chatctx.DraftMessage{}, map[pool.ID][]*chatctx.DraftMessage{}
 	if !w.Counter.Model.Own {
