@@ -23,6 +23,7 @@ const (
 type appender struct {
 	r      *run
 	lines  *lines
+	key    string // of the line that has the number after it; "": none
 	expect *uint64
 	stored int            // messages added
 	known  int            // messages that were there, or whose key was known
@@ -66,8 +67,8 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 		ref, name = a.last.Context.String(), a.last.Branch
 	}
 	o := chatctx.AppendOptions{Expect: a.expect, Copies: true}
-	if key := a.r.flag("key"); key != "" {
-		o.Key = fmt.Sprintf("%s:%d", key, numbers[0])
+	if a.key != "" {
+		o.Key = fmt.Sprintf("%s:%d", a.key, numbers[0])
 	}
 	if a.last == nil {
 		if err := a.r.somewhere(a.r.empty(o)); err != nil {

@@ -19,31 +19,37 @@ import (
 const maxAsked = 32
 
 // manyFlags are the flags to ask several models, or one several times.
-func manyFlags() []*flag {
-	return []*flag{
-		{name: "models", usage: "ask all of these `MODELS`, separated by commas, at once, each on a new branch"},
-		{name: "n", kind: number, usage: "ask each model `N` times"},
-		{name: "set", kind: several, usage: "a setting for one of the models: `MODEL:KEY=VALUE`; may be given again"},
-	}
+type manyFlags struct {
+	modelsFlag
+	N *int `flag:"n" doc:"ask each model {N} times"`
+	setFlag
+}
+
+type modelsFlag struct {
+	Models string `flag:"models" doc:"ask all of these {MODELS}, separated by commas, at once, each on a new branch"`
+}
+
+type setFlag struct {
+	Set []string `flag:"set" doc:"a setting for one of the models: {MODEL:KEY=VALUE}; may be given again"`
 }
 
 // many reports whether the command line asks for answers on branches of their own: of several models, or several answers of one.
-func (r *run) many() bool {
-	return r.name == "ask" || r.given("models") || r.given("n") || r.given("set") || len(r.texts("model")) > 1
+func (r *run) many(one askFlags, m manyFlags) bool {
+	return r.name == "ask" || m.Models != "" || m.N != nil || len(m.Set) > 0 || len(one.Model) > 1
 }
 
-func doAsk(r *run) error {
-	if len(r.args) == 0 && len(r.texts("image"))+len(r.texts("file")) == 0 {
+func doAsk(r *run, in *askIn) error {
+	if in.none() {
 		if _, err := r.writer(); err != nil {
 			return err
 		}
-		return r.askAgain()
+		return r.askAgain(in.askFlags, in.manyFlags)
 	}
-	return doSend(r)
+	return doSend(r, &sendIn{askIn: *in})
 }
 
 // askAgain lets each model answer the last user message of the branch again.
-func (r *run) askAgain() error {
+func (r *run) askAgain(one askFlags, many manyFlags) error {
 	c, name, err := r.talk()
 	if err != nil {
 		return err
@@ -52,7 +58,7 @@ func (r *run) askAgain() error {
 	if err != nil {
 		return err
 	}
-	return r.askMany(r.turn(c, name), nil, chatctx.RefTo(question.ID))
+	return r.askMany(r.turn(c, name), one, many, nil, chatctx.RefTo(question.ID))
 }
 
 // asker is one of those that answer: a turn with settings of its own, on the branch for its answer.
@@ -71,8 +77,8 @@ func turnsOf(askers []*asker) []*turn.Turn {
 
 // askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer goes on a new branch from there, or from the
 // message at. The active branch stays.
-func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
-	askers, err := r.askers(t)
+func (r *run) askMany(t *turn.Turn, one askFlags, many manyFlags, m *chatctx.Message, at chatctx.Ref) error {
+	askers, err := r.askers(t, one, many)
 	if err != nil {
 		return err
 	}
@@ -120,13 +126,13 @@ func (r *run) leftOf(a *turn.Answer) string {
 }
 
 // models returns the models that the command line names, or one empty name, for the branch's own, if it names none.
-func (r *run) models() ([]string, error) {
-	named := r.texts("model")
-	if r.given("models") {
+func (r *run) models(one askFlags, many manyFlags) ([]string, error) {
+	named := one.Model
+	if many.Models != "" {
 		if len(named) > 0 {
 			return nil, usagef("%s takes --model or --models, not both", r.name)
 		}
-		named = strings.Split(r.flag("models"), ",")
+		named = strings.Split(many.Models, ",")
 	}
 	var models []string
 	for _, m := range named {
@@ -143,12 +149,12 @@ func (r *run) models() ([]string, error) {
 }
 
 // askers returns whom to ask, with free names for their branches.
-func (r *run) askers(t *turn.Turn) ([]*asker, error) {
+func (r *run) askers(t *turn.Turn, one askFlags, many manyFlags) ([]*asker, error) {
 	times := 1
-	if r.given("n") {
-		times = r.number("n")
+	if many.N != nil {
+		times = *many.N
 	}
-	models, err := r.models()
+	models, err := r.models(one, many)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +166,7 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	if times < 1 || times*len(models) > maxAsked {
 		return nil, usagef("-n takes a number of 1 or more, and one command gets at most %d answers", maxAsked)
 	}
-	set, err := r.settingsOf(models)
+	set, err := settingsOf(models, many.Set)
 	if err != nil {
 		return nil, err
 	}
@@ -198,10 +204,10 @@ func (r *run) ownModel(t *turn.Turn) (string, error) {
 	return plainValue(settings.WithEnv(set, os.Getenv)["model"]), nil
 }
 
-// settingsOf parses --set MODEL:KEY=VALUE, by model.
-func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage, error) {
+// settingsOf parses the MODEL:KEY=VALUE of --set, by model.
+func settingsOf(models, given []string) (map[string]map[string]json.RawMessage, error) {
 	out := map[string]map[string]json.RawMessage{}
-	for _, s := range r.texts("set") {
+	for _, s := range given {
 		model := ""
 		for _, m := range models {
 			if m != "" && strings.HasPrefix(s, m+":") && len(m) > len(model) {

@@ -36,17 +36,23 @@ type bisectJSON struct {
 // bisecting looks for the first bad turn of a branch.
 type bisecting struct {
 	r    *run
+	of   chatctx.Ref // the range as it was typed
 	snap *chatctx.Snapshot
 	cmd  []string // the command that judges; nil: a person does
 	in   *bufio.Reader
 	out  bisectJSON
 }
 
-func doBisect(r *run) error {
-	b := &bisecting{r: r, in: bufio.NewReader(r.con.in)}
+type bisectIn struct {
+	Range chatctx.Ref `arg:"[A..B]"`
+	Run   string      `flag:"run" doc:"the {CMD} that tells good from bad; it is run without a shell"`
+}
+
+func doBisect(r *run, in *bisectIn) error {
+	b := &bisecting{r: r, of: in.Range, in: bufio.NewReader(r.con.in)}
 	var err error
-	if cmd := r.flag("run"); cmd != "" {
-		if b.cmd, err = commandOf("--run", cmd); err != nil {
+	if in.Run != "" {
+		if b.cmd, err = commandOf("--run", in.Run); err != nil {
 			return err
 		}
 	}
@@ -55,13 +61,13 @@ func doBisect(r *run) error {
 		return err
 	}
 	stretch := &chatctx.Stretch{Snapshot: snap, From: 1, To: snap.Len()}
-	if ref := r.arg(0); ref != "" {
-		stretch, err = snap.Range(r.ctx, chatctx.Ref(ref))
+	if in.Range != "" {
+		stretch, err = snap.Range(r.ctx, in.Range)
 		switch {
 		case err != nil:
 			return err
 		case stretch == nil:
-			return usagef("bisect takes a range A..B, not %q", ref)
+			return usagef("bisect takes a range A..B, not %q", in.Range)
 		}
 	}
 	b.snap = stretch.Snapshot
@@ -83,7 +89,7 @@ func doBisect(r *run) error {
 // turns returns the first and last turn of a stretch.
 func (b *bisecting) turns(s *chatctx.Stretch) (first, last int, err error) {
 	if s.To < s.From {
-		return 0, 0, chatctx.NotFound("turn in the range", b.r.arg(0))
+		return 0, 0, chatctx.NotFound("turn in the range", string(b.of))
 	}
 	for i, pos := range []int{s.From, s.To} {
 		page, err := b.snap.Page(b.r.ctx, pos, pos)
@@ -96,7 +102,7 @@ func (b *bisecting) turns(s *chatctx.Stretch) (first, last int, err error) {
 		}
 	}
 	if first = max(first, 1); last < first {
-		return 0, 0, chatctx.NotFound("turn in the range", b.r.arg(0))
+		return 0, 0, chatctx.NotFound("turn in the range", string(b.of))
 	}
 	return first, last, nil
 }

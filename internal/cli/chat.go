@@ -46,7 +46,12 @@ type spot struct {
 	branch  string
 }
 
-func doChat(r *run) error {
+type chatIn struct {
+	whomFlags
+	thinkingFlag
+}
+
+func doChat(r *run, _ *chatIn) error {
 	hello := pool.NewText(pool.User, "Hello")
 	err := r.somewhere(func(c *chatctx.ChatContext) error {
 		_, err := r.turn(c, "").Request(r.ctx, hello)

@@ -16,24 +16,32 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-func doCompletion(r *run) error {
-	script, ok := completionScripts[r.arg(0)]
-	if r.arg(0) == "pwsh" {
+type completionIn struct {
+	Shell string `arg:"SHELL"`
+}
+
+func doCompletion(r *run, in *completionIn) error {
+	script, ok := completionScripts[in.Shell]
+	if in.Shell == "pwsh" {
 		script, ok = completionScripts["powershell"]
 	}
 	if !ok {
-		return &usageError{fmt.Sprintf("no completion for %q", r.arg(0)), "there is one for " + strings.Join(slices.Sorted(maps.Keys(completionScripts)), ", ")}
+		return &usageError{fmt.Sprintf("no completion for %q", in.Shell), "there is one for " + strings.Join(slices.Sorted(maps.Keys(completionScripts)), ", ")}
 	}
-	return r.emit(map[string]string{"shell": r.arg(0), "script": script}, func() { r.printf("%s", script) })
+	return r.emit(map[string]string{"shell": in.Shell, "script": script}, func() { r.printf("%s", script) })
 }
 
 // candidate is a word that may stand in a place, with a hint.
 type candidate struct{ word, hint string }
 
+type completeIn struct {
+	Words []string `arg:"[WORD…],empty"`
+}
+
 // doComplete prints candidates for the last of its arguments, which are the words of a command line after its name: a line for each, with a tab between
 // word and hint. It fails silently, since a completion must not disturb a command line.
-func doComplete(r *run) error {
-	words := r.args
+func doComplete(r *run, in *completeIn) error {
+	words := in.Words
 	if len(words) == 0 {
 		words = []string{""}
 	}

@@ -18,30 +18,27 @@ import (
 )
 
 func costCommand() *command {
-	words := make([]string, len(cost.Grouping))
-	for i, by := range cost.Grouping {
-		words[i] = string(by)
-	}
 	sums := "replies, cost{CURRENCY: amount}, cost_nano{CURRENCY: n}, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, estimated, without_usage, unpriced"
-	return &command{name: "cost", does: "what the replies in the store cost", scope: onStore, do: doCost, paged: true,
+	return &command{name: "cost", does: "what the replies in the store cost", scope: onStore, run: in(doCost), paged: true,
 		more: "Each reply counts once, by the tokens that its provider reported: not again if it was copied, or imported a second time. Replies in the trash, on removed branches or rewound away count; those that gc or purge removed do not. " +
 			"Prices are those of a table with source and date; the setting prices of the store (--default), or CHATCTX_PRICES, wins: an object, or a file with one. They are list prices of single requests, without the costs of a plan, a batch or a provider's own tool. Replies of models without a price are listed, with their tokens, and are in no sum. Figures that the program of an imported file gave, not a provider, are called estimated.",
-		flags: []*flag{
-			{name: "by", usage: "a line for each `" + strings.ToUpper(strings.Join(words, " | ")) + "`; days are those of this machine"},
-			{name: "since", usage: "only what came since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-		},
 		json: sums + ", by, since, kinds[{kind, …}], groups[{context, title, trashed, branch, removed | provider, model | day | kind, …}], unpriced_models[{provider, model, …}], damaged; … are the sums again, and input_tokens is the whole input, cached or not",
 		example: `chatctx cost
 chatctx cost --by model --since 30d
 chatctx config --default 'prices={"llama3.3": {"input": 0, "output": 0}}'`}
 }
 
-func doCost(r *run) error {
-	q := cost.Query{By: cost.By(r.flag("by"))}
+type costIn struct {
+	By    cost.By `flag:"by" doc:"a line for each {CONTEXT | BRANCH | MODEL | DAY | KIND}; days are those of this machine"`
+	Since string  `flag:"since" doc:"only what came since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+}
+
+func doCost(r *run, in *costIn) error {
+	q := cost.Query{By: in.By}
 	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
-		return &usageError{fmt.Sprintf("--by %q: there are %s", r.flag("by"), strings.Join(quoted(cost.Grouping), ", ")), "chatctx cost --by model"}
+		return &usageError{fmt.Sprintf("--by %q: there are %s", in.By, strings.Join(quoted(cost.Grouping), ", ")), "chatctx cost --by model"}
 	}
-	since, err := when(r.flag("since"), time.Now())
+	since, err := when(in.Since, time.Now())
 	if err != nil {
 		return err
 	}

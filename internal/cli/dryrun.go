@@ -20,14 +20,14 @@ type billJSON struct {
 const billFields = "with --dry-run, a line each model: dry_run, " + contract.BillFields
 
 // drySend says what sending a message would cost, and sends and stores nothing.
-func (r *run) drySend(m *chatctx.Message) error {
+func (r *run) drySend(in *sendIn, m *chatctx.Message) error {
 	c, name, err := r.talkOn(r.caching)
 	if err != nil {
 		return err
 	}
 	turns := []*turn.Turn{r.turn(c, name)}
-	if r.many() {
-		askers, err := r.askers(turns[0])
+	if r.many(in.askFlags, in.manyFlags) {
+		askers, err := r.askers(turns[0], in.askFlags, in.manyFlags)
 		if err != nil {
 			return err
 		}

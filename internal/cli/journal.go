@@ -14,15 +14,11 @@ func journalCommands() []*command {
 	undone := "operation, context, branch, undid{operation, at, what, by, branches}, broken[{rule, example, is, at}] (examples that rules break which deny and are back)"
 	return []*command{
 		{name: "op", does: "what was done", scope: onContext, subs: []*command{
-			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
+			{name: "log", does: "list what was done, the newest first", scope: onContext, run: in(doOpLog), paged: true,
 				more: "Each line says what the operation changed, with old and new values, but only the names of settings that can hold an address, a path or a key. The list includes changes of the store that concern this conversation or the whole store, and your own changes there while this conversation was current.",
-				flags: []*flag{
-					{name: "n", kind: number, usage: "only the newest `N`"},
-					{name: "store", kind: onOff, usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
-				},
 				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes, about, changed[{of, from, to}]; a line each", example: "chatctx op log -n 10"},
 		}},
-		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
+		{name: "undo", does: "take back the branch's last operation, or the one that is named", scope: onBranch, run: in(doUndo),
 			more: "If an operation of the conversation or the store (rename, rm, import …) came last, undo takes that back. On a server it takes back what others did to the store only if OP names it. Undo is refused (5) if somebody has gone on from the operation, if the operation concerns a running call, or if an example of a rule would break.",
 			json: undone, example: "chatctx undo"},
 		{name: "redo", does: "take the last undo back", scope: onBranch, do: doRedo,
@@ -31,8 +27,13 @@ func journalCommands() []*command {
 	}
 }
 
-func doOpLog(r *run) error {
-	most, err := r.most()
+type opLogIn struct {
+	N     *int `flag:"n" doc:"only the newest {N}"`
+	Store bool `flag:"store" doc:"what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"`
+}
+
+func doOpLog(r *run, in *opLogIn) error {
+	most, err := r.atMost(in.N)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func doOpLog(r *run) error {
 		return err
 	}
 	var ops iter.Seq2[*chatctx.Operation, error]
-	if r.is("store") {
+	if in.Store {
 		ops = st.StoreOperations(r.ctx)
 	} else {
 		ops = st.AllOperations(r.ctx, r.contextRef())
@@ -86,12 +87,16 @@ func (r *run) operationLine(o *chatctx.Operation) {
 	}
 }
 
-func doUndo(r *run) error {
+type undoIn struct {
+	Operation string `arg:"[OP]"`
+}
+
+func doUndo(r *run, in *undoIn) error {
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	u, err := st.Undo(r.ctx, r.contextRef(), r.branchName(), r.arg(0))
+	u, err := st.Undo(r.ctx, r.contextRef(), r.branchName(), in.Operation)
 	if err != nil {
 		return contextHint(err)
 	}

@@ -15,18 +15,32 @@ import (
 // aroundMost is how many messages --around shows before and after without -n.
 const aroundMost = 5
 
+type logIn struct {
+	Range    chatctx.Ref `arg:"[A..B]"`
+	Follow   bool        `flag:"follow,f" doc:"or -f: go on with what is added, until Ctrl-C"`
+	Raw      bool        `flag:"raw" doc:"show the text unchanged, on a terminal too"`
+	N        *int        `flag:"n" doc:"only the last {N} of them; with --around so many before and after"`
+	Around   chatctx.Ref `flag:"around" doc:"only {REF} and the messages around it"`
+	Reverse  bool        `flag:"reverse" doc:"the newest first"`
+	Since    string      `flag:"since" doc:"only what was written since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Role     pool.Role   `flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
+	Grep     string      `flag:"grep" doc:"only messages in which the regular expression {PATTERN} matches, calls and results too"`
+	Hidden   bool        `flag:"hidden" doc:"hidden messages too (JSON always has them)"`
+	Thinking bool        `flag:"thinking" doc:"show the model's thinking in full"`
+}
+
 // doLog prints the branch's messages, or those that the flags select.
-func doLog(r *run) error {
-	l := &logPrinter{r: r, hidden: r.is("hidden") || r.json(), full: r.is("thinking"), reverse: r.is("reverse")}
+func doLog(r *run, in *logIn) error {
+	l := &logPrinter{r: r, in: in, hidden: in.Hidden || r.json()}
 	if err := l.filters(); err != nil {
 		return err
 	}
-	r.asIs = r.is("raw")
+	r.asIs = in.Raw
 	c, err := r.conversation()
 	if err != nil {
 		return err
 	}
-	if r.is("follow") {
+	if in.Follow {
 		return l.follow(c)
 	}
 	_, err = l.begin(c)
@@ -44,7 +58,7 @@ func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.is("follow") && (part.Snapshot != shown.Snapshot || part.To != part.Snapshot.Len()) {
+	if l.in.Follow && (part.Snapshot != shown.Snapshot || part.To != part.Snapshot.Len()) {
 		return nil, usagef("log -f follows the end of the branch: the range may have a beginning, A.., and no end")
 	}
 	if part.Snapshot != shown.Snapshot { // the range is on another branch
@@ -60,7 +74,7 @@ func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
 		r.note("%s is empty; add a message: %s", clean(part.Snapshot.Info.Name), r.again("add user TEXT"))
 		return part, nil
 	}
-	if part.To == part.Snapshot.Len() && !r.given("around") && !r.is("follow") { // these belong to the end of the branch
+	if part.To == part.Snapshot.Len() && l.in.Around == "" && !l.in.Follow { // these belong to the end of the branch
 		l.broken, l.queued = shown.Left, shown.Queued
 	}
 	l.tail = shown.Tail
@@ -69,7 +83,7 @@ func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
 
 // ahead is how many of the last messages are read at once with everything else: the requested ones, and some more, since hidden ones do not count.
 func (l *logPrinter) ahead() int {
-	if l.r.given("around") || len(l.r.args) > 0 || l.last == 0 || l.last > 200 {
+	if l.in.Around != "" || l.in.Range != "" || l.last == 0 || l.last > 200 {
 		return 0
 	}
 	return l.last + 8
@@ -78,12 +92,10 @@ func (l *logPrinter) ahead() int {
 // logPrinter prints messages of a branch.
 type logPrinter struct {
 	r       *run
+	in      *logIn
 	hidden  bool // hidden messages too
-	full    bool // thinking in full
-	reverse bool // the newest first
 	last    int  // only the last so many, 0 for all
 	since   pool.Time
-	role    pool.Role
 	grep    *regexp.Regexp
 	marks   map[chatctx.ID]string
 	sent    []sentLine
@@ -96,27 +108,27 @@ type logPrinter struct {
 
 // filters reads the flags that select messages.
 func (l *logPrinter) filters() (err error) {
-	r := l.r
-	if l.last, err = r.most(); err != nil {
+	r, in := l.r, l.in
+	if l.last, err = r.atMost(in.N); err != nil {
 		return err
 	}
-	if l.since, err = when(r.flag("since"), time.Now()); err != nil {
+	if l.since, err = when(in.Since, time.Now()); err != nil {
 		return err
 	}
-	switch l.role = pool.Role(r.flag("role")); l.role {
+	switch in.Role {
 	case "", pool.System, pool.User, pool.Assistant, pool.ToolRole:
 	default:
-		return &usageError{fmt.Sprintf("no role %q", l.role), "a role is system, user, assistant or tool"}
+		return &usageError{fmt.Sprintf("no role %q", in.Role), "a role is system, user, assistant or tool"}
 	}
-	if r.flag("grep") != "" {
-		if l.grep, err = regexp.Compile(r.flag("grep")); err != nil {
+	if in.Grep != "" {
+		if l.grep, err = regexp.Compile(in.Grep); err != nil {
 			return usagef("--grep: %v", err)
 		}
 	}
-	if r.given("around") && len(r.args) > 0 {
+	if in.Around != "" && in.Range != "" {
 		return usagef("log takes a range or --around, not both")
 	}
-	if r.is("follow") && (r.given("around") || r.is("reverse")) {
+	if in.Follow && (in.Around != "" || in.Reverse) {
 		return usagef("log -f follows the end of the branch: it takes no --around and no --reverse")
 	}
 	return nil
@@ -125,21 +137,21 @@ func (l *logPrinter) filters() (err error) {
 // stretch returns the range or what --around selects, else the whole branch.
 func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
 	r := l.r
-	ref := r.arg(0)
-	if r.given("around") {
-		ref = ".." + r.flag("around")
+	ref := l.in.Range
+	if l.in.Around != "" {
+		ref = ".." + l.in.Around
 	}
 	if ref == "" {
 		return &chatctx.Stretch{Snapshot: snap, From: 1, To: snap.Len()}, nil
 	}
-	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
+	part, err := snap.Range(r.ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if part == nil {
-		return nil, &usageError{fmt.Sprintf("%q is not a range A..B", ref), "one message: " + r.again("show "+quote(ref)) + "\nup to it: " + r.again("log .."+quote(ref))}
+		return nil, &usageError{fmt.Sprintf("%q is not a range A..B", ref), "one message: " + r.again("show "+quote(string(ref))) + "\nup to it: " + r.again("log .."+quote(string(ref)))}
 	}
-	if !r.given("around") {
+	if l.in.Around == "" {
 		return part, nil
 	}
 	n := cmp.Or(l.last, aroundMost)
@@ -155,7 +167,7 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 		return nil
 	}
 	l.sent = slices.DeleteFunc(l.sent, func(s sentLine) bool { return s.from < part.From || s.from > part.To && part.To < part.Snapshot.Len() })
-	if l.last == 0 && !l.reverse {
+	if l.last == 0 && !l.in.Reverse {
 		for e, err := range l.forwards(part) {
 			if err != nil {
 				return err
@@ -167,7 +179,7 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 		return l.end()
 	}
 	var found []*chatctx.Entry
-	if l.reverse {
+	if l.in.Reverse {
 		if err := l.queue(); err != nil {
 			return err
 		}
@@ -179,7 +191,7 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 		switch {
 		case !l.fits(e):
 			continue
-		case l.reverse:
+		case l.in.Reverse:
 			if err := l.show(e); err != nil || l.r.stopped() {
 				return err
 			}
@@ -243,7 +255,7 @@ func (l *logPrinter) backwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, 
 
 // fits reports whether a message is selected.
 func (l *logPrinter) fits(e *chatctx.Entry) bool {
-	if l.role != "" && e.Role != l.role || l.since > 0 && e.Created < l.since || l.grep != nil && !l.finds(e) {
+	if l.in.Role != "" && e.Role != l.in.Role || l.since > 0 && e.Created < l.since || l.grep != nil && !l.finds(e) {
 		return false
 	}
 	if e.Hidden && !l.hidden {
@@ -281,13 +293,13 @@ func (l *logPrinter) show(e *chatctx.Entry) error {
 		if e.Position > 0 {
 			l.saySent(e.Position)
 		}
-		l.r.printMessage(e, l.marks[e.ID], l.full)
+		l.r.printMessage(e, l.marks[e.ID], l.in.Thinking)
 	})
 }
 
 // saySent prints what goes to the model from a position on, and what was not printed before it.
 func (l *logPrinter) saySent(position int) {
-	for len(l.sent) > 0 && l.sent[0].from <= position && !l.reverse {
+	for len(l.sent) > 0 && l.sent[0].from <= position && !l.in.Reverse {
 		l.r.printf("%s\n\n", l.r.paint(dim, "—— "+l.sent[0].text+" ——"))
 		l.sent = l.sent[1:]
 	}
@@ -315,7 +327,7 @@ func (l *logPrinter) end() error {
 	if l.left > 0 {
 		l.r.note("%s not shown; --hidden shows them", count(l.left, "hidden message"))
 	}
-	if l.printed == 0 && (l.role != "" || l.since > 0 || l.grep != nil) {
+	if l.printed == 0 && (l.in.Role != "" || l.since > 0 || l.grep != nil) {
 		l.r.note("no message fits")
 	}
 	return nil

@@ -15,41 +15,15 @@ import (
 func messageCommands() []*command {
 	placed := "context, branch, message, position, revision; operation, again"
 	return []*command{
-		{name: "add", args: "ROLE [TEXT|-]", does: "put a message at the end of the branch", scope: onBranch, do: doAdd,
+		{name: "add", does: "put a message at the end of the branch", scope: onBranch, run: in(doAdd),
 			more: "ROLE is system, user, assistant or tool. If there is no store or no conversation yet, add makes one.",
-			flags: []*flag{
-				{name: "image", kind: several, usage: "an image `FILE`, after the text; may be given again"},
-				{name: "file", kind: several, usage: "a `FILE` of any kind, after the text; may be given again"},
-				{name: "call", usage: "with the role tool: the `CALLID` of the call that this answers"},
-				{name: "error", kind: onOff, usage: "with the role tool: the call failed"},
-				{name: "model", usage: "the `MODEL` that said it"},
-				{name: "key", usage: "add once for this `KEY` within 24 hours, however often the command is run"},
-				{name: "expect", kind: revision, usage: "add only while the branch has this `REVISION`"},
-				rawText(),
-			},
 			json: placed, example: `chatctx add user "Where should we go in May?"
 git diff | chatctx add user - --key diff-42`},
-		{name: "append", args: "FILE|-", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, do: doAppend,
+		{name: "append", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, run: in(doAppend),
 			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored.",
-			flags: []*flag{
-				{name: "key", usage: "add each line once for this `KEY` and its number"},
-				{name: "expect", kind: revision, usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
-			},
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
-		{name: "log", args: "[A..B]", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
+		{name: "log", does: "show the branch's messages, the oldest first", scope: onBranch, run: in(doLog), paged: true,
 			more: "A..B is the messages after A up to and including B, on B's branch; either end may be missing, and the other end then names the branch. On a terminal Markdown is rendered and wrapped at words. With -f log goes on with new messages of the branch, whoever adds them, until Ctrl-C. If sessions were compacted or resumed, lines between messages say what goes to the model.",
-			flags: []*flag{
-				{name: "follow", kind: onOff, short: "f", usage: "or -f: go on with what is added, until Ctrl-C"},
-				{name: "raw", kind: onOff, usage: "show the text unchanged, on a terminal too"},
-				{name: "n", kind: number, usage: "only the last `N` of them; with --around so many before and after"},
-				{name: "around", usage: "only `REF` and the messages around it"},
-				{name: "reverse", kind: onOff, usage: "the newest first"},
-				{name: "since", usage: "only what was written since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-				{name: "role", usage: "only messages of a `ROLE`: system, user, assistant or tool"},
-				{name: "grep", usage: "only messages in which the regular expression `PATTERN` matches, calls and results too"},
-				{name: "hidden", kind: onOff, usage: "hidden messages too (JSON always has them)"},
-				{name: "thinking", kind: onOff, usage: "show the model's thinking in full"},
-			},
 			json: "a message, a line each", example: `chatctx log -n 5
 chatctx log @3..
 chatctx log main..trains --role assistant
@@ -57,16 +31,25 @@ chatctx log -f -n 3 --json`},
 	}
 }
 
-func doAdd(r *run) error {
-	m, err := r.newMessage()
+type addIn struct {
+	Role   pool.Role `arg:"ROLE"`
+	Text   string    `arg:"[TEXT|-]"`
+	Image  []string  `flag:"image" doc:"an image {FILE}, after the text; may be given again"`
+	File   []string  `flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
+	Call   string    `flag:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
+	Error  bool      `flag:"error" doc:"with the role tool: the call failed"`
+	Model  string    `flag:"model" doc:"the {MODEL} that said it"`
+	Key    string    `flag:"key" doc:"add once for this {KEY} within 24 hours, however often the command is run"`
+	Expect *uint64   `flag:"expect" doc:"add only while the branch has this {REVISION}"`
+	rawFlag
+}
+
+func doAdd(r *run, in *addIn) error {
+	m, err := r.newMessage(in)
 	if err != nil {
 		return err
 	}
-	o := chatctx.AppendOptions{Key: r.flag("key")}
-	if r.given("expect") {
-		n := r.revision("expect")
-		o.Expect = &n
-	}
+	o := chatctx.AppendOptions{Key: in.Key, Expect: in.Expect}
 	if err := r.somewhere(r.empty(o)); err != nil {
 		return err
 	}
@@ -93,35 +76,34 @@ func doAdd(r *run) error {
 var errEmptyText = &usageError{"the text is empty", "nothing was stored"}
 
 // newMessage makes the message that add's arguments and flags describe. It opens no store.
-func (r *run) newMessage() (*chatctx.Message, error) {
-	role := pool.Role(r.arg(0))
+func (r *run) newMessage(in *addIn) (*chatctx.Message, error) {
 	roles := []pool.Role{pool.System, pool.User, pool.Assistant, pool.ToolRole}
-	if !slices.Contains(roles, role) {
-		return nil, &usageError{fmt.Sprintf("no role %q", r.arg(0)), "a message is from system, user, assistant or tool"}
+	if !slices.Contains(roles, in.Role) {
+		return nil, &usageError{fmt.Sprintf("no role %q", in.Role), "a message is from system, user, assistant or tool"}
 	}
-	if len(r.args) < 2 && len(r.texts("image"))+len(r.texts("file")) == 0 {
+	if in.Text == "" && len(in.Image)+len(in.File) == 0 {
 		return nil, &usageError{"add needs the text", `usage: chatctx add ROLE TEXT, or - for standard input`}
 	}
-	if role != pool.ToolRole && (r.flag("call") != "" || r.is("error")) {
+	if in.Role != pool.ToolRole && (in.Call != "" || in.Error) {
 		return nil, usagef("--call and --error are for the role tool")
 	}
-	text, err := r.text(r.arg(1))
+	text, err := r.text(in.Text)
 	if err != nil {
 		return nil, err
 	}
-	m := &chatctx.Message{Role: role}
-	m.Meta.Model = r.flag("model")
+	m := &chatctx.Message{Role: in.Role}
+	m.Meta.Model = in.Model
 	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
-	if err := attach(r.ctx, m, r.texts("image"), r.texts("file")); err != nil {
+	if err := attach(r.ctx, m, in.Image, in.File); err != nil {
 		return nil, err
 	}
-	if len(m.Content) == 0 && r.flag("call") == "" {
+	if len(m.Content) == 0 && in.Call == "" {
 		return nil, errEmptyText
 	}
-	if r.flag("call") != "" {
-		m.Result = &pool.Result{RequestID: r.flag("call"), IsError: r.is("error"), Text: text}
+	if in.Call != "" {
+		m.Result = &pool.Result{RequestID: in.Call, IsError: in.Error, Text: text}
 		if len(m.Content) > 1 {
 			m.Result.Text, m.Result.Parts = "", m.Content
 		}
@@ -198,24 +180,26 @@ func (r *run) empty(o chatctx.AppendOptions) func(*chatctx.ChatContext) error {
 	}
 }
 
+type appendIn struct {
+	File   string  `arg:"FILE|-"`
+	Key    string  `flag:"key" doc:"add each line once for this {KEY} and its number"`
+	Expect *uint64 `flag:"expect" doc:"begin only while the branch has this {REVISION}, and stop when somebody else adds to it"`
+}
+
 // doAppend stores messages from JSON lines, in batches.
-func doAppend(r *run) error {
-	var in io.Reader = r.con.in
-	if r.arg(0) != "-" {
-		f, err := input.Open(r.ctx, r.arg(0))
+func doAppend(r *run, in *appendIn) error {
+	var from io.Reader = r.con.in
+	if in.File != "-" {
+		f, err := input.Open(r.ctx, in.File)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		in = f
+		from = f
 	}
-	a := &appender{r: r, lines: newLines(in, maxText, batchMessages)}
-	if r.flag("key") != "" {
+	a := &appender{r: r, lines: newLines(from, maxText, batchMessages), key: in.Key, expect: in.Expect}
+	if in.Key != "" {
 		a.lines.most = 1 // each line has a key of its own
-	}
-	if r.given("expect") {
-		n := r.revision("expect")
-		a.expect = &n
 	}
 	err := a.all()
 	if err != nil && a.stored+a.known > 0 {

@@ -11,15 +11,15 @@ import (
 
 func programCommands() []*command {
 	return []*command{
-		{name: "completion", args: "SHELL", does: "print the completion script for bash, zsh, fish or powershell", scope: onProgram, do: doCompletion,
+		{name: "completion", does: "print the completion script for bash, zsh, fish or powershell", scope: onProgram, run: in(doCompletion),
 			more: "It completes commands, flags and values: conversations, branches, messages with BRANCH@, tags, labels, calls, tools, models, providers, settings with their values, operations.",
 			example: `source <(chatctx completion bash)
 chatctx completion zsh > ~/.zsh/completions/_chatctx
 chatctx completion fish > ~/.config/fish/completions/chatctx.fish
 chatctx completion powershell | Out-String | Invoke-Expression`,
 			json: "shell, script"},
-		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true, mayBeEmpty: []string{"WORD"}},
-		{name: "help", args: "[COMMAND…]", does: "list the commands, or show the flags and an example of one", scope: onProgram, do: doHelp, paged: true,
+		{name: "__complete", does: "print what can stand in place of the last word", scope: onProgram, run: in(doComplete), hidden: true},
+		{name: "help", does: "list the commands, or show the flags and an example of one", scope: onProgram, run: in(doHelp), paged: true,
 			more: "help concepts explains the words, help refs how messages and conversations are named.",
 			json: "command, usage, does, more, flags[{flag, usage}], json, example, commands[the same]", example: "chatctx help fork"},
 		{name: "version", does: "print the version", scope: onProgram, do: doVersion,
@@ -73,13 +73,17 @@ func doVersion(r *run) error {
 	})
 }
 
-func doHelp(r *run) error {
+type helpIn struct {
+	Words []string `arg:"[COMMAND…]"`
+}
+
+func doHelp(r *run, in *helpIn) error {
 	p := &parsed{}
 	table := allCommands()
-	if topic, ok := topics[strings.Join(r.args, " ")]; ok {
-		return r.emit(map[string]string{"topic": r.arg(0), "text": topic}, func() { r.printf("%s", topic) })
+	if topic, ok := topics[strings.Join(in.Words, " ")]; ok {
+		return r.emit(map[string]string{"topic": in.Words[0], "text": topic}, func() { r.printf("%s", topic) })
 	}
-	for _, word := range r.args {
+	for _, word := range in.Words {
 		found := findCommand(table, word)
 		if found == nil {
 			return &usageError{fmt.Sprintf("no command %q", word), "chatctx help lists them"}

@@ -13,13 +13,7 @@ import (
 )
 
 func redactCommand() *command {
-	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in place of secrets in everything that is stored", scope: onStore, do: doRedact,
-		flags: []*flag{
-			{name: "pattern", usage: "text that the regular expression `RE` (RE2) finds"},
-			{name: "secrets", kind: onOff, usage: "keys and tokens of well-known shapes, by the rules of gitleaks"},
-			{name: "context", usage: "only in the conversation `CTX`"},
-			dryRun(), yes(),
-		},
+	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in place of secrets in everything that is stored", scope: onStore, run: in(doRedact),
 		more: `It shows what it found, and asks. Files of text keep their encoding (UTF-8, UTF-16, UTF-32, Windows-1252, or the charset of their media type). Parts that a provider has signed and files that are no text but show a secret stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
 Nothing brings a secret back. Earlier copies of the file still have it. Files in which nothing can be found, such as images and archives, are counted; with one of them, or where something stays, it was done in part (8).`,
 		json:    "dry_run, complete, redacted, left, found[{context, title, message, field, what, shown, left}], not_searched{kind: files}, leftovers[]",
@@ -37,12 +31,20 @@ type redactionJSON struct {
 	Left    *string     `json:"left"`
 }
 
-func (r *run) secretFinder() (func(string) ([]chatctx.Secret, error), error) {
-	pattern := r.flag("pattern")
-	if (pattern != "") == r.is("secrets") {
+type redactIn struct {
+	Pattern string `flag:"pattern" doc:"text that the regular expression {RE} (RE2) finds"`
+	Secrets bool   `flag:"secrets" doc:"keys and tokens of well-known shapes, by the rules of gitleaks"`
+	Context string `flag:"context" doc:"only in the conversation {CTX}"`
+	dryRunFlag
+	yesFlag
+}
+
+// finder returns what finds the secrets in a text.
+func (in *redactIn) finder() (func(string) ([]chatctx.Secret, error), error) {
+	if (in.Pattern != "") == in.Secrets {
 		return nil, &usageError{"redact needs --pattern RE or --secrets", "chatctx redact --secrets --dry-run"}
 	}
-	if r.is("secrets") {
+	if in.Secrets {
 		return func(text string) ([]chatctx.Secret, error) {
 			found, err := secrets.Find(text)
 			out := make([]chatctx.Secret, len(found))
@@ -52,7 +54,7 @@ func (r *run) secretFinder() (func(string) ([]chatctx.Secret, error), error) {
 			return out, err
 		}, nil
 	}
-	re, err := regexp.Compile(pattern)
+	re, err := regexp.Compile(in.Pattern)
 	if err != nil {
 		return nil, usagef("--pattern: %v", err)
 	}
@@ -68,8 +70,8 @@ func (r *run) secretFinder() (func(string) ([]chatctx.Secret, error), error) {
 	}, nil
 }
 
-func doRedact(r *run) error {
-	find, err := r.secretFinder()
+func doRedact(r *run, in *redactIn) error {
+	find, err := in.finder()
 	if err != nil {
 		return err
 	}
@@ -77,13 +79,13 @@ func doRedact(r *run) error {
 	if err != nil {
 		return err
 	}
-	o := chatctx.RedactOptions{Context: r.flag("context"), Find: find, DryRun: true}
+	o := chatctx.RedactOptions{Context: in.Context, Find: find, DryRun: true}
 	plan, err := st.Maintenance().Redact(r.ctx, o)
 	if err != nil {
 		return err
 	}
-	if r.is("dry-run") || len(plan.Found) == 0 {
-		return r.redacted(plan, r.is("dry-run"))
+	if in.DryRun || len(plan.Found) == 0 {
+		return r.redacted(plan, in.DryRun)
 	}
 	if !r.json() {
 		r.printRedactions(plan)

@@ -16,17 +16,13 @@ import (
 
 func replayCommands() []*command {
 	return []*command{
-		{name: "replay", args: "BRANCH", does: "ask a branch's questions again, with other models or another prompt, each on a new branch", scope: onBranch, do: doReplay,
+		{name: "replay", does: "ask a branch's questions again, with other models or another prompt, each on a new branch", scope: onBranch, run: in(doReplay),
 			more: "Each model gets one question after the other. A call of the same tool with the same arguments gets the recorded result, in order, each result once, marked as replayed; the first call that differs waits, and ends the replay there: nothing is run and nothing decided. The command first says what it will cost. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a call waits.",
-			flags: append(askFlags(), manyFlags()[0], manyFlags()[2],
-				&flag{name: "from", usage: "begin with the question of the turn of `REF`; else with the first"},
-				&flag{name: "system", usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),
 			json: "branch, model, questions, answered, partial{outcome: number}, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
 chatctx replay main --from u3 --system "Answer in one line." --yes`},
-		{name: "bisect", args: "[A..B]", does: "find the turn at which a branch went wrong", scope: onBranch, do: doBisect,
-			more:  "It halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
-			flags: []*flag{{name: "run", usage: "the `CMD` that tells good from bad; it is run without a shell"}},
-			json:  "context, branch, turn, message, position, tried[{turn, good, outcome}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
+		{name: "bisect", does: "find the turn at which a branch went wrong", scope: onBranch, run: in(doBisect),
+			more: "It halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
+			json: "context, branch, turn, message, position, tried[{turn, good, outcome}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
 chatctx bisect u2..@`},
 	}
 }
@@ -78,7 +74,18 @@ func (v *replayJSON) partialText() string {
 	return strings.Join(words, ", ")
 }
 
-func doReplay(r *run) error {
+type replayIn struct {
+	Branch string `arg:"BRANCH"`
+	askFlags
+	modelsFlag
+	setFlag
+	From   chatctx.Ref `flag:"from" doc:"begin with the question of the turn of {REF}; else with the first"`
+	System *string     `flag:"system" doc:"another system prompt {TEXT}, - for standard input"`
+	yesFlag
+	dryRunFlag
+}
+
+func doReplay(r *run, in *replayIn) error {
 	if _, err := r.writer(); err != nil {
 		return err
 	}
@@ -86,45 +93,45 @@ func doReplay(r *run) error {
 	if err != nil {
 		return contextHint(err)
 	}
-	snap, err := c.Snapshot(r.ctx, r.arg(0))
+	snap, err := c.Snapshot(r.ctx, in.Branch)
 	if err != nil {
 		return err
 	}
-	p, err := r.toReplay(snap)
+	p, err := r.toReplay(snap, in.From)
 	if err != nil {
 		return err
 	}
 	var system *string
-	if r.given("system") {
-		text, err := r.text(r.flag("system"))
+	if in.System != nil {
+		text, err := r.text(*in.System)
 		if err != nil {
 			return err
 		}
 		system = &text
 	}
-	askers, err := r.askers(&turn.Turn{Context: c, Branch: snap.Info.Name})
+	askers, err := r.askers(&turn.Turn{Context: c, Branch: snap.Info.Name}, in.askFlags, manyFlags{modelsFlag: in.modelsFlag, setFlag: in.setFlag})
 	if err != nil {
 		return err
 	}
 	for _, a := range askers {
-		if err := r.replayBill(p, a, snap); err != nil {
+		if err := r.replayBill(p, a, snap, in.DryRun); err != nil {
 			return err
 		}
 	}
-	if r.is("dry-run") {
+	if in.DryRun {
 		return nil
 	}
 	if err := r.confirm(fmt.Sprintf("Ask %s of %s?", count(p.Questions()*len(askers), "question"), count(len(askers), "model")), usagef("replay asks again and costs money")); err != nil {
 		return err
 	}
-	return r.replayAll(p, askers, system)
+	return r.replayAll(p, in.Branch, askers, system)
 }
 
 // toReplay reads the questions to ask again.
-func (r *run) toReplay(snap *chatctx.Snapshot) (*turn.Replay, error) {
+func (r *run) toReplay(snap *chatctx.Snapshot, ref chatctx.Ref) (*turn.Replay, error) {
 	from := 1
-	if ref := r.flag("from"); ref != "" {
-		e, err := snap.Place(r.ctx, chatctx.Ref(ref))
+	if ref != "" {
+		e, err := snap.Place(r.ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +146,7 @@ func (r *run) toReplay(snap *chatctx.Snapshot) (*turn.Replay, error) {
 
 // replayBill says about what a replay costs: each request has the messages before its question, at their original length, and answers are as long as the
 // old ones.
-func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error {
+func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot, dry bool) error {
 	probe := *a.Turn
 	probe.Branch = snap.Info.Name
 	req, err := probe.Request(r.ctx, pool.NewText(pool.User, "?"))
@@ -161,7 +168,7 @@ func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error
 		Output    int64       `json:"output_tokens"`
 		Cost      *cost.Money `json:"cost_nano"`
 		Currency  string      `json:"currency,omitempty"`
-	}{r.is("dry-run"), req.Model, p.Questions(), input, p.Output, nil, ""}
+	}{dry, req.Model, p.Questions(), input, p.Output, nil, ""}
 	price := "no price is known"
 	if b := req.Bill(); b.Price != nil {
 		sum := b.Price.Of(cost.Usage{Input: input, Output: p.Output})
@@ -169,15 +176,15 @@ func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error
 		price = "about " + sum.Short() + " " + clean(v.Currency)
 	}
 	line := fmt.Sprintf("%s: %s, about %d tokens in, %d out; %s", clean(req.Model), count(p.Questions(), "question"), input, p.Output, price)
-	if !r.is("dry-run") {
+	if !dry {
 		r.note("%s", line)
 		return nil
 	}
 	return r.emit(v, func() { r.printf("%s\n", line) })
 }
 
-// replayed says what became of a replay, the made-th of the command that has a branch.
-func (r *run) replayed(v *replayJSON, made int) {
+// replayed says what became of a replay of a branch, the made-th of the command that has one of its own.
+func (r *run) replayed(v *replayJSON, of string, made int) {
 	if v.Branch == "" {
 		return
 	}
@@ -193,11 +200,11 @@ func (r *run) replayed(v *replayJSON, made int) {
 	if made > 1 {
 		all = fmt.Sprintf("all %d", made)
 	}
-	r.note("compare: %s   take %s back: %s", r.again("compare "+quote(r.arg(0))+" "+quote(v.Branch)), all, r.again("undo --branch "+quote(v.Branch)))
+	r.note("compare: %s   take %s back: %s", r.again("compare "+quote(of)+" "+quote(v.Branch)), all, r.again("undo --branch "+quote(v.Branch)))
 }
 
 // replayAll asks one model after the other.
-func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
+func (r *run) replayAll(p *turn.Replay, of string, askers []*asker, system *string) error {
 	var failed error
 	var waits waitsError
 	done := 0
@@ -236,7 +243,7 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 		case v.Answered > 0 || v.Waiting > 0:
 			done++
 		}
-		printErr := r.emit(v, func() { r.replayed(&v, made) })
+		printErr := r.emit(v, func() { r.replayed(&v, of, made) })
 		if printErr != nil || r.ctx.Err() != nil {
 			return errors.Join(printErr, err)
 		}

@@ -39,16 +39,22 @@ type repairJSON struct {
 	What    string      `json:"what"`
 }
 
-func doRequest(r *run) error {
+type requestIn struct {
+	whomFlags
+	Pretty bool `flag:"pretty" doc:"indented"`
+	Check  bool `flag:"check" doc:"print what was repaired, and why, in place of the body"`
+}
+
+func doRequest(r *run, in *requestIn) error {
 	req, err := r.requested()
 	if err != nil {
 		return err
 	}
-	if r.is("check") {
+	if in.Check {
 		return r.checkRequest(req)
 	}
 	body := req.Body
-	if r.is("pretty") {
+	if in.Pretty {
 		var b bytes.Buffer
 		if err := json.Indent(&b, body, "", "  "); err != nil {
 			return err
@@ -132,7 +138,7 @@ type stepJSON struct {
 	Skipped bool   `json:"skipped,omitempty"`
 }
 
-func doExplain(r *run) error {
+func doExplain(r *run, _ *whomFlags) error {
 	req, err := r.requested()
 	if err != nil {
 		return err
@@ -307,14 +313,13 @@ type modelJSON struct {
 	wire.Model
 }
 
-func doModels(r *run) error {
+func doModels(r *run, in *providerFlag) error {
 	settings, err := r.modelSettings()
 	if err != nil {
 		return err
 	}
-	name := r.flag("provider")
-	client, name, err := turn.ClientOf(settings, name, wire.Options{}, os.Getenv)
-	if errors.Is(err, adapter.ErrNoModel) && r.flag("provider") == "" {
+	client, name, err := turn.ClientOf(settings, in.Provider, wire.Options{}, os.Getenv)
+	if errors.Is(err, adapter.ErrNoModel) && in.Provider == "" {
 		return r.allModels(settings)
 	}
 	if err != nil {

@@ -247,6 +247,14 @@ func (r *run) most() (int, error) {
 	return n, nil
 }
 
+// atMost returns what -n says, 0 if it is not given.
+func (r *run) atMost(n *int) (int, error) {
+	if n != nil && *n < 1 {
+		return 0, usagef("%s -n takes a number of 1 or more", r.name)
+	}
+	return valueOf(n), nil
+}
+
 // change makes the changes that fill puts into a batch on the branch that the flags name: one transaction, one operation.
 func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	st, err := r.writer()

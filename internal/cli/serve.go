@@ -24,33 +24,24 @@ import (
 )
 
 func serveCommands() []*command {
-	listen := []*flag{
-		{name: "listen", usage: "the `ADDRESS`: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"},
-		{name: "cert", usage: "speak TLS with the certificate in `FILE`"},
-		{name: "key", usage: "the certificate's key in `FILE`"},
-		{name: "host", kind: several, usage: "a `NAME` under which others reach this address; may be given again. Without it any name is taken where a token is required"},
-	}
 	return []*command{
-		{name: "serve", does: "serve the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
-			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, tokens of serve token are required. Ctrl-C ends it.",
-			flags: append([]*flag{{name: "stdio", kind: onOff, usage: "speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"}}, listen...),
-			json:  "address, token; with --stdio the protocol alone", example: `chatctx serve --listen 8080
+		{name: "serve", does: "serve the store to other programs: over HTTP, or over standard input and output", scope: onStore, run: in(doServe),
+			more: "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, tokens of serve token are required. Ctrl-C ends it.",
+			json: "address, token; with --stdio the protocol alone", example: `chatctx serve --listen 8080
 chatctx serve --stdio
 chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			subs: []*command{
 				{name: "token", does: "tokens, which let other programs in", scope: onStore, subs: []*command{
-					{name: "add", args: "NAME", does: "make a token and print its secret, this once", scope: onStore, do: doTokenAdd,
-						flags: []*flag{{name: "scope", otherwise: "read", usage: "what it allows, `SCOPES` separated by commas: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
-						more:  "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
-						json:  "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
+					{name: "add", does: "make a token and print its secret, this once", scope: onStore, run: in(doTokenAdd),
+						more: "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
+						json: "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
 					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at, by; a line each", example: "chatctx serve token ls"},
-					{name: "rm", args: "NAME", does: "remove a token", scope: onStore, do: doTokenRm, json: "token", example: "chatctx serve token rm phone"},
+					{name: "rm", does: "remove a token", scope: onStore, run: in(doTokenRm), json: "token", example: "chatctx serve token rm phone"},
 				}},
 			}},
-		{name: "web", does: "look at the store in a browser", scope: onStore, do: doWeb,
-			more:  "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. If there is no store yet, web makes one.",
-			flags: append([]*flag{{name: "no-open", kind: onOff, usage: "do not open a browser"}}, listen...),
-			json:  "address", example: "chatctx web"},
+		{name: "web", does: "look at the store in a browser", scope: onStore, run: in(doWeb),
+			more: "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. If there is no store yet, web makes one.",
+			json: "address", example: "chatctx web"},
 	}
 }
 
@@ -63,9 +54,14 @@ type tokenJSON struct {
 	Secret  string     `json:"secret,omitempty"`
 }
 
-func doTokenAdd(r *run) error {
+type tokenAddIn struct {
+	Name  string `arg:"NAME"`
+	Scope string `flag:"scope" default:"read" doc:"what it allows, {SCOPES} separated by commas: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"`
+}
+
+func doTokenAdd(r *run, in *tokenAddIn) error {
 	var scopes []string
-	for s := range strings.SplitSeq(r.flag("scope"), ",") {
+	for s := range strings.SplitSeq(in.Scope, ",") {
 		scopes = append(scopes, strings.TrimSpace(s))
 	}
 	if err := serve.CheckScopes(scopes); err != nil {
@@ -75,13 +71,13 @@ func doTokenAdd(r *run) error {
 	if err != nil {
 		return err
 	}
-	secret, err := st.AddToken(r.ctx, r.arg(0), scopes)
+	secret, err := st.AddToken(r.ctx, in.Name, scopes)
 	if err != nil {
 		return err
 	}
-	return r.emit(tokenJSON{Token: r.arg(0), Scopes: scopes, Secret: secret}, func() {
+	return r.emit(tokenJSON{Token: in.Name, Scopes: scopes, Secret: secret}, func() {
 		r.printf("%s\n", secret)
-		r.note("the secret is shown only this once; remove the token: %s", r.onStore("serve token rm "+quote(r.arg(0))))
+		r.note("the secret is shown only this once; remove the token: %s", r.onStore("serve token rm "+quote(in.Name)))
 	})
 }
 
@@ -108,15 +104,27 @@ func doTokenLs(r *run) error {
 	return nil
 }
 
-func doTokenRm(r *run) error {
+type tokenRmIn struct {
+	Name string `arg:"NAME"`
+}
+
+func doTokenRm(r *run, in *tokenRmIn) error {
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	if err := st.RemoveToken(r.ctx, r.arg(0)); err != nil {
+	if err := st.RemoveToken(r.ctx, in.Name); err != nil {
 		return err
 	}
-	return r.emit(map[string]string{"token": r.arg(0)}, func() { r.printf("%s lets nobody in any more\n", clean(r.arg(0))) })
+	return r.emit(map[string]string{"token": in.Name}, func() { r.printf("%s lets nobody in any more\n", clean(in.Name)) })
+}
+
+// listenFlags say where a server can be reached, and how.
+type listenFlags struct {
+	Listen string   `flag:"listen" doc:"the {ADDRESS}: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"`
+	Cert   string   `flag:"cert" doc:"speak TLS with the certificate in {FILE}"`
+	Key    string   `flag:"key" doc:"the certificate's key in {FILE}"`
+	Host   []string `flag:"host" doc:"a {NAME} under which others reach this address; may be given again. Without it any name is taken where a token is required"`
 }
 
 // server is a server on a store, and its address.
@@ -128,24 +136,24 @@ type server struct {
 }
 
 // server prepares what serve and web run. files are those of the page, nil for none.
-func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
+func (r *run) server(st *chatctx.Store, in listenFlags, files fs.FS) (*server, error) {
 	s := &server{}
-	if (r.flag("cert") == "") != (r.flag("key") == "") {
+	if (in.Cert == "") != (in.Key == "") {
 		return nil, usagef("--cert and --key go together: give both")
 	}
-	if r.flag("cert") != "" {
-		cert, err := tls.LoadX509KeyPair(r.flag("cert"), r.flag("key"))
+	if in.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(in.Cert, in.Key)
 		if err != nil {
 			return nil, fmt.Errorf("the certificate cannot be used: %w", err)
 		}
 		s.cert = &cert
 	}
-	l, err := serve.Listen(r.flag("listen"))
+	l, err := serve.Listen(in.Listen)
 	if err != nil {
 		return nil, err
 	}
 	s.listener, s.address = l, reached(l)
-	path, unix := strings.CutPrefix(r.flag("listen"), "unix:")
+	path, unix := strings.CutPrefix(in.Listen, "unix:")
 	switch {
 	case unix:
 		s.address = "unix:" + path
@@ -154,7 +162,7 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	default:
 		s.address = "http://" + s.address
 	}
-	o := serve.Options{Hosts: r.texts("host"), Trusted: unix, Page: files, Executor: r.ofRequest, Places: r.machine().Places}
+	o := serve.Options{Hosts: in.Host, Trusted: unix, Page: files, Executor: r.ofRequest, Places: r.machine().Places}
 	if len(o.Hosts) == 0 && serve.Beyond(l) {
 		o.Hosts = []string{"*"}
 	}
@@ -206,12 +214,17 @@ func (s *server) answer(r *run) error {
 	return s.Serve(r.ctx, s.listener, s.cert)
 }
 
-func doServe(r *run) error {
-	if r.is("stdio") && (r.given("listen") || r.given("cert") || r.given("host")) {
+type serveIn struct {
+	Stdio bool `flag:"stdio" doc:"speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"`
+	listenFlags
+}
+
+func doServe(r *run, in *serveIn) error {
+	if in.Stdio && (in.Listen != "" || in.Cert != "" || len(in.Host) > 0) {
 		return usagef("serve takes --stdio or an address, not both")
 	}
 	st, err := r.writer()
-	if err != nil && r.is("stdio") {
+	if err != nil && in.Stdio {
 		printError(r.con.err, err, r.json())
 		if err := serve.RefuseStdio(r.ctx, os.Stdin, os.Stdout, err); err != nil {
 			return err
@@ -221,12 +234,12 @@ func doServe(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.is("stdio") {
+	if in.Stdio {
 		s := serve.New(st, serve.Options{Executor: r.ofRequest, Places: r.machine().Places})
 		defer s.Close()
 		return s.ServeStdio(r.ctx, os.Stdin, os.Stdout)
 	}
-	s, err := r.server(st, nil)
+	s, err := r.server(st, in.listenFlags, nil)
 	if err != nil {
 		return err
 	}
@@ -249,15 +262,20 @@ func doServe(r *run) error {
 	return s.answer(r)
 }
 
-func doWeb(r *run) error {
-	if strings.HasPrefix(r.flag("listen"), "unix:") {
+type webIn struct {
+	NoOpen bool `flag:"no-open" doc:"do not open a browser"`
+	listenFlags
+}
+
+func doWeb(r *run, in *webIn) error {
+	if strings.HasPrefix(in.Listen, "unix:") {
 		return usagef("a browser cannot use a Unix socket: web --listen takes HOST:PORT")
 	}
 	st, err := r.creator()
 	if err != nil {
 		return err
 	}
-	s, err := r.server(st, page.Files)
+	s, err := r.server(st, in.listenFlags, page.Files)
 	if err != nil {
 		return err
 	}
@@ -272,7 +290,7 @@ func doWeb(r *run) error {
 		return err
 	}
 	r.note("the address works once; Enter prints another, Ctrl-C ends it")
-	if !r.is("no-open") {
+	if !in.NoOpen {
 		remove, err := openPage(s.address + s.Opening())
 		if err != nil {
 			r.note("no browser could be opened: %s", clean(err.Error()))

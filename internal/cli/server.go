@@ -110,18 +110,22 @@ func (r *run) keptInFile(of kv.Care) error {
 }
 
 func grantCommand() *command {
-	return &command{name: "grant", args: "ROLE USER", does: "say what a user of the database may do with a store on a server: owner, writer, reader or none", scope: onStore, do: doGrant,
+	return &command{name: "grant", does: "say what a user of the database may do with a store on a server: owner, writer, reader or none", scope: onStore, run: in(doGrant),
 		more: `The server itself holds users to it, whatever program they use: a reader reads, a writer also changes records, an owner may also change and drop the tables, and grant. USER has to be a role of the
 database already (create role USER login). Only the store's owner can grant, and needs the right to make roles (createrole).`,
 		json: "role, user", example: "chatctx grant writer ann"}
 }
 
-func doGrant(r *run) error {
-	role := kv.Role(r.arg(0))
-	switch role {
+type grantIn struct {
+	Role kv.Role `arg:"ROLE"`
+	User string  `arg:"USER"`
+}
+
+func doGrant(r *run, in *grantIn) error {
+	switch in.Role {
 	case kv.RoleOwner, kv.RoleWriter, kv.RoleReader, kv.RoleNone:
 	default:
-		return usagef("grant knows no role %q: use owner, writer, reader or none", r.arg(0))
+		return usagef("grant knows no role %q: use owner, writer, reader or none", in.Role)
 	}
 	st, err := r.reader()
 	if err != nil {
@@ -131,13 +135,13 @@ func doGrant(r *run) error {
 	if !is {
 		return usagef("grant is for stores on a server; who may use a file is the file's own mode")
 	}
-	if err := g.Grant(r.ctx, role, r.arg(1)); errors.Is(err, fs.ErrNotExist) {
-		return &chatctx.RefError{Kind: "user of the database", Ref: r.arg(1)}
+	if err := g.Grant(r.ctx, in.Role, in.User); errors.Is(err, fs.ErrNotExist) {
+		return &chatctx.RefError{Kind: "user of the database", Ref: in.User}
 	} else if err != nil {
 		return err
 	}
-	return r.emit(map[string]any{"role": role, "user": r.arg(1)}, func() {
-		r.printf("%s is %s of %s\n", clean(r.arg(1)), map[bool]string{true: "no user", false: string(role)}[role == kv.RoleNone], clean(r.storeName()))
+	return r.emit(map[string]any{"role": in.Role, "user": in.User}, func() {
+		r.printf("%s is %s of %s\n", clean(in.User), map[bool]string{true: "no user", false: string(in.Role)}[in.Role == kv.RoleNone], clean(r.storeName()))
 	})
 }
 

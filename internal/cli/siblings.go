@@ -19,15 +19,22 @@ func (r *run) answeredApart(t *turn.Turn, out *turn.Outcome) {
 	r.con.out.flush()
 }
 
-func doRetry(r *run) error {
+type retryIn struct {
+	askFlags
+	As string `flag:"as" doc:"the new branch's {NAME}; else main.2, main.3 …"`
+	thinkingFlag
+	manyFlags
+}
+
+func doRetry(r *run, in *retryIn) error {
 	if _, err := r.writer(); err != nil {
 		return err
 	}
-	if r.many() {
-		if r.given("as") {
+	if r.many(in.askFlags, in.manyFlags) {
+		if in.As != "" {
 			return &usageError{"retry --as names one branch, and there are to be several", "leave --as out: each answer goes on a branch named after its model"}
 		}
-		return r.askAgain()
+		return r.askAgain(in.askFlags, in.manyFlags)
 	}
 	c, name, err := r.talk()
 	if err != nil {
@@ -41,10 +48,10 @@ func doRetry(r *run) error {
 	if err := r.fits(t, nil); err != nil {
 		return err
 	}
-	if last && !r.given("as") {
+	if last && in.As == "" {
 		return r.speak(t)
 	}
-	if err := t.Beside(r.ctx, r.flag("as"), question); err != nil {
+	if err := t.Beside(r.ctx, in.As, question); err != nil {
 		return err
 	}
 	_, err = r.hear(t, nil, func() (*turn.Outcome, error) {

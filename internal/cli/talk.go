@@ -23,74 +23,80 @@ import (
 func talkCommands() []*command {
 	sent := "context, branch, message (as in log), position, revision, operation, waiting, open{person, program, child, running}, finish_reason, outcome (refused | filtered | cut_short | lost_call | empty), refused, window{" + contract.WindowFields + "}; queued"
 	return []*command{
-		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
+		{name: "send", does: "ask the model, and put its answer on the branch", scope: onBranch, run: in(doSend),
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops the answer and keeps the part that came. If another program waits for an answer on this branch, the message is queued and answered there. " +
 				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Exit code 6: a tool call waits for a decision; 7: the provider or the model refuses, or the answer is empty. A refused or empty answer stays on the branch.",
-			flags: append(saidFlags(), append(manyFlags(), &flag{name: "continue", kind: onOff, usage: "no new message: answer what the branch ends with"},
-				&flag{name: "dry-run", kind: onOff, usage: "say what it would cost, with the cache and without, and send nothing"})...),
 			json: sent + "; a line each answer; " + billFields, example: `chatctx send "Where should we go in May?"
 git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
-		{name: "ask", args: "[TEXT|-] [-]", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, do: doAsk,
-			more:  "The message goes on this branch, each answer on a new branch from there, named after its model; the active branch stays. Without --models the branch's own model is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored when it ends; an empty or failed one, or one whose provider has no key, leaves no branch; Ctrl-C keeps the parts that came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets the model of a branch from then on. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a tool call waits for a decision.",
-			flags: append(saidFlags(), manyFlags()...),
-			json:  sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
+		{name: "ask", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, run: in(doAsk),
+			more: "The message goes on this branch, each answer on a new branch from there, named after its model; the active branch stays. Without --models the branch's own model is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored when it ends; an empty or failed one, or one whose provider has no key, leaves no branch; Ctrl-C keeps the parts that came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets the model of a branch from then on. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a tool call waits for a decision.",
+			json: sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
 chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
 chatctx ask "Name the boat" -n 3`},
-		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
+		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, run: in(doRetry),
 			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is complete leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
-			flags: append(append(askFlags(),
-				&flag{name: "as", usage: "the new branch's `NAME`; else main.2, main.3 …"},
-				&flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"}), manyFlags()...),
 			json: sent, example: "chatctx retry --model gpt-5"},
-		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, do: doChat,
+		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, run: in(doChat),
 			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. /new, /use, /import and /switch move the chat there; the chat shows what others add to its branch. " +
 				"Ctrl-C stops an answer or clears the line, Ctrl-D ends the chat; Alt+Enter or Ctrl-J begins a new line, Tab completes a command, Ctrl-R searches what was typed before, Ctrl-X opens your editor. Typed lines are kept in chatctx/history in the state folder, or in the file that CHATCTX_HISTORY names; if that is empty, nothing is kept. " +
 				"Lines pasted together are one message. From a pipe each line is a message.",
-			flags: append(modelFlags(), &flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"}),
-			json:  sent + "; a line each answer", example: "chatctx chat"},
-		{name: "models", does: "list the models that a provider offers", scope: onBranch, do: doModels,
-			more:  "Without --provider: the provider of the branch's settings, else every provider whose key is set.",
-			flags: []*flag{providerFlag()}, paged: true,
+			json: sent + "; a line each answer", example: "chatctx chat"},
+		{name: "models", does: "list the models that a provider offers", scope: onBranch, run: in(doModels), paged: true,
+			more: "Without --provider: the provider of the branch's settings, else every provider whose key is set.",
 			json: "provider, id, name, created, input_limit, output_limit; a line each", example: "chatctx models --provider anthropic"},
-		{name: "request", does: "print the request that send would send: its body alone", scope: onBranch, do: doRequest,
-			flags: append(modelFlags(),
-				&flag{name: "pretty", kind: onOff, usage: "indented"},
-				&flag{name: "check", kind: onOff, usage: "print what was repaired, and why, in place of the body"}),
+		{name: "request", does: "print the request that send would send: its body alone", scope: onBranch, run: in(doRequest),
 			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
 chatctx request --check`},
-		{name: "explain", does: "show what each message becomes in a request, and what the request shares with the last one", scope: onBranch, do: doExplain, paged: true,
-			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, overhead, " + contract.WindowFields,
+		{name: "explain", does: "show what each message becomes in a request, and what the request shares with the last one", scope: onBranch, run: in(doExplain), paged: true,
+			json:    "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, overhead, " + contract.WindowFields,
 			example: "chatctx explain"},
 	}
 }
 
-func providerFlag() *flag {
-	return &flag{name: "provider", usage: "the `PROVIDER`: openai, openai-responses, anthropic, gemini or ollama"}
+type providerFlag struct {
+	Provider string `flag:"provider" doc:"the {PROVIDER}: openai, openai-responses, anthropic, gemini or ollama"`
 }
 
 // whomFlags say whom to ask, for this command alone.
 type whomFlags struct {
-	Provider string `flag:"provider" doc:"the {PROVIDER}: openai, openai-responses, anthropic, gemini or ollama"`
-	Model    string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
+	providerFlag
+	Model string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 }
 
 // modelFlags are whomFlags for commands without a struct.
 func modelFlags() []*flag { return flagsIn[whomFlags]() }
 
-// askFlags are modelFlags for commands that can ask several models.
-func askFlags() []*flag {
-	return []*flag{providerFlag(), {name: "model", kind: several, usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"}}
+// askFlags are whomFlags for commands that can ask several models.
+type askFlags struct {
+	providerFlag
+	Model []string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"`
 }
 
-// saidFlags are the flags of a message that is sent to a model.
-func saidFlags() []*flag {
-	return append(askFlags(),
-		&flag{name: "image", kind: several, usage: "an image `FILE`, after the text; may be given again"},
-		&flag{name: "file", kind: several, usage: "a `FILE` of any kind, after the text, - for standard input as text; may be given again"},
-		&flag{name: "thinking", kind: onOff, usage: "show the model's thinking too"},
-		rawText())
+type thinkingFlag struct {
+	Thinking bool `flag:"thinking" doc:"show the model's thinking too"`
+}
+
+// askIn is a message that is sent to models, and to which.
+type askIn struct {
+	Text  string `arg:"[TEXT|-]"`
+	Input string `arg:"[-]"` // standard input, after the text
+	askFlags
+	Image []string `flag:"image" doc:"an image {FILE}, after the text; may be given again"`
+	File  []string `flag:"file" doc:"a {FILE} of any kind, after the text, - for standard input as text; may be given again"`
+	thinkingFlag
+	rawFlag
+	manyFlags
+}
+
+// none reports whether the command line has no message.
+func (in *askIn) none() bool { return in.Text == "" && len(in.Image)+len(in.File) == 0 }
+
+type sendIn struct {
+	askIn
+	Continue bool `flag:"continue" doc:"no new message: answer what the branch ends with"`
+	DryRun   bool `flag:"dry-run" doc:"say what it would cost, with the cache and without, and send nothing"`
 }
 
 // asked returns the settings that the command line puts over the branch's.
@@ -134,19 +140,20 @@ func (r *run) talk() (*chatctx.ChatContext, string, error) {
 	return c, info.Name, nil
 }
 
-func doSend(r *run) error {
-	m, err := r.sendMessage()
+func doSend(r *run, in *sendIn) error {
+	m, err := r.sendMessage(in)
 	if err != nil {
 		return err
 	}
-	if r.is("dry-run") {
-		return r.drySend(m)
+	many := r.many(in.askFlags, in.manyFlags)
+	if in.DryRun {
+		return r.drySend(in, m)
 	}
 	if m == nil {
 		if _, err := r.writer(); err != nil {
 			return err
 		}
-	} else if err := r.somewhere(func(c *chatctx.ChatContext) error { return r.couldAsk(r.turn(c, chatctx.MainBranch), m) }); err != nil {
+	} else if err := r.somewhere(func(c *chatctx.ChatContext) error { return r.couldAsk(r.turn(c, chatctx.MainBranch), in, m) }); err != nil {
 		return err
 	}
 	c, name, err := r.talk()
@@ -158,14 +165,14 @@ func doSend(r *run) error {
 	if m != nil {
 		msgs = append(msgs, m)
 	}
-	if r.is("continue") {
+	if in.Continue {
 		if _, err := r.carryOn(r.ctx, c, name); err != nil {
 			return err
 		}
 		r.carried = true
 	}
-	if r.many() {
-		return r.askMany(t, m, "") // which checks for each of them whether it fits
+	if many {
+		return r.askMany(t, in.askFlags, in.manyFlags, m, "") // which checks for each of them whether it fits
 	}
 	if err := r.fits(t, msgs); err != nil {
 		return err
@@ -174,11 +181,11 @@ func doSend(r *run) error {
 }
 
 // couldAsk checks that the command can ask the models that it names.
-func (r *run) couldAsk(t *turn.Turn, m *chatctx.Message) error {
-	if !r.many() {
+func (r *run) couldAsk(t *turn.Turn, in *sendIn, m *chatctx.Message) error {
+	if !r.many(in.askFlags, in.manyFlags) {
 		return r.fits(t, []*chatctx.Message{m})
 	}
-	askers, err := r.askers(t)
+	askers, err := r.askers(t, in.askFlags, in.manyFlags)
 	if err != nil {
 		return err
 	}
@@ -187,20 +194,19 @@ func (r *run) couldAsk(t *turn.Turn, m *chatctx.Message) error {
 }
 
 // sendMessage returns the user's message, nil under --continue.
-func (r *run) sendMessage() (*chatctx.Message, error) {
-	images, files := r.texts("image"), r.texts("file")
-	empty := len(r.args) == 0 && len(images)+len(files) == 0
+func (r *run) sendMessage(in *sendIn) (*chatctx.Message, error) {
+	empty := in.none()
 	switch {
-	case r.is("continue") && !empty:
+	case in.Continue && !empty:
 		return nil, usagef("send --continue takes no message")
-	case r.is("continue") && r.many():
+	case in.Continue && r.many(in.askFlags, in.manyFlags):
 		return nil, usagef("send --continue asks once; ask without TEXT asks again on new branches")
-	case r.is("continue"):
+	case in.Continue:
 		return nil, nil
 	case empty && r.con.inTTY:
 		return nil, r.needsText()
 	}
-	text, err := r.saidText(&files)
+	text, files, err := r.saidText(&in.askIn)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +217,7 @@ func (r *run) sendMessage() (*chatctx.Message, error) {
 	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
-	if err := attach(r.ctx, m, images, files); err != nil {
+	if err := attach(r.ctx, m, in.Image, files); err != nil {
 		return nil, err
 	}
 	if len(m.Content) == 0 {
@@ -224,19 +230,19 @@ func (r *run) needsText() error {
 	return &usageError{r.name + " needs the text", "usage: chatctx " + r.name + " TEXT, or - for standard input; send --continue answers what the branch ends with"}
 }
 
-// saidText returns the text of a message: that of the command line, and standard input if - asks for it or if there is nothing else. It removes a - among
-// the files, which means the same.
-func (r *run) saidText(files *[]string) (string, error) {
-	words, input := slices.Clone(r.args), 0
+// saidText returns the text of a message: that of the command line, and standard input if - asks for it or if there is nothing else. A - among the files means
+// the same, and is not among those that it returns.
+func (r *run) saidText(in *askIn) (text string, files []string, err error) {
+	words, input := slices.DeleteFunc([]string{in.Text, in.Input}, func(w string) bool { return w == "" }), 0
 	for i, w := range words {
 		if w == "-" {
 			input++
 		}
 		if i == 1 && w != "-" {
-			return "", &usageError{fmt.Sprintf("%s: too many arguments, from %q on", r.name, w), "put text of several words in quotes; - is standard input"}
+			return "", nil, &usageError{fmt.Sprintf("%s: too many arguments, from %q on", r.name, w), "put text of several words in quotes; - is standard input"}
 		}
 	}
-	*files = slices.DeleteFunc(slices.Clone(*files), func(f string) bool {
+	files = slices.DeleteFunc(slices.Clone(in.File), func(f string) bool {
 		if f == "-" {
 			words = append(words, "-")
 			input++
@@ -244,22 +250,22 @@ func (r *run) saidText(files *[]string) (string, error) {
 		return f == "-"
 	})
 	if input > 1 {
-		return "", usagef("standard input can be read only once, and - stands for it %d times", input)
+		return "", nil, usagef("standard input can be read only once, and - stands for it %d times", input)
 	}
-	if len(words) == 0 && len(*files)+len(r.texts("image")) == 0 {
+	if len(words) == 0 && len(files)+len(in.Image) == 0 {
 		words = []string{"-"}
 	}
 	var texts []string
 	for _, w := range words {
 		text, err := r.text(w)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if text != "" {
 			texts = append(texts, text)
 		}
 	}
-	return strings.Join(texts, "\n\n"), nil
+	return strings.Join(texts, "\n\n"), files, nil
 }
 
 // fits checks before anything is stored whether the request can be made and whether the provider takes what is attached.
