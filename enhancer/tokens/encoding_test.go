@@ -35,7 +35,7 @@ var plain = func() func(e Encoding) *tiktoken.Tiktoken {
 func TestCountKnownTexts(t *testing.T) {
 	texts := []string{
 		"", "a", " ", "\n", "hello world", "It's WE'RE we'Ll x'S 'tis", "   leading", "trailing   ", "a  b   c\n\n  d\r\n\te",
-		"HTTPServer camelCase SCREAMING_CASE", "123456789 1 22 333 4444", "漢字ABC漢字abc", "é e\u0301 \u0301A \u0301a \u0301\u0301", "path/to/file///x\n/y",
+		"HTTPServer camelCase SCREAMING_CASE", "123456789 1 22 333 4444", "漢字ABC漢字abc", "é e\u0301 \u0301A \u0301a \u0301\u0301", "path/to/file///x\n/y", "THE'REDUCE WE'STRONG I'LLUSTRATE 'Tomorrow 'Difficult",
 		"🙂🙃👨‍👩‍👧", "<|endoftext|>", "\u2028\u0085 x", "Ǆǅǆ ʰʰA", "ſ's 'ſ K'K", "{\"a\":[1,2,3],\"b\":null}\n", "https://example.com/a?b=c&d=%20", "\xff\xfe broken \xc3", "one\u00a0two",
 	}
 	for _, e := range encodings {
