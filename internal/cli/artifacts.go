@@ -50,8 +50,12 @@ func doArtifacts(r *run) error {
 	return nil
 }
 
-func doArtifact(r *run) error {
-	key := r.arg(0)
+type artifactIn struct {
+	Key string `arg:"KEY"`
+}
+
+func doArtifact(r *run, in *artifactIn) error {
+	key := in.Key
 	if len(strings.TrimSpace(key)) < 4 {
 		return usagef("the key %q is too short: give at least 4 digits", key)
 	}

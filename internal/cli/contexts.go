@@ -22,43 +22,24 @@ import (
 
 func contextCommands() []*command {
 	return []*command{
-		{name: "new", args: "[TITLE]", does: "make a conversation with the branch main, and go on in it", scope: onStore, do: doNew,
-			flags: []*flag{
-				{name: "system", usage: "the system prompt `TEXT`, - for standard input"},
-				{name: "prompt", usage: "the user prompt `TEXT`"},
-				{name: "model", usage: "the `MODEL` to ask"},
-				{name: "mode", usage: "the `MODE`, a word that tools and rules can ask for"},
-				{name: "from", usage: "copy everything from the conversation `CTX`"},
-				rawText(),
-			},
+		{name: "new", does: "make a conversation with the branch main, and go on in it", scope: onStore, run: in(doNew),
 			json: "context, branch, title", example: `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`},
-		{name: "ls", does: "list conversations, newest change first", scope: onStore, do: doLs, paged: true,
-			flags: append([]*flag{
-				{name: "word", usage: "only those with `WORD` in the title"},
-				{name: "since", usage: "only those changed since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-				{name: "until", usage: "only those last changed before `WHEN`"},
-				{name: "trash", kind: onOff, usage: "those in the trash instead"},
-				{name: "n", kind: number, usage: "at most `N`"},
-			}, filterFlags()...),
+		{name: "ls", does: "list conversations, newest change first", scope: onStore, run: in(doLs), paged: true,
 			more: "Conversations with the label pinned come first. Conversations with the label archived are listed only if --label asks for them.",
 			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
 			example: `chatctx ls --word holiday --since 30d
 chatctx ls --label work --older-than 90d`},
-		{name: "use", args: "[CTX]", does: "go on in a conversation", scope: onStore, do: doUse,
+		{name: "use", does: "go on in a conversation", scope: onStore, run: in(doUse),
 			more: "CTX is an id or a part of it, a title, or a part of a title that no other conversation has. Without CTX, on a terminal, you choose from a list.",
 			json: "context, branch, title", example: "chatctx use holiday"},
-		{name: "show", args: "[REF]", does: "show a message, or the conversation if none is named", scope: onBranch, do: doShow, paged: true,
-			flags: []*flag{
-				{name: "save", usage: "write the message's images and files into `DIR`; a file that is there stays"},
-				{name: "text", kind: onOff, usage: "the text alone, as it is stored"},
-			},
+		{name: "show", does: "show a message, or the conversation if none is named", scope: onBranch, run: in(doShow), paged: true,
 			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
 			example: `chatctx show @-1
 chatctx show 8f3a21bc --save pictures`},
-		{name: "rename", args: "CTX TITLE", does: "give a conversation another title", scope: onStore, do: doRename,
+		{name: "rename", does: "give a conversation another title", scope: onStore, run: in(doRename),
 			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
 		titleCommand(),
-		{name: "rm", args: "[CTX…]", does: "put conversations into the trash", scope: onStore, do: doRm, flags: append([]*flag{dryRun(), yes()}, filterFlags()...),
+		{name: "rm", does: "put conversations into the trash", scope: onStore, run: in(doRm),
 			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so the command does not ask. In place of names it takes the filters of ls.",
 			json: "operation, context, title; a line each, sub-contexts too; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
 chatctx rm --empty --older-than 30d --dry-run`},
@@ -71,7 +52,7 @@ chatctx rm --empty --older-than 30d --dry-run`},
 				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label rm work holiday"},
 			{name: "ls", does: "list the labels, and how many conversations have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},
 		}},
-		{name: "restore", args: "CTX", does: "take a conversation out of the trash", scope: onStore, do: doRestore,
+		{name: "restore", does: "take a conversation out of the trash", scope: onStore, run: in(doRestore),
 			json: "operation, context, title; a line each, sub-contexts too", example: "chatctx restore holiday"},
 		{name: "status", does: "where you are: conversation, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
 			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, " + contract.WindowFields + ", cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
@@ -79,23 +60,33 @@ chatctx rm --empty --older-than 30d --dry-run`},
 	}
 }
 
-func doNew(r *run) error {
-	if r.flag("from") != "" {
-		return copyContext(r)
+type newIn struct {
+	Title  string `arg:"[TITLE]"`
+	System string `flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
+	Prompt string `flag:"prompt" doc:"the user prompt {TEXT}"`
+	Model  string `flag:"model" doc:"the {MODEL} to ask"`
+	Mode   string `flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
+	From   string `flag:"from" doc:"copy everything from the conversation {CTX}"`
+	rawFlag
+}
+
+func doNew(r *run, in *newIn) error {
+	if in.From != "" {
+		return copyContext(r, in)
 	}
-	n := chatctx.NewContext{Title: r.arg(0), Prompt: r.flag("prompt"), Settings: map[string]json.RawMessage{}}
+	n := chatctx.NewContext{Title: in.Title, Prompt: in.Prompt, Settings: map[string]json.RawMessage{}}
 	maps.Copy(n.Settings, r.con.begins)
-	for _, s := range []string{n.Title, n.Prompt, r.flag("model"), r.flag("mode")} {
+	for _, s := range []string{n.Title, n.Prompt, in.Model, in.Mode} {
 		if err := validText(s); err != nil {
 			return err
 		}
 	}
 	var err error
-	if n.System, err = r.text(r.flag("system")); err != nil {
+	if n.System, err = r.text(in.System); err != nil {
 		return err
 	}
-	for _, key := range []string{"model", "mode"} {
-		if v := r.flag(key); v != "" {
+	for key, v := range map[string]string{"model": in.Model, "mode": in.Mode} {
+		if v != "" {
 			n.Settings[key], _ = json.Marshal(v)
 		}
 	}
@@ -111,17 +102,17 @@ func doNew(r *run) error {
 }
 
 // copyContext makes a context with everything of another.
-func copyContext(r *run) error {
-	for _, f := range []string{"system", "prompt", "model", "mode"} {
-		if r.flag(f) != "" {
-			return &usageError{"new --from copies everything and takes no --" + f, "change the copy after: chatctx system, prompt, config"}
+func copyContext(r *run, in *newIn) error {
+	for _, f := range []struct{ name, given string }{{"system", in.System}, {"prompt", in.Prompt}, {"model", in.Model}, {"mode", in.Mode}} {
+		if f.given != "" {
+			return &usageError{"new --from copies everything and takes no --" + f.name, "change the copy after: chatctx system, prompt, config"}
 		}
 	}
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	c, err := st.Copy(r.ctx, r.flag("from"), r.arg(0), true)
+	c, err := st.Copy(r.ctx, in.From, in.Title, true)
 	if err != nil {
 		return err
 	}
@@ -154,20 +145,29 @@ func (r *run) noteOther(current chatctx.ID) {
 	r.note("CHATCTX_CONTEXT is set: this shell still works on %s; unset CHATCTX_CONTEXT to follow the current one", clean(other))
 }
 
-func doLs(r *run) error {
+type lsIn struct {
+	Word  string `flag:"word" doc:"only those with {WORD} in the title"`
+	Since string `flag:"since" doc:"only those changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Until string `flag:"until" doc:"only those last changed before {WHEN}"`
+	Trash bool   `flag:"trash" doc:"those in the trash instead"`
+	Most  *int   `flag:"n" doc:"at most {N}"`
+	whichFlags
+}
+
+func doLs(r *run, in *lsIn) error {
 	o, err := r.filter()
 	if err != nil {
 		return err
 	}
-	o.Word, o.Trash = r.flag("word"), r.is("trash")
-	if o.Since, err = when(r.flag("since"), time.Now()); err != nil {
+	o.Word, o.Trash = in.Word, in.Trash
+	if o.Since, err = when(in.Since, time.Now()); err != nil {
 		return err
 	}
-	if r.given("until") {
-		if r.given("older-than") {
+	if in.Until != "" {
+		if in.OlderThan != "" {
 			return usagef("ls --until and --older-than are the same: give one")
 		}
-		if o.Until, err = when(r.flag("until"), time.Now()); err != nil {
+		if o.Until, err = when(in.Until, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -264,8 +264,12 @@ func when(s string, now time.Time) (pool.Time, error) {
 	return 0, &usageError{fmt.Sprintf("no time %q", s), "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"}
 }
 
-func doUse(r *run) error {
-	ref := r.arg(0)
+type useIn struct {
+	Context string `arg:"[CTX]"`
+}
+
+func doUse(r *run, in *useIn) error {
+	ref := in.Context
 	if ref == "" {
 		var err error
 		if ref, err = r.pickContext(); err != nil {
@@ -290,37 +294,49 @@ func doUse(r *run) error {
 	})
 }
 
-func doRename(r *run) error {
-	if strings.TrimSpace(r.arg(1)) == "" {
+type renameIn struct {
+	Context string `arg:"CTX"`
+	Title   string `arg:"TITLE"`
+}
+
+func doRename(r *run, in *renameIn) error {
+	if strings.TrimSpace(in.Title) == "" {
 		return usagef("rename needs a title that is not empty")
 	}
-	if err := validText(r.arg(1)); err != nil {
+	if err := validText(in.Title); err != nil {
 		return err
 	}
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	b := st.Begin(r.arg(0), "")
-	b.SetTitle(r.arg(1))
+	b := st.Begin(in.Context, "")
+	b.SetTitle(in.Title)
 	c, err := b.Commit(r.ctx)
 	if err != nil {
 		return err
 	}
-	return r.emit(namedContext{Where: whereOf(c), Title: r.arg(1)}, func() {
-		r.printf("conversation %s is now %s\n", short(c.Context), titled(r.arg(1), c.Context))
+	return r.emit(namedContext{Where: whereOf(c), Title: in.Title}, func() {
+		r.printf("conversation %s is now %s\n", short(c.Context), titled(in.Title, c.Context))
 		r.note("take it back: %s", r.undoOf(c))
 	})
 }
 
-func doRm(r *run) error {
-	if err := r.needsNames(r.args, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
+type rmIn struct {
+	Contexts []string `arg:"[CTX…]"`
+	dryRunFlag
+	yesFlag
+	whichFlags
+}
+
+func doRm(r *run, in *rmIn) error {
+	if err := r.needsNames(in.Contexts, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
 		return err
 	}
 	if _, err := r.changer(); err != nil {
 		return err
 	}
-	all, err := r.chosen(r.args)
+	all, err := r.chosen(in.Contexts)
 	if err != nil {
 		return err
 	}
@@ -331,7 +347,7 @@ func doRm(r *run) error {
 	if all, err = r.withThoseBelow(all); err != nil {
 		return err
 	}
-	if r.is("dry-run") || len(all) == 0 {
+	if in.DryRun || len(all) == 0 {
 		return r.wouldDo(all, "put into the trash:")
 	}
 	c, err := r.st.Trash(r.ctx, refs...)
@@ -351,7 +367,11 @@ func doRm(r *run) error {
 	return nil
 }
 
-func doRestore(r *run) error {
+type restoreIn struct {
+	Context string `arg:"CTX"`
+}
+
+func doRestore(r *run, in *restoreIn) error {
 	st, err := r.writer()
 	if err != nil {
 		return err
@@ -360,7 +380,7 @@ func doRestore(r *run) error {
 	if err != nil {
 		return err
 	}
-	c, err := st.Restore(r.ctx, r.arg(0))
+	c, err := st.Restore(r.ctx, in.Context)
 	if err != nil {
 		return err
 	}
@@ -398,10 +418,16 @@ func (r *run) inTrash() (all []*chatctx.ContextInfo, err error) {
 	return all, nil
 }
 
+type showIn struct {
+	Ref  chatctx.Ref `arg:"[REF]"`
+	Save string      `flag:"save" doc:"write the message's images and files into {DIR}; a file that is there stays"`
+	Text bool        `flag:"text" doc:"the text alone, as it is stored"`
+}
+
 // doShow shows a message, or the context.
-func doShow(r *run) error {
-	if r.arg(0) == "" {
-		if r.flag("save") != "" || r.is("text") {
+func doShow(r *run, in *showIn) error {
+	if in.Ref == "" {
+		if in.Save != "" || in.Text {
 			return &usageError{"show --save and --text need a message", "chatctx show @ --save DIR"}
 		}
 		return showContext(r)
@@ -410,17 +436,17 @@ func doShow(r *run) error {
 	if err != nil {
 		return err
 	}
-	if part, err := snap.Range(r.ctx, chatctx.Ref(r.arg(0))); err != nil || part != nil {
-		return cmp.Or(err, error(&usageError{"show takes one message, not a range", "all of it: " + r.again("log "+quote(r.arg(0)))}))
+	if part, err := snap.Range(r.ctx, in.Ref); err != nil || part != nil {
+		return cmp.Or(err, error(&usageError{"show takes one message, not a range", "all of it: " + r.again("log "+quote(string(in.Ref)))}))
 	}
-	e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
+	e, err := snap.Find(r.ctx, in.Ref)
 	if err != nil {
 		return err
 	}
-	if dir := r.flag("save"); dir != "" {
+	if dir := in.Save; dir != "" {
 		return saveParts(r, c, snap, e, dir)
 	}
-	if r.is("text") {
+	if in.Text {
 		text := e.Text()
 		if ending := screen.OutcomeText(e.Message); e.Role == pool.Assistant && ending != "" {
 			r.note("this answer is %s", ending)

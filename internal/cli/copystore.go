@@ -12,27 +12,30 @@ import (
 )
 
 func copyCommand() *command {
-	return &command{name: "copy", args: "[FROM] [TO]", does: "move a store with everything in it from a file to a server or another file, or copy it from a server", scope: onProgram, do: doCopy,
-		flags: []*flag{
-			{name: "keep", kind: onOff, usage: "leave FROM in use; TO is a store of its own then (the default from a server)"},
-			{name: "move", kind: onOff, usage: "FROM no longer opens, and says where the store went (the default from a file)"},
-			{name: "reopen", kind: onOff, usage: "take back FROM, or the store in use, which has moved: it opens again, and the copy goes on by itself"},
-		},
+	return &command{name: "copy", does: "move a store with everything in it from a file to a server or another file, or copy it from a server", scope: onProgram, run: in(doCopy),
 		more: `The journal with undo, the search index and everything else go along; claims of running programs end in the copy. TO must not be there yet, or be an empty store. A file moves: as soon as the copy begins, FROM no longer opens and says where the store went; --keep leaves it in use. A store on a server stays in use, and only its owner can copy it; --move moves it.
 --reopen takes back a store that has moved; what was changed in the copy stays there. If a copy was cut short, the same command goes on with it. At the end TO is checked whole and has the same digest over all records.`,
 		json: "from, to, records, digest, contexts, messages; with --reopen store, moved_to", example: "chatctx copy chats.db 'postgres://me@db.example.org/team?search_path=chats'"}
 }
 
-func doCopy(r *run) error {
+type copyIn struct {
+	From   string `arg:"[FROM]"`
+	To     string `arg:"[TO]"`
+	Keep   bool   `flag:"keep" doc:"leave FROM in use; TO is a store of its own then (the default from a server)"`
+	Move   bool   `flag:"move" doc:"FROM no longer opens, and says where the store went (the default from a file)"`
+	Reopen bool   `flag:"reopen" doc:"take back FROM, or the store in use, which has moved: it opens again, and the copy goes on by itself"`
+}
+
+func doCopy(r *run, in *copyIn) error {
 	switch {
-	case r.is("reopen"):
-		return doReopen(r)
-	case len(r.args) != 2:
+	case in.Reopen:
+		return doReopen(r, in)
+	case in.To == "":
 		return usagef("copy needs two stores: chatctx copy FROM TO")
-	case r.is("keep") && r.is("move"):
+	case in.Keep && in.Move:
 		return usagef("copy takes --keep or --move, not both")
 	}
-	from, to := r.arg(0), r.arg(1)
+	from, to := in.From, in.To
 	r.notePassword(from, to)
 	if !isURL(to) {
 		if _, err := os.Stat(filepath.Dir(to)); errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +44,7 @@ func doCopy(r *run) error {
 	}
 	next := time.Now().Add(time.Second)
 	done, err := chatctx.CopyStore(r.ctx, from, to, chatctx.Options{Program: "chatctx", IdleHold: -1}, chatctx.CopyOptions{
-		Keep: r.is("keep") || isURL(from) && !r.is("move"),
+		Keep: in.Keep || isURL(from) && !in.Move,
 		Progress: func(records int) {
 			if now := time.Now(); now.After(next) {
 				next = now.Add(time.Second)
@@ -61,13 +64,13 @@ func doCopy(r *run) error {
 }
 
 // doReopen takes back a store that has moved.
-func doReopen(r *run) error {
-	if len(r.args) > 1 || r.is("keep") || r.is("move") {
+func doReopen(r *run, in *copyIn) error {
+	if in.To != "" || in.Keep || in.Move {
 		return usagef("copy --reopen takes one store, and no other flag")
 	}
 	store, err := r.storePath()
-	if len(r.args) == 1 {
-		store, err = r.arg(0), nil
+	if in.From != "" {
+		store, err = in.From, nil
 	}
 	if err != nil {
 		return err

@@ -20,23 +20,19 @@ func fileCommands() []*command {
 		initCommand(),
 		grantCommand(),
 		copyCommand(),
-		{name: "check", does: "look for damage", scope: onStore, do: doCheck,
-			flags: []*flag{{name: "full", kind: onOff, usage: "read every page, every record, every artifact"}},
-			more:  "Exit code 12: it found damage.",
-			json:  "ok, problems[{invariant, where, text}], leftovers[]", example: "chatctx check --full"},
-		{name: "backup", args: "FILE", does: "write a copy of the store while it is in use", scope: onStore, do: doBackup, flags: []*flag{
-			{name: "check", kind: onOff, usage: "write nothing: read the backup FILE whole and look for damage"},
-			{name: "yes", kind: onOff, usage: "write over FILE without asking"}},
+		{name: "check", does: "look for damage", scope: onStore, run: in(doCheck),
+			more: "Exit code 12: it found damage.",
+			json: "ok, problems[{invariant, where, text}], leftovers[]", example: "chatctx check --full"},
+		{name: "backup", does: "write a copy of the store while it is in use", scope: onStore, run: in(doBackup),
 			more: "A backup is a store. FILE is complete or not there at all.",
 			json: "file, bytes; with --check: ok, problems[{invariant, where, text}], contexts, messages",
 			example: `chatctx backup ~/chats-copy.db
 chatctx backup --check ~/chats-copy.db`},
-		{name: "restore-from", args: "FILE", does: "put a backup in the place of the store", scope: onStore, do: doRestoreFrom, flags: []*flag{yes()},
+		{name: "restore-from", does: "put a backup in the place of the store", scope: onStore, run: in(doRestoreFrom),
 			more: "The whole backup is read first; a damaged one is refused. The old store is kept next to it.",
 			json: "store, kept, contexts, messages", example: "chatctx restore-from ~/chats-copy.db"},
 		repairCommand(),
-		{name: "stats", does: "show what the store holds, and its size", scope: onStore, do: doStats,
-			flags:   []*flag{{name: "by-context", kind: onOff, usage: "what each conversation takes, the largest first"}},
+		{name: "stats", does: "show what the store holds, and its size", scope: onStore, run: in(doStats),
 			json:    "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations; with --by-context, a line each: context, title, messages, bytes, message_bytes, operation_bytes, artifact_bytes, trashed",
 			example: "chatctx stats --json"},
 	}
@@ -49,12 +45,16 @@ type problemJSON struct {
 	Text      string `json:"text"`
 }
 
-func doCheck(r *run) error {
+type checkIn struct {
+	Full bool `flag:"full" doc:"read every page, every record, every artifact"`
+}
+
+func doCheck(r *run, in *checkIn) error {
 	st, err := r.reader()
 	if err != nil {
 		return err
 	}
-	problems, err := r.problems(st, r.is("full"))
+	problems, err := r.problems(st, in.Full)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func doCheck(r *run) error {
 	err = r.emit(checkJSON{len(problems) == 0, problems, left}, func() { r.printProblems(problems) })
 	r.nameLeftovers(left)
 	if on := r.onServer(); on != nil {
-		if r.is("full") {
+		if in.Full {
 			r.note("%s", on.Instead(kv.CarePages))
 		}
 		if err == nil && len(problems) > 0 {
@@ -113,8 +113,8 @@ func (r *run) printProblems(problems []problemJSON) {
 }
 
 // checkBackup reads a whole backup.
-func checkBackup(r *run) error {
-	st, err := chatctx.Open(r.arg(0), chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
+func checkBackup(r *run, file string) error {
+	st, err := chatctx.Open(file, chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
 	if err != nil {
 		return err
 	}
@@ -141,11 +141,17 @@ func checkBackup(r *run) error {
 	return err
 }
 
-func doBackup(r *run) error {
-	if r.is("check") {
-		return checkBackup(r)
+type backupIn struct {
+	File  string `arg:"FILE"`
+	Check bool   `flag:"check" doc:"write nothing: read the backup FILE whole and look for damage"`
+	Yes   bool   `flag:"yes" doc:"write over FILE without asking"`
+}
+
+func doBackup(r *run, in *backupIn) error {
+	if in.Check {
+		return checkBackup(r, in.File)
 	}
-	target := r.arg(0)
+	target := in.File
 	if err := r.mayWrite(target); err != nil {
 		return err
 	}
@@ -280,12 +286,16 @@ func statsByContext(r *run, st *chatctx.Store) error {
 	return nil
 }
 
-func doStats(r *run) error {
+type statsIn struct {
+	ByContext bool `flag:"by-context" doc:"what each conversation takes, the largest first"`
+}
+
+func doStats(r *run, in *statsIn) error {
 	st, err := r.reader()
 	if err != nil {
 		return err
 	}
-	if r.is("by-context") {
+	if in.ByContext {
 		return statsByContext(r, st)
 	}
 	s, err := st.Maintenance().Stats(r.ctx)

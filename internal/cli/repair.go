@@ -9,11 +9,7 @@ import (
 )
 
 func repairCommand() *command {
-	return &command{name: "repair", does: "mend what check finds, after a backup; or read what can be read of a broken file into a new one", scope: onStore, do: doRepair,
-		flags: []*flag{
-			{name: "from", usage: "read whatever can still be read of the broken `FILE` into a new store, at --store"},
-			dryRun(), yes(),
-		},
+	return &command{name: "repair", does: "mend what check finds, after a backup; or read what can be read of a broken file into a new one", scope: onStore, run: in(doRepair),
 		more: `It shows what it would do, and asks. Readable messages stay; those that have lost their place go to the branch recovered; unreadable ones are only in the backup.
 --from brings conversations, branches, messages, prompts, calls and artifacts; undo, tags, pins, rules and tools stay behind, and what was removed may come back.`,
 		json: "dry_run, backup, mended[{invariant, where, text}], left[{invariant, where, text}]; with --from: contexts, branches, messages, artifacts, mended",
@@ -37,9 +33,15 @@ func mendedJSON(all []chatctx.Mended) []problemJSON {
 	return out
 }
 
-func doRepair(r *run) error {
-	if r.given("from") {
-		return salvage(r)
+type repairIn struct {
+	From string `flag:"from" doc:"read whatever can still be read of the broken {FILE} into a new store, at --store"`
+	dryRunFlag
+	yesFlag
+}
+
+func doRepair(r *run, in *repairIn) error {
+	if in.From != "" {
+		return salvage(r, in)
 	}
 	path, err := r.storePath()
 	if err != nil {
@@ -53,8 +55,8 @@ func doRepair(r *run) error {
 	if err != nil {
 		return repairHint(err, path)
 	}
-	if r.is("dry-run") || len(plan.Mended) == 0 {
-		return r.repaired(plan, r.is("dry-run"))
+	if in.DryRun || len(plan.Mended) == 0 {
+		return r.repaired(plan, in.DryRun)
 	}
 	if !r.json() {
 		r.printProblems(mendedJSON(plan.Mended))
@@ -104,9 +106,9 @@ func (r *run) repaired(done *chatctx.Repaired, dry bool) error {
 }
 
 // salvage reads a broken file into a new store.
-func salvage(r *run) error {
-	from := r.flag("from")
-	if r.is("dry-run") || from == "" {
+func salvage(r *run, in *repairIn) error {
+	from := in.From
+	if in.DryRun {
 		return usagef("repair --from FILE writes a new store: name it with --store")
 	}
 	path, err := r.storePath()

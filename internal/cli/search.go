@@ -13,22 +13,7 @@ import (
 
 func searchCommands() []*command {
 	return []*command{
-		{name: "search", args: "[TEXT…]", does: "find words in titles, messages and system prompts, in all conversations and on all branches", scope: onStore, do: doSearch, paged: true,
-			flags: []*flag{
-				{name: "regexp", kind: onOff, usage: "TEXT is a regular expression (RE2); it reads everything"},
-				{name: "context", usage: "only in the conversation `CTX`"},
-				{name: "label", kind: several, usage: "only in conversations with the `LABEL`; may be given again"},
-				{name: "role", usage: "only messages of the `ROLE`"},
-				{name: "model", usage: "only messages that the `MODEL` wrote"},
-				{name: "tool", usage: "only calls of the tool `NAME`, and its results"},
-				{name: "since", usage: "only what was created since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
-				{name: "until", usage: "only what was created before `WHEN`"},
-				{name: "trash", kind: onOff, usage: "in the trash too"},
-				{name: "unheld", kind: onOff, usage: "also messages that no branch holds, as after a rewind"},
-				{name: "best", kind: onOff, usage: "the best matches first; else the newest"},
-				{name: "n", kind: number, otherwise: "20", usage: "at most `N`; 0: all"},
-				{name: "reindex", kind: onOff, usage: "rebuild the index"},
-			},
+		{name: "search", does: "find words in titles, messages and system prompts, in all conversations and on all branches", scope: onStore, run: in(doSearch), paged: true,
 			more: `A message must have all of the words; "words in quotes" must be next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: messages that have them as typed come first.
 If no whole word matches, search finds words with that beginning, and if there are none, parts of identifiers with it (http of parseHTTPRequest). It reads messages that are not in the index yet, so it misses none.`,
 			json:    "what (message | title | prompt), context, title, trashed, message, role, model, created_at, field, snippet, match[from, to], branches[{branch, position}], score; a line each; with --reindex and no TEXT: messages",
@@ -36,12 +21,43 @@ If no whole word matches, search finds words with that beginning, and if there a
 	}
 }
 
-func doSearch(r *run) error {
-	o, err := r.searchOptions()
+type searchIn struct {
+	Text    []string  `arg:"[TEXT…]"`
+	Regexp  bool      `flag:"regexp" doc:"TEXT is a regular expression (RE2); it reads everything"`
+	Context string    `flag:"context" doc:"only in the conversation {CTX}"`
+	Label   []string  `flag:"label" doc:"only in conversations with the {LABEL}; may be given again"`
+	Role    pool.Role `flag:"role" doc:"only messages of the {ROLE}"`
+	Model   string    `flag:"model" doc:"only messages that the {MODEL} wrote"`
+	Tool    string    `flag:"tool" doc:"only calls of the tool {NAME}, and its results"`
+	Since   string    `flag:"since" doc:"only what was created since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Until   string    `flag:"until" doc:"only what was created before {WHEN}"`
+	Trash   bool      `flag:"trash" doc:"in the trash too"`
+	Unheld  bool      `flag:"unheld" doc:"also messages that no branch holds, as after a rewind"`
+	Best    bool      `flag:"best" doc:"the best matches first; else the newest"`
+	Most    int       `flag:"n" default:"20" doc:"at most {N}; 0: all"`
+	Reindex bool      `flag:"reindex" doc:"rebuild the index"`
+}
+
+// narrowed returns the flags that leave out what would be found.
+func (in *searchIn) narrowed() (names []string) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"context", in.Context != ""}, {"label", len(in.Label) > 0}, {"role", in.Role != ""}, {"model", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != ""},
+		{"until", in.Until != ""}} {
+		if f.given {
+			names = append(names, "--"+f.name)
+		}
+	}
+	return names
+}
+
+func doSearch(r *run, in *searchIn) error {
+	o, err := in.options()
 	if err != nil {
 		return err
 	}
-	if r.is("reindex") {
+	if in.Reindex {
 		if err := reindex(r, o.Text+o.Regexp == ""); err != nil || o.Text+o.Regexp == "" {
 			return err
 		}
@@ -65,7 +81,7 @@ func doSearch(r *run) error {
 	case err != nil || r.stopped():
 		return err
 	case n == 0:
-		r.note("nothing found%s", r.widen(o))
+		r.note("nothing found%s", r.widen(in, o))
 	case n == o.Limit:
 		r.note("there may be more: -n 0 shows all")
 	}
@@ -92,15 +108,9 @@ func (r *run) partsOfWords(o chatctx.SearchOptions) string {
 }
 
 // widen says how to find more.
-func (r *run) widen(o chatctx.SearchOptions) string {
+func (r *run) widen(in *searchIn, o chatctx.SearchOptions) string {
 	var more []string
-	var narrow []string
-	for _, name := range []string{"context", "label", "role", "model", "tool", "since", "until"} {
-		if r.given(name) {
-			narrow = append(narrow, "--"+name)
-		}
-	}
-	if len(narrow) > 0 {
+	if narrow := in.narrowed(); len(narrow) > 0 {
 		more = append(more, "leave out "+strings.Join(narrow, ", "))
 	}
 	if o.Text != "" {
@@ -115,25 +125,25 @@ func (r *run) widen(o chatctx.SearchOptions) string {
 	return "\n  " + strings.Join(more, "\n  ")
 }
 
-func (r *run) searchOptions() (chatctx.SearchOptions, error) {
-	o := chatctx.SearchOptions{Context: r.flag("context"), Labels: r.texts("label"), Role: pool.Role(r.flag("role")), Model: r.flag("model"), Tool: r.flag("tool"),
-		Trash: r.is("trash"), Unheld: r.is("unheld"), Best: r.is("best"), Limit: r.number("n")}
-	text := strings.Join(r.args, " ")
-	if r.is("regexp") {
+func (in *searchIn) options() (chatctx.SearchOptions, error) {
+	o := chatctx.SearchOptions{Context: in.Context, Labels: in.Label, Role: in.Role, Model: in.Model, Tool: in.Tool,
+		Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: in.Most}
+	text := strings.Join(in.Text, " ")
+	if in.Regexp {
 		o.Regexp = text
 	} else {
 		o.Text = text
 	}
 	now := time.Now()
 	var err error
-	if o.Since, err = when(r.flag("since"), now); err != nil {
+	if o.Since, err = when(in.Since, now); err != nil {
 		return o, err
 	}
-	if o.Until, err = when(r.flag("until"), now); err != nil {
+	if o.Until, err = when(in.Until, now); err != nil {
 		return o, err
 	}
 	switch {
-	case strings.TrimSpace(text) == "" && !r.is("reindex"):
+	case strings.TrimSpace(text) == "" && !in.Reindex:
 		return o, &usageError{"search needs the TEXT to look for", "chatctx search " + `'"night train" lisb*'`}
 	case o.Limit < 0:
 		return o, usagef("search -n takes a number of 0 or more")

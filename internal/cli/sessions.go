@@ -35,10 +35,26 @@ type compactedJSON struct {
 	Note      string            `json:"note,omitempty"`
 }
 
-func doCompact(r *run) error {
+type compactIn struct {
+	Range        string      `arg:"[A..B]"`
+	KeepTokens   *int        `flag:"keep-tokens" doc:"keep the newest {N} tokens as they are; else the setting compact.keep"`
+	KeepMessages *int        `flag:"keep-messages" doc:"keep the newest {N} messages instead"`
+	From         chatctx.Ref `flag:"from" doc:"summarise a stretch in the middle alone, from {REF} on"`
+	To           chatctx.Ref `flag:"to" doc:"the last message {REF} of that stretch"`
+	Anew         bool        `flag:"anew" doc:"make the newest summary again, of the messages as they are now"`
+	Summary      string      `flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
+	Digest       bool        `flag:"digest" doc:"a summary made by rules, without a model"`
+	dryRunFlag
+	rawFlag
+}
+
+// keeps reports whether it says how much stays.
+func (in *compactIn) keeps() bool { return in.KeepTokens != nil || in.KeepMessages != nil }
+
+func doCompact(r *run, in *compactIn) error {
 	request := enhancer.Request{}
-	if r.given("summary") {
-		text, err := r.text(r.flag("summary"))
+	if in.Summary != "" {
+		text, err := r.text(in.Summary)
 		if err != nil {
 			return err
 		}
@@ -47,31 +63,31 @@ func doCompact(r *run) error {
 		}
 		request.Text = text
 	}
-	if r.given("summary") && r.is("digest") {
+	if in.Summary != "" && in.Digest {
 		return usagef("compact takes --summary or --digest, not both")
 	}
 	c, name, err := r.talkOn(r.changing)
 	if err != nil {
 		return err
 	}
-	o, err := r.compactOptions(c, name)
+	o, err := r.compactOptions(c, name, in)
 	if err != nil {
 		return err
 	}
-	stretch, from, to, err := r.stretch(c, name)
+	stretch, from, to, err := r.stretch(c, name, in)
 	if err != nil {
 		return err
 	}
-	if request.Text == "" && !r.is("digest") && (o.Model != "" || o.CompactModel != "") {
+	if request.Text == "" && !in.Digest && (o.Model != "" || o.CompactModel != "") {
 		if request.Completer, err = r.turn(c, name).Completer(r.ctx); err != nil {
 			return err
 		}
 		request.Model = cmp.Or(o.CompactModel, o.Model)
 	}
-	if request.Anew = r.is("anew"); request.Anew && (stretch || r.given("keep-tokens") || r.given("keep-messages")) {
+	if request.Anew = in.Anew; request.Anew && (stretch || in.keeps()) {
 		return usagef("compact --anew leaves the session where it begins: no range, --keep-tokens or --keep-messages goes with it")
 	}
-	if r.is("dry-run") {
+	if in.DryRun {
 		return r.compactPlan(c, name, o, request, func(w *enhancer.Window, d *chatctx.Draft) (*enhancer.Plan, error) {
 			if request.Anew {
 				return enhancer.PlanAnew(r.ctx, c, name, w, o)
@@ -102,16 +118,16 @@ func doCompact(r *run) error {
 }
 
 // stretch parses A..B, or --from and --to, as positions.
-func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to int, err error) {
-	ends, ranged := r.given("from") || r.given("to"), r.arg(0) != ""
+func (r *run) stretch(c *chatctx.ChatContext, name string, in *compactIn) (given bool, from, to int, err error) {
+	ends, ranged := in.From != "" || in.To != "", in.Range != ""
 	switch {
 	case !ends && !ranged:
 		return false, 0, 0, nil
 	case ends && ranged:
 		err = usagef("compact takes a range A..B or --from and --to, not both")
-	case ends && !(r.given("from") && r.given("to")):
+	case ends && (in.From == "" || in.To == ""):
 		err = usagef("--from and --to go together: they are the first and the last message of a stretch")
-	case r.given("keep-tokens") || r.given("keep-messages"):
+	case in.keeps():
 		err = usagef("a range says itself what goes: leave out --keep-tokens and --keep-messages")
 	}
 	if err != nil {
@@ -122,12 +138,12 @@ func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to
 		return false, 0, 0, err
 	}
 	if ranged {
-		from, to, err = r.stretchOf(snap, r.arg(0))
+		from, to, err = r.stretchOf(snap, in.Range)
 		return true, from, to, err
 	}
 	var at [2]int
-	for i, flag := range []string{"from", "to"} {
-		e, err := snap.Place(r.ctx, chatctx.Ref(r.flag(flag)))
+	for i, ref := range []chatctx.Ref{in.From, in.To} {
+		e, err := snap.Place(r.ctx, ref)
 		if err != nil {
 			return false, 0, 0, err
 		}
@@ -160,22 +176,23 @@ func (r *run) stretchOf(snap *chatctx.Snapshot, ref string) (from, to int, err e
 }
 
 // compactOptions returns the settings changed by the flags.
-func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Options, error) {
+func (r *run) compactOptions(c *chatctx.ChatContext, name string, in *compactIn) (enhancer.Options, error) {
 	o, err := r.windowOptions(c, name)
 	if err != nil {
 		return o, err
 	}
 	o.CompactMessages = 0
-	for _, f := range []string{"keep-tokens", "keep-messages"} {
-		if r.given(f) && r.number(f) < 0 {
-			return o, usagef("--%s takes a number of 0 or more", f)
-		}
+	if valueOf(in.KeepTokens) < 0 {
+		return o, usagef("--keep-tokens takes a number of 0 or more")
 	}
-	if r.given("keep-tokens") {
-		o.CompactKeep = r.number("keep-tokens")
+	if valueOf(in.KeepMessages) < 0 {
+		return o, usagef("--keep-messages takes a number of 0 or more")
 	}
-	if r.given("keep-messages") {
-		o.CompactMessages, o.CompactKeepMessages = 1, r.number("keep-messages")
+	if in.KeepTokens != nil {
+		o.CompactKeep = *in.KeepTokens
+	}
+	if in.KeepMessages != nil {
+		o.CompactMessages, o.CompactKeepMessages = 1, *in.KeepMessages
 	}
 	return o, nil
 }
@@ -273,8 +290,13 @@ type prunedJSON struct {
 	Budget        *int `json:"budget"`
 }
 
-func doPrune(r *run) error {
-	if r.given("keep-tokens") && r.number("keep-tokens") < 0 {
+type pruneIn struct {
+	KeepTokens *int `flag:"keep-tokens" doc:"leave the newest {N} tokens of them; else the setting prune.keep"`
+	dryRunFlag
+}
+
+func doPrune(r *run, in *pruneIn) error {
+	if valueOf(in.KeepTokens) < 0 {
 		return usagef("--keep-tokens takes a number of 0 or more")
 	}
 	c, name, err := r.talkOn(r.changing)
@@ -285,19 +307,19 @@ func doPrune(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.given("keep-tokens") {
-		o.PruneKeep = r.number("keep-tokens")
+	if in.KeepTokens != nil {
+		o.PruneKeep = *in.KeepTokens
 	}
 	pruning := enhancer.SetPruned
-	if r.is("dry-run") {
+	if in.DryRun {
 		pruning = enhancer.PlanPruning
 	}
 	p, err := pruning(r.ctx, c, name, o)
 	if err != nil {
 		return err
 	}
-	v := prunedJSON{r.is("dry-run"), where{Operation: p.Operation, Context: c.ID, Branch: p.Branch}, p.Position, p.Results, p.Before, p.After, p.RequestBefore, p.RequestAfter, intOrNull(o.Budget)}
-	if r.is("dry-run") {
+	v := prunedJSON{in.DryRun, where{Operation: p.Operation, Context: c.ID, Branch: p.Branch}, p.Position, p.Results, p.Before, p.After, p.RequestBefore, p.RequestAfter, intOrNull(o.Budget)}
+	if in.DryRun {
 		return r.emit(v, func() { r.printf("would be: %s\n", p.Notice(o.Budget)) })
 	}
 	return r.made(&chatctx.Committed{Operation: p.Operation, Context: c.ID, Branch: p.Branch}, v, "%s", p.Notice(o.Budget))
@@ -325,7 +347,11 @@ type sessionJSON struct {
 	Score    *float64    `json:"score,omitempty"`
 }
 
-func doSessions(r *run) error {
+type sessionsIn struct {
+	Search string `flag:"search" doc:"those whose summaries mean something like {TEXT}, the nearest first"`
+}
+
+func doSessions(r *run, in *sessionsIn) error {
 	c, name, err := r.talkOn(r.caching)
 	if err != nil {
 		return err
@@ -334,8 +360,8 @@ func doSessions(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.given("search") {
-		return r.searchSessions(c, name, o)
+	if in.Search != "" {
+		return r.searchSessions(c, name, o, in.Search)
 	}
 	list, err := enhancer.ListSessions(r.ctx, c, name, o)
 	if err != nil {
@@ -349,7 +375,7 @@ func doSessions(r *run) error {
 	return nil
 }
 
-func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Options) error {
+func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Options, text string) error {
 	e, err := r.turn(c, name).Embedder(r.ctx)
 	if err != nil {
 		return talkHint(err)
@@ -357,7 +383,7 @@ func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Opt
 	if e == nil {
 		return &usageError{"no embedding endpoint is set", "chatctx config --store embedding.model=text-embedding-3-small (and embedding.base_url=URL for a server of your own)"}
 	}
-	hits, err := enhancer.SearchSessions(r.ctx, c, name, o, e, r.flag("search"))
+	hits, err := enhancer.SearchSessions(r.ctx, c, name, o, e, text)
 	if err != nil {
 		return talkHint(err)
 	}
@@ -422,7 +448,11 @@ type resumedJSON struct {
 	Tokens  int  `json:"tokens"`
 }
 
-func doResume(r *run) error {
+type resumeIn struct {
+	Session string `arg:"SESSION"`
+}
+
+func doResume(r *run, in *resumeIn) error {
 	c, name, err := r.talkOn(r.changing)
 	if err != nil {
 		return err
@@ -431,7 +461,7 @@ func doResume(r *run) error {
 	if err != nil {
 		return err
 	}
-	done, err := enhancer.Resume(r.ctx, c, name, o, r.arg(0))
+	done, err := enhancer.Resume(r.ctx, c, name, o, in.Session)
 	if err != nil {
 		return err
 	}

@@ -20,43 +20,39 @@ import (
 func settingCommands() []*command {
 	prompt := "operation, context, branch, text; without TEXT: context, branch, text"
 	return []*command{
-		{name: "system", args: "[TEXT|-]", does: "show or set the branch's system prompt", scope: onBranch, do: doSystem, flags: []*flag{clearPrompt(), rawText()},
+		{name: "system", does: "show or set the branch's system prompt", scope: onBranch, run: in(doSystem),
 			json: prompt, example: `chatctx system "Answer in French."`},
-		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []*flag{clearPrompt(), rawText()},
+		{name: "prompt", does: "show or set the branch's user prompt", scope: onBranch, run: in(doPrompt),
 			json: prompt, example: "chatctx prompt - < style.txt"},
-		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
-			more: "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place.",
-			flags: []*flag{
-				{name: "all", kind: onOff, usage: "those of the conversation, for all its branches"},
-				{name: "accept", kind: onOff, usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
-				dryRun(),
-				{name: "default", kind: onOff, usage: "those of the store, in force where conversation and branch have no value of their own"},
-				{name: "store", kind: onOff, usage: "the old name of --default"},
-			}, table: settingsTable,
-			json: "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
+		{name: "config", does: "show or set the branch's settings", scope: onBranch, run: in(doConfig),
+			more:  "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place.",
+			table: settingsTable,
+			json:  "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
 chatctx config --all mode=plan
 chatctx config --default model=claude-sonnet-4-5`},
 	}
 }
 
-func clearPrompt() *flag {
-	return &flag{name: "clear", kind: onOff, usage: "remove it"}
+type promptIn struct {
+	Text  *string `arg:"[TEXT|-]"`
+	Clear bool    `flag:"clear" doc:"remove it"`
+	rawFlag
 }
 
-func doSystem(r *run) error {
-	return r.promptCommand("system prompt", func(b *chatctx.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)
+func doSystem(r *run, in *promptIn) error {
+	return r.promptCommand(in, "system prompt", func(b *chatctx.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)
 }
 
-func doPrompt(r *run) error {
-	return r.promptCommand("user prompt", func(b *chatctx.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
+func doPrompt(r *run, in *promptIn) error {
+	return r.promptCommand(in, "user prompt", func(b *chatctx.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
 }
 
 // promptCommand shows or sets one of a branch's prompts.
-func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, string)) error {
-	if r.is("clear") && len(r.args) > 0 {
+func (r *run) promptCommand(in *promptIn, what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, string)) error {
+	if in.Clear && in.Text != nil {
 		return usagef("%s --clear takes no text", r.name)
 	}
-	if len(r.args) == 0 && !r.is("clear") {
+	if in.Text == nil && !in.Clear {
 		c, snap, err := r.snapshot()
 		if err != nil {
 			return err
@@ -70,14 +66,14 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 			r.printf("%s\n", clean(text))
 		})
 	}
-	text, err := r.text(r.arg(0))
+	text, err := r.text(valueOf(in.Text))
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(r.arg(0), "clear") {
+	if strings.EqualFold(valueOf(in.Text), "clear") {
 		return &usageError{r.name + " clear: the " + what + " would be that word", "to remove it: " + r.again(r.name+" --clear")}
 	}
-	if text == "" && !r.is("clear") {
+	if text == "" && !in.Clear {
 		return &usageError{"the " + what + " is empty", "to remove it: chatctx " + r.name + " --clear"}
 	}
 	c, err := r.change(func(b *chatctx.Batch) { set(b, text) })
@@ -91,33 +87,42 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	return r.made(c, promptJSON{Where: whereOf(c), Text: stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
 }
 
-// ofStore reports whether the store's settings are meant.
-func (r *run) ofStore() bool { return r.is("default") || r.is("store") }
+type configIn struct {
+	Settings []string `arg:"[KEY=VALUE…]"`
+	All      bool     `flag:"all" doc:"those of the conversation, for all its branches"`
+	Accept   bool     `flag:"accept" doc:"show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"`
+	dryRunFlag
+	Default bool `flag:"default" doc:"those of the store, in force where conversation and branch have no value of their own"`
+	Store   bool `flag:"store" doc:"the old name of --default"`
+}
 
-func doConfig(r *run) error {
-	if r.is("all") && r.ofStore() {
+// ofStore reports whether the store's settings are meant.
+func (in *configIn) ofStore() bool { return in.Default || in.Store }
+
+func doConfig(r *run, in *configIn) error {
+	if in.All && in.ofStore() {
 		return usagef("config takes --all or --default, not both")
 	}
-	set, show, err := parseSettings(r.args)
+	set, show, err := parseSettings(in.Settings)
 	if err != nil {
 		return err
 	}
-	if r.is("accept") {
+	if in.Accept {
 		if len(set) > 0 {
 			return usagef("config --accept takes names: the values are those of the file")
 		}
-		return acceptSettings(r, show)
+		return acceptSettings(r, in, show)
 	}
-	if r.is("dry-run") {
+	if in.DryRun {
 		return usagef("config --dry-run shows what --accept would take")
 	}
 	if len(set) == 0 {
-		return showSettings(r, show)
+		return showSettings(r, in, show)
 	}
 	if len(show) > 0 {
 		return &usageError{fmt.Sprintf("config: %q has no =", show[0]), "either show (KEY) or set (KEY=VALUE)"}
 	}
-	return setSettings(r, set)
+	return setSettings(r, in, set)
 }
 
 // parseSettings parses KEY=VALUE into what to set (null removes) and KEY into what to show.
@@ -171,11 +176,11 @@ func settingsTable() string {
 
 // place returns where config sets settings: the store, the context or the branch, as its flags say. A key alone goes to the place of its address, since it
 // counts nowhere else.
-func (r *run) place(set map[string]json.RawMessage) (string, error) {
+func (r *run) place(in *configIn, set map[string]json.RawMessage) (string, error) {
 	switch {
-	case r.ofStore():
+	case in.ofStore():
 		return "store", nil
-	case r.is("all"):
+	case in.All:
 		return "context", nil
 	case set["key_env"] == nil || len(set) > 1:
 		return "branch", nil
@@ -202,9 +207,9 @@ func (r *run) place(set map[string]json.RawMessage) (string, error) {
 	return "branch", nil
 }
 
-func setSettings(r *run, set map[string]json.RawMessage) error {
+func setSettings(r *run, in *configIn, set map[string]json.RawMessage) error {
 	var c *chatctx.Committed
-	place, err := r.place(set)
+	place, err := r.place(in, set)
 	if err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		r.note("on this branch alone; --all sets it for the conversation, --default for the whole store")
 	}
 	if c.Operation != "" {
-		return r.noteKeys(set)
+		return r.noteKeys(in, set)
 	}
 	return nil
 }
@@ -264,14 +269,14 @@ func setText(set map[string]json.RawMessage) string {
 }
 
 // noteKeys reports the keys that have no effect where they were set, and new addresses to which no key goes.
-func (r *run) noteKeys(set map[string]json.RawMessage) error {
+func (r *run) noteKeys(in *configIn, set map[string]json.RawMessage) error {
 	r.noteKey(set)
 	for _, under := range []string{"", "compact.", "embedding."} {
 		name := plainValue(set[under+"key_env"])
 		if set[under+"key_env"] == nil || name == "null" {
 			continue
 		}
-		_, ignored, err := readSettings(r)
+		_, ignored, err := readSettings(r, in)
 		if err != nil {
 			return err
 		}
@@ -312,8 +317,8 @@ func (r *run) noteKey(set map[string]json.RawMessage) {
 }
 
 // showSettings prints settings: all of a place, or some keys.
-func showSettings(r *run, keys []string) error {
-	v, ignored, err := readSettings(r)
+func showSettings(r *run, in *configIn, keys []string) error {
+	v, ignored, err := readSettings(r, in)
 	if err != nil {
 		return err
 	}
@@ -343,8 +348,8 @@ func showSettings(r *run, keys []string) error {
 }
 
 // readSettings reads the settings of the place that the flags name, and returns which of them are not in force.
-func readSettings(r *run) (*settingsJSON, []error, error) {
-	if r.ofStore() {
+func readSettings(r *run, in *configIn) (*settingsJSON, []error, error) {
+	if in.ofStore() {
 		st, err := r.reader()
 		if err != nil {
 			return nil, nil, err
@@ -356,7 +361,7 @@ func readSettings(r *run) (*settingsJSON, []error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.is("all") {
+	if in.All {
 		info, err := c.Info(r.ctx)
 		if err != nil {
 			return nil, nil, err
@@ -402,20 +407,20 @@ type heldIn struct {
 }
 
 // heldPlaces returns the places that the flags name, or without flags those from which a branch's settings come.
-func heldPlaces(r *run) ([]heldIn, error) {
-	st, err := r.open(chatctx.Options{ReadOnly: r.is("dry-run")})
+func heldPlaces(r *run, in *configIn) ([]heldIn, error) {
+	st, err := r.open(chatctx.Options{ReadOnly: in.DryRun})
 	if err != nil {
 		return nil, err
 	}
 	var places []heldIn
-	if !r.is("all") {
+	if !in.All {
 		have, err := st.Settings(r.ctx)
 		if err != nil {
 			return nil, err
 		}
 		places = append(places, heldIn{name: "the store", have: have, set: func(set map[string]json.RawMessage) (*chatctx.Committed, error) { return st.SetSettings(r.ctx, set) }})
 	}
-	if r.ofStore() {
+	if in.ofStore() {
 		return places, nil
 	}
 	c, err := st.Context(r.ctx, r.contextRef())
@@ -434,7 +439,7 @@ func heldPlaces(r *run) ([]heldIn, error) {
 		}
 	}
 	places = append(places, heldIn{name: titled(info.Title, info.ID), id: c.ID, have: info.Settings, set: change("", (*chatctx.Batch).SetContextSettings)})
-	if r.is("all") {
+	if in.All {
 		return places, nil
 	}
 	b, err := c.Branch(r.ctx, r.branchName())
@@ -445,8 +450,8 @@ func heldPlaces(r *run) ([]heldIn, error) {
 }
 
 // acceptSettings shows what is held back and puts it in force.
-func acceptSettings(r *run, names []string) error {
-	places, err := heldPlaces(r)
+func acceptSettings(r *run, in *configIn, names []string) error {
+	places, err := heldPlaces(r, in)
 	if err != nil {
 		return err
 	}
@@ -464,7 +469,7 @@ func acceptSettings(r *run, names []string) error {
 			}
 		}
 		back := ""
-		if !r.is("dry-run") {
+		if !in.DryRun {
 			done, err := p.set(set)
 			if err != nil {
 				return err

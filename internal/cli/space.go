@@ -16,19 +16,11 @@ import (
 
 func spaceCommands() []*command {
 	return []*command{
-		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only they hold", scope: onStore, do: doGC,
-			flags: []*flag{
-				{name: "older-than", otherwise: "30d", usage: "trash and operations older than `AGE`: 12h, 7d, 2w (without it 30d)"},
-				{name: "keep-operations", kind: number, otherwise: "100", usage: "in each conversation keep the newest `N` operations, whatever their age (without it 100)"},
-				{name: "max-size", usage: "shorten the age until the store uses at most `SIZE`: 500MB, 2GB"},
-				dryRun(), yes(),
-			},
+		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only they hold", scope: onStore, run: in(doGC),
 			more:    "It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs.",
 			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten, leftovers[]",
 			example: "chatctx gc --older-than 90d --dry-run"},
-		{name: "purge", args: "[CTX]", does: "erase a conversation, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
-			flags: []*flag{{name: "message", kind: several, usage: "erase the message `REF` from all branches, with its copies; may be given again"},
-				{name: "forget", kind: onOff, usage: "keep no mark of what was erased: an import of its source brings it back"}, dryRun(), yes()},
+		{name: "purge", does: "erase a conversation, a branch or messages, so that no byte of them is left in the file", scope: onBranch, run: in(doPurge),
 			more: `CTX erases the whole conversation, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
 else needs go too; a branch or a message takes its conversation's undo along. Nothing brings it back. Copies of the file made before still have it. A mark stays, from which nobody can read what was there, so that no import
 of the same source brings it back (import --purged does); --forget keeps none.`,
@@ -82,13 +74,21 @@ type collectedJSON struct {
 	Leftovers  []string       `json:"leftovers,omitempty"`
 }
 
-func doGC(r *run) error {
-	o := chatctx.GCOptions{KeepOperations: r.number("keep-operations"), DryRun: true}
+type gcIn struct {
+	OlderThan      string `flag:"older-than" default:"30d" doc:"trash and operations older than {AGE}: 12h, 7d, 2w (without it 30d)"`
+	KeepOperations int    `flag:"keep-operations" default:"100" doc:"in each conversation keep the newest {N} operations, whatever their age (without it 100)"`
+	MaxSize        string `flag:"max-size" doc:"shorten the age until the store uses at most {SIZE}: 500MB, 2GB"`
+	dryRunFlag
+	yesFlag
+}
+
+func doGC(r *run, in *gcIn) error {
+	o := chatctx.GCOptions{KeepOperations: in.KeepOperations, DryRun: true}
 	var err error
-	if o.OlderThan, err = age(r.flag("older-than")); err != nil {
+	if o.OlderThan, err = age(in.OlderThan); err != nil {
 		return err
 	}
-	if o.MaxSize, err = byteSize(r.flag("max-size")); err != nil {
+	if o.MaxSize, err = byteSize(in.MaxSize); err != nil {
 		return err
 	}
 	if o.KeepOperations < 0 {
@@ -102,11 +102,11 @@ func doGC(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.is("dry-run") {
-		r.nothingGoes(plan)
+	if in.DryRun {
+		r.nothingGoes(plan, in)
 		return r.collected(plan, true, false)
 	}
-	if r.nothingGoes(plan) {
+	if r.nothingGoes(plan, in) {
 		return r.collected(plan, false, false)
 	}
 	if !r.json() {
@@ -131,11 +131,11 @@ func doGC(r *run) error {
 }
 
 // nothingGoes reports whether a plan is empty, and then says why.
-func (r *run) nothingGoes(plan *chatctx.Collected) bool {
+func (r *run) nothingGoes(plan *chatctx.Collected, in *gcIn) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
 	}
-	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its conversation, is older than %[1]s", r.flag("older-than"), r.number("keep-operations"))
+	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its conversation, is older than %[1]s", in.OlderThan, in.KeepOperations)
 	return true
 }
 
@@ -177,38 +177,42 @@ type purgedJSON struct {
 	Leftovers  []string   `json:"leftovers,omitempty"`
 }
 
+type purgeIn struct {
+	Context  string        `arg:"[CTX]"`
+	Messages []chatctx.Ref `flag:"message" doc:"erase the message {REF} from all branches, with its copies; may be given again"`
+	Forget   bool          `flag:"forget" doc:"keep no mark of what was erased: an import of its source brings it back"`
+	dryRunFlag
+	yesFlag
+}
+
 // purger returns the purge that the arguments describe.
-func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
-	ref, refs := r.contextRef(), r.texts("message")
-	if r.arg(0) != "" {
+func (r *run) purger(in *purgeIn) (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
+	ref := r.contextRef()
+	if in.Context != "" {
 		if r.flagOnly("context", "CHATCTX_CONTEXT") != "" {
 			return nil, usagef("purge: name the conversation once, as CTX or with --context")
 		}
-		ref = r.arg(0)
+		ref = in.Context
 	}
 	switch {
-	case len(refs) > 0:
-		list := make([]chatctx.Ref, len(refs))
-		for i, s := range refs {
-			list[i] = chatctx.Ref(s)
-		}
+	case len(in.Messages) > 0:
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeMessages(r.ctx, ref, r.branchName(), list, chatctx.PurgeOptions{DryRun: dry, Forget: r.is("forget")})
+			return st.Maintenance().PurgeMessages(r.ctx, ref, r.branchName(), in.Messages, chatctx.PurgeOptions{DryRun: dry, Forget: in.Forget})
 		}, nil
 	case r.branchName() != "":
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeBranch(r.ctx, ref, r.branchName(), chatctx.PurgeOptions{DryRun: dry, Forget: r.is("forget")})
+			return st.Maintenance().PurgeBranch(r.ctx, ref, r.branchName(), chatctx.PurgeOptions{DryRun: dry, Forget: in.Forget})
 		}, nil
-	case r.arg(0) != "":
+	case in.Context != "":
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeContext(r.ctx, ref, chatctx.PurgeOptions{DryRun: dry, Forget: r.is("forget")})
+			return st.Maintenance().PurgeContext(r.ctx, ref, chatctx.PurgeOptions{DryRun: dry, Forget: in.Forget})
 		}, nil
 	}
 	return nil, &usageError{"purge: what?", "chatctx purge CTX, or --branch BRANCH, or --message REF"}
 }
 
-func doPurge(r *run) error {
-	purge, err := r.purger()
+func doPurge(r *run, in *purgeIn) error {
+	purge, err := r.purger(in)
 	if err != nil {
 		return err
 	}
@@ -220,7 +224,7 @@ func doPurge(r *run) error {
 	if err != nil {
 		return contextHint(err)
 	}
-	if r.is("dry-run") {
+	if in.DryRun {
 		return r.purged(plan, true)
 	}
 	if !r.json() {
@@ -303,8 +307,13 @@ func doVacuum(r *run) error {
 	})
 }
 
+type restoreFromIn struct {
+	File string `arg:"FILE"`
+	yesFlag
+}
+
 // doRestoreFrom puts a backup in the place of the store.
-func doRestoreFrom(r *run) error {
+func doRestoreFrom(r *run, in *restoreFromIn) error {
 	path, err := r.storePath()
 	if err != nil {
 		return err
@@ -316,16 +325,16 @@ func doRestoreFrom(r *run) error {
 		return r.keptInFile(kv.CareRestore)
 	}
 	if _, err := os.Lstat(path); err == nil {
-		if err := r.confirm("Put "+clean(r.arg(0))+" in the place of "+clean(path)+"? That is kept beside it.", fmt.Errorf("%s %w", path, errExists)); err != nil {
+		if err := r.confirm("Put "+clean(in.File)+" in the place of "+clean(path)+"? That is kept beside it.", fmt.Errorf("%s %w", path, errExists)); err != nil {
 			return err
 		}
 	}
-	back, err := chatctx.Restore(r.ctx, path, r.arg(0))
+	back, err := chatctx.Restore(r.ctx, path, in.File)
 	if err != nil {
 		return err
 	}
 	return r.emit(map[string]any{"store": path, "kept": stringOrNull(back.Kept), "contexts": back.Stats.Contexts, "messages": back.Stats.Messages}, func() {
-		r.printf("%s is as it was in %s: %s, %s\n", clean(path), clean(r.arg(0)), count(back.Stats.Contexts, "conversation"), count(back.Stats.Messages, "message"))
+		r.printf("%s is as it was in %s: %s, %s\n", clean(path), clean(in.File), count(back.Stats.Contexts, "conversation"), count(back.Stats.Messages, "message"))
 		if back.Kept != "" {
 			r.note("the store that was there is kept: %s", back.Kept)
 			r.note("take it back: %s", r.again("restore-from --yes "+quote(back.Kept)))

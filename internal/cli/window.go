@@ -18,15 +18,14 @@ import (
 func windowCommands() []*command {
 	marked := "operation, context, branch, messages[{message, position, mark}]"
 	return []*command{
-		{name: "tokens", does: "show how large the branch is for its model, message by message, and its limit", scope: onBranch, do: doTokens, paged: true,
-			more:  "It counts the next request, as send would make it, without the messages that earlier steps left out. If a compaction is due, the count is an upper bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
-			flags: append(modelFlags(), &flag{name: "encoding", usage: "count by this `ENCODING`: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base or gpt2; else by the setting encoding, else by the model's"}),
-			json:  "total_tokens, " + contract.WindowFields + ", overhead, summary, encoding, model, provider_tokens, messages[{id, role, tokens, reported_tokens, preview}]",
+		{name: "tokens", does: "show how large the branch is for its model, message by message, and its limit", scope: onBranch, run: in(doTokens), paged: true,
+			more: "It counts the next request, as send would make it, without the messages that earlier steps left out. If a compaction is due, the count is an upper bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
+			json: "total_tokens, " + contract.WindowFields + ", overhead, summary, encoding, model, provider_tokens, messages[{id, role, tokens, reported_tokens, preview}]",
 			example: `chatctx tokens
 chatctx tokens --model claude-sonnet-4-5
 chatctx tokens --encoding o200k_base
 chatctx tokens --provider anthropic --json`},
-		{name: "compact", args: "[A..B]", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, do: doCompact, flags: compactFlags(),
+		{name: "compact", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, run: in(doCompact),
 			more: "The history stays, and undo brings the old request back. A range A..B summarises only the messages after A up to and including B; without B all but the newest message. The summary is TEXT, else written by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
 			json: "operation, context, branch, session, start, by, summary, messages, before, after, system, summary_tokens, kept, tools, calls, budget, summaries[{from, to, by, merged, cut}], note; with --dry-run: dry_run, context, branch, start, messages[{id, role, position, tokens, preview}], gone, kept, pinned, before, after, at_most, by, summary",
 			example: `chatctx compact --dry-run
@@ -34,8 +33,7 @@ chatctx compact --keep-tokens 2000
 chatctx compact --from u2 --to a4
 chatctx compact u1..a4
 chatctx compact --summary "We fly on Friday; the hotel is booked."`},
-		{name: "prune", does: "shorten old tool results to one line each, from now on", scope: onBranch, do: doPrune, flags: []*flag{
-			{name: "keep-tokens", kind: number, usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},
+		{name: "prune", does: "shorten old tool results to one line each, from now on", scope: onBranch, run: in(doPrune),
 			more: "Results that the model has not read yet stay. The store keeps them all; undo brings them back into the request.",
 			json: "operation, context, branch, position, results, before, after, request_before, request_after, budget", example: "chatctx prune"},
 		{name: "pin", does: "keep messages in every request; without REF, list the marked ones", scope: onBranch, run: in(doPin),
@@ -44,33 +42,19 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 		{name: "exclude", does: "leave messages out of every request, but keep them on the branch", scope: onBranch, run: in(doExclude),
 			more: "A call takes its results along, and a result its call.", json: marked, example: "chatctx exclude @7"},
 		{name: "include", does: "send excluded messages again", scope: onBranch, run: in(doInclude), json: marked, example: "chatctx include @7"},
-		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, do: doSessions, paged: true,
-			flags: []*flag{{name: "search", usage: "those whose summaries mean something like `TEXT`, the nearest first"}},
-			more:  "--search asks the embedding server that the settings embedding.model, embedding.base_url and embedding.key_env name. It has to speak OpenAI's protocol.",
-			json:  "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at, summary, pruned_to, kind, provider, model, score; a line each", example: "chatctx sessions"},
-		{name: "resume", args: "SESSION", does: "go back to a session: whole if it fits, else with its summary", scope: onBranch, do: doResume,
+		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, run: in(doSessions), paged: true,
+			more: "--search asks the embedding server that the settings embedding.model, embedding.base_url and embedding.key_env name. It has to speak OpenAI's protocol.",
+			json: "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at, summary, pruned_to, kind, provider, model, score; a line each", example: "chatctx sessions"},
+		{name: "resume", does: "go back to a session: whole if it fits, else with its summary", scope: onBranch, run: in(doResume),
 			more: "SESSION is a number as sessions shows it, or an id. The messages of later sessions stay on the branch; with a budget, a digest of their summaries, and of what has none, stands for them.",
 			json: "operation, context, branch, session, of, whole, tokens", example: "chatctx resume 1"},
 		{name: "artifact", does: "large tool outputs and attachments, which can be put aside", scope: onBranch, subs: []*command{
 			{name: "ls", does: "list the large tool outputs and the attachments of the branch", scope: onBranch, do: doArtifacts, paged: true,
 				json: "key, message, kind, tool, media_type, name, size; a line each", example: "chatctx artifact ls"},
-			{name: "show", args: "KEY", does: "print an output or attachment by the KEY of its pointer", scope: onBranch, do: doArtifact, paged: true,
+			{name: "show", does: "print an output or attachment by the KEY of its pointer", scope: onBranch, run: in(doArtifact), paged: true,
 				more: "KEY is the key in [EXTERNALIZED: KEY | …]; its first 4 digits or more are enough. Binary content goes to a file or a pipe, not to a terminal.",
 				json: "key, message, kind, tool, media_type, name, size, text | data (base64)", example: "chatctx artifact show 2cf24dba5fb0a30e"},
 		}},
-	}
-}
-
-func compactFlags() []*flag {
-	return []*flag{
-		{name: "keep-tokens", kind: number, usage: "keep the newest `N` tokens as they are; else the setting compact.keep"},
-		{name: "keep-messages", kind: number, usage: "keep the newest `N` messages instead"},
-		{name: "from", usage: "summarise a stretch in the middle alone, from `REF` on"},
-		{name: "to", usage: "the last message `REF` of that stretch"},
-		{name: "anew", kind: onOff, usage: "make the newest summary again, of the messages as they are now"},
-		{name: "summary", usage: "the summary's `TEXT`; - for standard input"},
-		{name: "digest", kind: onOff, usage: "a summary made by rules, without a model"},
-		dryRun(), rawText(),
 	}
 }
 
@@ -128,7 +112,12 @@ type tokenLine struct {
 	Preview  string     `json:"preview"`
 }
 
-func doTokens(r *run) error {
+type tokensIn struct {
+	whomFlags
+	Encoding string `flag:"encoding" doc:"count by this {ENCODING}: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base or gpt2; else by the setting encoding, else by the model's"`
+}
+
+func doTokens(r *run, in *tokensIn) error {
 	c, name, err := r.talkOn(r.caching)
 	if err != nil {
 		return err
@@ -139,11 +128,11 @@ func doTokens(r *run) error {
 		return err
 	}
 	v := tokensOf(req)
-	if r.flag("provider") != "" {
+	if in.Provider != "" {
 		n, err := t.Count(r.ctx)
 		switch {
 		case errors.Is(err, wire.ErrNoCount):
-			r.note("%s has no counter of its own", clean(r.flag("provider")))
+			r.note("%s has no counter of its own", clean(in.Provider))
 		case err != nil:
 			return talkHint(err)
 		default:
