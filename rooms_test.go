@@ -550,9 +550,12 @@ var rooms = map[string]map[string]string{
 		"pool":            "messages and ids",
 		"syscall":         "calls the system",
 	},
-	"cmd/chatctx": {
+	"cmd": {
 		"enhancer/tokens": "sets the library's loader",
 		"internal/cli":    "is the program",
+	},
+	"cmd/chatctx": {
+		"cmd": "is the program",
 	},
 }
 

@@ -272,7 +272,11 @@ func (b *builder) said(t *Turn, p *pool.Part) {
 			t.Items = append(t.Items, Item{Text: p.Text, From: p})
 		}
 	case pool.ThinkingPart:
-		if why := b.rules.Thinking(p, t.From); why != "" {
+		why := "the provider takes none back"
+		if b.rules.Thinking != nil {
+			why = b.rules.Thinking(p, t.From)
+		}
+		if why != "" {
 			b.Note(t.Message, "thinking left out: %s", why)
 			return
 		}

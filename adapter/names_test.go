@@ -3,13 +3,15 @@ package adapter
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
 // TestMapping: whatever the names are, the sent ones are valid and unique, and do not depend on later ones.
 func TestMapping(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, f := range []Form{{Extra: "_-", Max: 40}, {Extra: "_-", Max: 64}, {Max: 9, Exact: true}, {Extra: "_.:-", Max: 64, Letter: true}, {Extra: "_-", Max: 10}} {
+	for _, f := range []Form{{Extra: "_-", Max: 40}, {Extra: "_-", Max: 64}, {Max: 9, Exact: true}, {Extra: "_.:-", Max: 64, Letter: true}, {Extra: "_-", Max: 10},
+		{}, {Max: 9}, {Max: 40}, {Extra: "_"}, {Extra: "_", Max: 9}, {Extra: "-", Max: 30}, {Extra: ".", Max: 12, Letter: true}, {Max: 60, Exact: true}} {
 		m, longer := newMapping(f), newMapping(f)
 		taken := map[string]bool{}
 		var names []string
@@ -33,6 +35,19 @@ func TestMapping(t *testing.T) {
 			taken[to] = true
 			names = append(names, to)
 		}
+	}
+}
+
+// TestNoRoom: a form that leaves no room for the names ends in a word, not in a search without end.
+func TestNoRoom(t *testing.T) {
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "leaves room for") {
+			t.Errorf("it said %s", said)
+		}
+	}()
+	m := newMapping(Form{Max: 1})
+	for n := range 100 {
+		m.next(fmt.Sprint("name ", n))
 	}
 }
 

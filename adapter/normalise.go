@@ -20,7 +20,7 @@ type Rules struct {
 	CallOrder  bool // results must be in the order of the calls, not in that of their arrival
 	// UserBetween means that two assistant turns must not follow each other.
 	UserBetween bool
-	// Thinking returns "" if a part may be sent back to the model, else why not.
+	// Thinking returns "" if a part may be sent back to the model, else why not. Nil means that none may.
 	Thinking func(p *pool.Part, m *pool.Message) (why string)
 	// Raw reports whether a part of an unknown type may be sent back unchanged. Nil means that none may.
 	Raw func(p *pool.Part, m *pool.Message) bool

@@ -19,7 +19,7 @@ func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 // Golden compares the body of a conversation with every kind of content with a file.
 func Golden(t *testing.T, s Subject, file string) {
 	raw := s.body(t, everything(s.Provider, s.Models[0]))
-	if err := Validate(s.Provider, s.Models[0], raw); err != nil {
+	if err := s.Judge(s.Models[0], raw); err != nil {
 		t.Errorf("%v\n%s", err, raw)
 	}
 	var pretty bytes.Buffer

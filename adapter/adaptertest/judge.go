@@ -16,23 +16,25 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/adapter"
 )
 
 // Validate returns the violations of a provider's rules in a body, nil if there are none. model is the model of the request, if the body does not name it.
 func Validate(provider, model string, body []byte) error {
-	switch provider {
-	case "anthropic":
-		return ValidateAnthropic(body)
-	case "openai":
-		return ValidateOpenAI(body)
-	case "openai-responses":
-		return ValidateResponses(body)
-	case "gemini":
-		return ValidateGemini(model, body)
-	case "ollama":
-		return ValidateOllama(body)
+	if judge := judges[provider]; judge != nil {
+		return judge(model, body)
 	}
 	return fmt.Errorf("no validator for %q", provider)
+}
+
+// judges are the validators of this module's providers.
+var judges = map[string]func(model string, body []byte) error{
+	adapter.Anthropic: func(_ string, body []byte) error { return ValidateAnthropic(body) },
+	adapter.OpenAI:    func(_ string, body []byte) error { return ValidateOpenAI(body) },
+	adapter.Responses: func(_ string, body []byte) error { return ValidateResponses(body) },
+	adapter.Gemini:    ValidateGemini,
+	adapter.Ollama:    func(_ string, body []byte) error { return ValidateOllama(body) },
 }
 
 // judge collects the violations in a body, at most 20.

@@ -4,11 +4,9 @@ package main
 import (
 	"os"
 
-	"github.com/chatctx/chatctx/enhancer/tokens"
-	"github.com/chatctx/chatctx/internal/cli"
+	"github.com/chatctx/chatctx/cmd"
 )
 
 func main() {
-	tokens.UseOfflineLoader() // before anything can ask tiktoken-go, which fetches its vocabularies otherwise
-	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
