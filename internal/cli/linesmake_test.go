@@ -53,7 +53,7 @@ var (
 	scriptRuns    = regexp.MustCompile(`^(?:\[[!a-z]+\] )*(?:! |exits \d+ )?chatctx( .*)?$`)
 	scriptDoes    = regexp.MustCompile(`^(?:env|stdin|cp|make|exec|! exec|mkdir|keep|symlink|setlast|rm|replace|cutfile|shorten|answers|picture|cd|chmod) `)
 	scriptForThis = regexp.MustCompile(`^\[(?:!windows|file|!server)\] `)
-	severalAtOnce = regexp.MustCompile(`^ (?:ask|retry|compare|replay) .*(?:--models \S*,|--models .*--models|--model .*--model|-n ?[2-9])`)
+	severalAtOnce = regexp.MustCompile(`^ (?:ask|retry|compare|replay)\b.*(?:--models[ =]\S*,|--models.*--models|--model[ =].*--model[ =]|-n[ =]?[2-9])`)
 	notRecorded   = regexp.MustCompile(`&\w*&?$|exec sh -c .*cmp|chatctx (?:--\S+ \S+ )*(?:serve|web)(?: --(?:listen|stdio|no-open|cert|key|host).*)?$`)
 )
 
@@ -103,13 +103,22 @@ var valuesTyped = map[string][2]string{
 }
 
 // goesOn are the commands that do not end by themselves: of these only refusals and help are recorded.
-var goesOn = map[string]bool{"serve": true, "web": true, "calls watch": true, "chat": true, "ui": true, "calls review": true, "bisect": true}
+var goesOn = map[string]bool{"serve": true, "web": true, "calls watch": true, "calls wait": true, "chat": true, "ui": true, "calls review": true, "bisect": true}
 
 // goesOnWith are flags with which a command does not end.
 var goesOnWith = map[string]bool{"import --watch": true, "log --follow": true}
 
 // typedLines are the command lines of one group of commands.
 type typedLines struct{ b strings.Builder }
+
+// line adds a line. Of models that answer at the same time only the exit code is recorded.
+func (l *typedLines) line(words ...string) {
+	word, line := "run", quotedLine(words)
+	if severalAtOnce.MatchString(" " + line) {
+		word = "loose"
+	}
+	l.b.WriteString(word + " " + line + "\n")
+}
 
 // both adds a line as it is, and with --json behind the command's name, where also a -- cannot reach it.
 func (l *typedLines) both(before []string, name string, words ...string) {
@@ -118,7 +127,7 @@ func (l *typedLines) both(before []string, name string, words ...string) {
 		if json {
 			args = append(args, "--json")
 		}
-		l.b.WriteString("run " + quotedLine(append(args, words...)) + "\n")
+		l.line(append(args, words...)...)
 	}
 }
 
@@ -255,16 +264,16 @@ func (l *typedLines) shared(name string, c *command, f *flag) {
 	l.both(nil, name, append(slices.Clone(args), dashed+"=")...)
 	l.both([]string{dashed + "="}, name, args...)
 	if f.name == "json" {
-		l.b.WriteString("run " + quotedLine(append(append(strings.Fields(name), args...), "--json=maybe")) + "\n")
+		l.line(append(append(strings.Fields(name), args...), "--json=maybe")...)
 	}
 	if goesOn[name] {
 		return
 	}
-	l.b.WriteString("run " + quotedLine(slices.Concat([]string{dashed + "=" + value}, strings.Fields(name), args)) + "\n")
-	l.b.WriteString("run " + quotedLine(slices.Concat(strings.Fields(name), args, []string{dashed + "=" + value})) + "\n")
+	l.line(slices.Concat([]string{dashed + "=" + value}, strings.Fields(name), args)...)
+	l.line(slices.Concat(strings.Fields(name), args, []string{dashed + "=" + value})...)
 	if f.name != "json" {
-		l.b.WriteString("run " + quotedLine(slices.Concat(strings.Fields(name), args, []string{dashed, "nothing of this name"})) + "\n")
-		l.b.WriteString("run " + quotedLine(slices.Concat(strings.Fields(name), args, []string{dashed})) + "\n")
-		l.b.WriteString("run " + quotedLine(slices.Concat([]string{dashed, value, dashed, "x"}, strings.Fields(name), args)) + "\n")
+		l.line(slices.Concat(strings.Fields(name), args, []string{dashed, "nothing of this name"})...)
+		l.line(slices.Concat(strings.Fields(name), args, []string{dashed})...)
+		l.line(slices.Concat([]string{dashed, value, dashed, "x"}, strings.Fields(name), args)...)
 	}
 }
