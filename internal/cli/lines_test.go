@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -518,31 +519,41 @@ func differences(want, got answer) string {
 	}
 	for _, s := range []struct{ name, want, got string }{{"standard output", want.out, got.out}, {"standard error", want.err, got.err}} {
 		if s.want != s.got {
-			fmt.Fprintf(&b, "%s, %s\n", s.name, changedLines(s.want, s.got))
+			fmt.Fprintf(&b, "%s:\n%s", s.name, changedLines(s.want, s.got))
 		}
 	}
 	return b.String()
 }
 
-// changedLines shows the lines between the parts that two texts share at their beginning and end, a few of each.
+// changedLines shows how a text differs from another, as far as a person wants to read.
 func changedLines(a, b string) string {
-	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
-	first := 0
-	for first < min(len(as), len(bs)) && as[first] == bs[first] {
-		first++
-	}
-	end := 0
-	for end < min(len(as), len(bs))-first && as[len(as)-1-end] == bs[len(bs)-1-end] {
-		end++
-	}
-	shown := func(mark string, lines []string) (s string) {
-		for i, line := range lines {
-			if i == 5 {
-				return s + fmt.Sprintf("\n%s … %d more", mark, len(lines)-i)
-			}
-			s += fmt.Sprintf("\n%s %.400q", mark, line)
+	const most, width = 24, 300
+	if strings.Count(a, "\n") == 1 && strings.Count(b, "\n") == 1 {
+		from := 0
+		for from < min(len(a), len(b)) && a[from] == b[from] {
+			from++
 		}
-		return s
+		from = max(0, from-100)
+		return fmt.Sprintf("- …%.300q\n+ …%.300q\n", a[from:], b[from:])
 	}
-	return fmt.Sprintf("line %d:%s%s", first+1, shown("-", as[first:len(as)-end]), shown("+", bs[first:len(bs)-end]))
+	var s strings.Builder
+	n := 0
+	for line := range strings.Lines(string(diff.Diff("recorded", []byte(a), "now", []byte(b)))) {
+		if n++; n <= 3 || n > most+3 { // the head names the texts
+			continue
+		}
+		fmt.Fprintf(&s, "%s\n", shortenedLine(strings.TrimSuffix(line, "\n"), width))
+	}
+	if n > most+3 {
+		fmt.Fprintf(&s, "… %d more\n", n-most-3)
+	}
+	return s.String()
+}
+
+// shortenedLine is the beginning of a line.
+func shortenedLine(line string, width int) string {
+	if r := []rune(line); len(r) > width {
+		return string(r[:width]) + "…"
+	}
+	return line
 }

@@ -93,7 +93,7 @@ var (
 	timeWords   = regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?)?`)
 	microWords  = regexp.MustCompile(`\b1[78]\d{14}\b|\b1[78]\d{8}\b`)
 	otherWords  = regexp.MustCompile(`("pid":|process |"process":|\bpid )\d+`)
-	sizeWords   = regexp.MustCompile(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")`) // an export ends times without zeros
+	sizeWords   = regexp.MustCompile(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")|(wrote .*, chatctx, )[0-9.]+ (?:B|KiB)`) // its times have no last zeros
 	secretWords = regexp.MustCompile(`\bchatctx_[A-Za-z0-9_-]{43}`)
 	oldIDWords  = regexp.MustCompile(`\b01[0-9a-f]{6}(?:[0-9a-f]{4}7[0-9a-f]{19,32})?\b`) // as bytes, or shortened at its end
 )
@@ -117,7 +117,7 @@ func (n *recordedNames) recorded(text string) string {
 		}
 		return s
 	})
-	text = sizeWords.ReplaceAllString(text, "${1}SIZE${2}")
+	text = sizeWords.ReplaceAllString(text, "${1}${3}SIZE${2}")
 	return otherWords.ReplaceAllString(text, "${1}PROCESS")
 }
 
