@@ -154,6 +154,7 @@ func TestSentencesEnd(t *testing.T) {
 		"See e.g. this one, i.e. that",
 		"It is so. but then it goes on",
 		"It is done.|but not all",
+		"This is the end.|and we go",
 		"See No. 12 and fig. 3",
 		"That was the answer.|12 more came",
 		"Keep v1.2.|It is old",
