@@ -147,6 +147,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":            "canonical arguments",
 	},
 	"chatctx/internal/view": {
+		"chatctx/record":          "the records",
 		"internal/plural":         "counts in words",
 		"internal/jsontree":       "values made whole",
 		"branch":                  "histories",
@@ -168,6 +169,7 @@ var rooms = map[string]map[string]string{
 		"pool":                    "messages and ids",
 	},
 	"chatctx/internal/journal": {
+		"chatctx/record":               "the records",
 		"internal/plural":              "counts in words",
 		"branch":                       "histories",
 		"chatctx/internal/find":        "searchable texts",

@@ -75,12 +75,6 @@ func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 	return s.made(id, err)
 }
 
-// ContextInfo describes a context.
-//
-// Fields: ID ID; Title string; Derived, Current bool; Active string; Branches, Messages int; Created, Updated, Listed, Trashed pool.Time; Parent ID;
-// ParentGone bool; Settings, AppData map[string]json.RawMessage; Labels []string; Revision uint64. For more of each: go doc chatctx/internal/view.ContextInfo
-type ContextInfo = view.ContextInfo
-
 // The labels with a meaning in lists: pinned contexts come first, archived ones are left out.
 const (
 	Pinned   = view.Pinned
@@ -245,24 +239,6 @@ func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (
 		return err
 	})
 	return all, named, err
-}
-
-// BranchInfo describes a branch.
-type BranchInfo struct {
-	ID             ID
-	Name           string
-	Active         bool
-	Revision       uint64 // grows with each change, undo included: one number never names two states
-	Messages       int
-	Head           ID     // zero if the branch is empty
-	From           string // the name of the branch from which it was forked; "" if it is no fork or that branch is gone
-	At             ID     // the last message that both shared then
-	Created        pool.Time
-	System, Prompt string // the branch's system prompt and user prompt
-	Settings       map[string]json.RawMessage
-	AppData        map[string]json.RawMessage
-	Sessions       []branch.Session
-	Tokens         *branch.Tokens // figures that a program set; nil: none
 }
 
 func branchInfo(b *view.BranchInfo) *BranchInfo {

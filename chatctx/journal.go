@@ -8,21 +8,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 )
 
-// Operation is an entry of a journal.
-//
-// Fields: ID string; Context ID; At pool.Time; What, By, User string; Branches []string; Undone bool; Undoes, About string; Changed []Changed. For more of
-// each: go doc chatctx/internal/journal.Operation
-type Operation = journal.Operation
-
 // Operations returns a context's journal, newest first; "" means the current context.
 func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
 	return journal.Operations(ctx, s.at, contextRef)
 }
-
-// Changed is a value that an operation replaced.
-//
-// Fields: Of, From, To string. For more of each: go doc chatctx/internal/journal.Changed
-type Changed = journal.Changed
 
 // AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
 // particular, or that this person made while it was the current one.

@@ -26,18 +26,18 @@ func branchMethods() []*method {
 	}
 }
 
-func listBranches(r *request, in *conversation) (list[contract.Branch], error) {
+func listBranches(r *request, in *conversation) (list[*chatctx.BranchInfo], error) {
 	c, err := r.settled(in.Context)
 	if err != nil {
-		return list[contract.Branch]{}, err
+		return list[*chatctx.BranchInfo]{}, err
 	}
 	all, err := c.Branches(r.ctx)
-	return listEach(all, err, contract.BranchOf)
+	return listOf(all), err
 }
 
 // shownBranch is a branch with everything in force on it.
 type shownBranch struct {
-	contract.Branch
+	*chatctx.BranchInfo
 	Context  chatctx.ID                 `json:"context"`
 	System   string                     `json:"system"`
 	Prompt   string                     `json:"prompt"`
@@ -51,7 +51,7 @@ func getBranch(r *request, in *target) (shownBranch, error) {
 	if err != nil {
 		return shownBranch{}, err
 	}
-	out := shownBranch{Branch: contract.BranchOf(snap.Info), Context: c.ID, System: snap.Info.System, Prompt: snap.Info.Prompt}
+	out := shownBranch{BranchInfo: snap.Info, Context: c.ID, System: snap.Info.System, Prompt: snap.Info.Prompt}
 	own, err := c.Effective(r.ctx, snap.Info.Name)
 	if err != nil {
 		return out, err

@@ -61,8 +61,8 @@ type listing struct {
 	Limit  int        `json:"limit,omitempty" doc:"the most conversations, up to 1000; 0 means 100"`
 }
 
-func listContexts(r *request, in *listing) (list[contract.Context], error) {
-	var out list[contract.Context]
+func listContexts(r *request, in *listing) (list[*chatctx.ContextInfo], error) {
+	var out list[*chatctx.ContextInfo]
 	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Labels: in.Labels}
 	limit, err := limitOf(in.Limit)
 	if err == nil && in.Parent != "" {
@@ -77,7 +77,7 @@ func listContexts(r *request, in *listing) (list[contract.Context], error) {
 	if err != nil {
 		return out, err
 	}
-	var items []contract.Context
+	var items []*chatctx.ContextInfo
 	var last *chatctx.ContextInfo
 	for info, err := range r.store.Contexts(r.ctx, o) {
 		if err != nil {
@@ -87,7 +87,7 @@ func listContexts(r *request, in *listing) (list[contract.Context], error) {
 			out.Next = cursorOf(last)
 			break
 		}
-		items, last = append(items, contract.ContextOf(info)), info
+		items, last = append(items, info), info
 	}
 	out.Items = listOf(items).Items
 	return out, nil
@@ -103,7 +103,7 @@ func readCursor(s string) (*chatctx.ContextInfo, error) {
 	if err != nil || len(b) != 24 {
 		return nil, chatctx.Invalid("after is no cursor of a page")
 	}
-	return &chatctx.ContextInfo{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}, nil
+	return &chatctx.ContextInfo{ContextFacts: chatctx.ContextFacts{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}}, nil
 }
 
 type newParams struct {
@@ -137,9 +137,9 @@ func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
 
 // shownContext is a conversation with its branches.
 type shownContext struct {
-	contract.ContextFacts
+	chatctx.ContextFacts
 	Revision uint64                     `json:"revision"` // of the conversation's own data: title, labels, tags, marks, settings, rules, tools
-	Branches []contract.Branch          `json:"branches"`
+	Branches []*chatctx.BranchInfo      `json:"branches"`
 	Settings map[string]json.RawMessage `json:"settings"`
 }
 
@@ -153,11 +153,7 @@ func getContext(r *request, in *conversation) (shownContext, error) {
 	if err != nil {
 		return out, err
 	}
-	out = shownContext{contract.FactsOf(info), info.Revision, make([]contract.Branch, len(branches)), contract.Values(info.Settings)}
-	for i, b := range branches {
-		out.Branches[i] = contract.BranchOf(b)
-	}
-	return out, nil
+	return shownContext{info.ContextFacts, info.Revision, branches, info.Settings}, nil
 }
 
 type titled struct {

@@ -29,21 +29,21 @@ type storeOperationsParams struct {
 	Limit int    `json:"limit,omitempty" doc:"the most operations, up to 1000; 0 means 100"`
 }
 
-func listOperations(r *request, in *operationsParams) (list[contract.Operation], error) {
+func listOperations(r *request, in *operationsParams) (list[*chatctx.Operation], error) {
 	return in.page(r.store.Operations(r.ctx, in.Context))
 }
 
-func storeOperations(r *request, in *storeOperationsParams) (list[contract.Operation], error) {
+func storeOperations(r *request, in *storeOperationsParams) (list[*chatctx.Operation], error) {
 	return in.page(r.store.StoreOperations(r.ctx))
 }
 
-func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) (list[contract.Operation], error) {
-	var out list[contract.Operation]
+func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) (list[*chatctx.Operation], error) {
+	var out list[*chatctx.Operation]
 	limit, err := limitOf(in.Limit)
 	if err != nil {
 		return out, err
 	}
-	items := []contract.Operation{}
+	items := []*chatctx.Operation{}
 	begun := in.After == ""
 	for o, err := range ops {
 		switch {
@@ -53,12 +53,12 @@ func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) 
 			begun = o.ID == in.After
 			continue
 		case len(items) == limit:
-			out.Next = items[limit-1].Operation
+			out.Next = items[limit-1].ID
 		}
 		if out.Next != "" {
 			break
 		}
-		items = append(items, contract.OperationOf(o))
+		items = append(items, o)
 	}
 	if !begun {
 		return out, chatctx.NotFound("operation", in.After)

@@ -115,7 +115,7 @@ func doBranchLs(r *run) error {
 		return err
 	}
 	for _, b := range branches {
-		if err := r.emit(branchToJSON(b), func() { r.branchLine(b) }); err != nil || r.stopped() {
+		if err := r.emit(b, func() { r.branchLine(b) }); err != nil || r.stopped() {
 			return err
 		}
 	}
@@ -154,8 +154,8 @@ func dryRunBranch(r *run, name string) error {
 	return r.emit(struct {
 		DryRun  bool       `json:"dry_run"`
 		Context chatctx.ID `json:"context"`
-		branchJSON
-	}{true, c.ID, branchToJSON(b)}, func() {
+		*chatctx.BranchInfo
+	}{true, c.ID, b}, func() {
 		r.printf("would remove branch %s, %s\n", clean(b.Name), count(b.Messages, "message"))
 	})
 }

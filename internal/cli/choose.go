@@ -122,8 +122,8 @@ func (r *run) wouldDo(all []*chatctx.ContextInfo, what string) error {
 	for _, info := range all {
 		err := r.emit(struct {
 			DryRun bool `json:"dry_run"`
-			contextJSON
-		}{true, contextToJSON(info)}, func() {
+			*chatctx.ContextInfo
+		}{true, info}, func() {
 			r.printf("would %s %s: %s, %s\n", what, named(info.Title, info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
 		})
 		if err != nil {

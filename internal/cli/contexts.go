@@ -184,7 +184,7 @@ func doLs(r *run, in *lsIn) error {
 			return errEnough
 		}
 		n++
-		return r.emit(contextToJSON(info), func() { r.contextLine(info) })
+		return r.emit(info, func() { r.contextLine(info) })
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
@@ -504,18 +504,14 @@ func showContext(r *run) error {
 		v := contract.TaskOf(task)
 		of = &v
 	}
-	list := make([]branchJSON, len(branches))
-	for i, b := range branches {
-		list[i] = branchToJSON(b)
-	}
 	return r.emit(struct {
-		contract.ContextFacts
-		Branches []branchJSON               `json:"branches"`
+		chatctx.ContextFacts
+		Branches []*chatctx.BranchInfo      `json:"branches"`
 		Settings map[string]json.RawMessage `json:"settings"`
 		System   string                     `json:"system"`
 		Prompt   string                     `json:"prompt"`
 		Task     *contract.Task             `json:"task,omitempty"`
-	}{contract.FactsOf(info), list, inForce, snap.Info.System, snap.Info.Prompt, of}, func() {
+	}{info.ContextFacts, branches, inForce, snap.Info.System, snap.Info.Prompt, of}, func() {
 		r.printContext(info, branches, snap, inForce)
 		if task != nil {
 			r.printf("\nsub-context of %s:\n", short(task.Parent))

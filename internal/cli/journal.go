@@ -56,7 +56,7 @@ func doOpLog(r *run, in *opLogIn) error {
 			break
 		}
 		n++
-		if err := r.emit(operationToJSON(o), func() { r.operationLine(o) }); err != nil {
+		if err := r.emit(o, func() { r.operationLine(o) }); err != nil {
 			return err
 		}
 	}

@@ -5,9 +5,7 @@ import "github.com/chatctx/chatctx/internal/contract"
 // The JSON that the API has too.
 type (
 	where        = contract.Where
-	contextJSON  = contract.Context
 	namedContext = contract.Named
-	branchJSON   = contract.Branch
 	treeJSON     = contract.Tree
 	promptJSON   = contract.Prompt
 	settingsJSON = contract.Settings
@@ -19,19 +17,16 @@ type (
 )
 
 var (
-	jsonTime        = contract.Time
-	idOrNull        = contract.ID
-	stringOrNull    = contract.String
-	orNull          = contract.Raw
-	whereOf         = contract.WhereOf
-	contextToJSON   = contract.ContextOf
-	branchToJSON    = contract.BranchOf
-	operationToJSON = contract.OperationOf
-	placedToJSON    = contract.PlacedOf
-	subToJSON       = contract.TaskOf
-	hitToJSON       = contract.HitOf
-	callToJSON      = contract.CallOf
-	callStepToJSON  = contract.StepOf
-	ruleToJSON      = contract.RuleOf
-	toolToJSON      = contract.ToolOf
+	jsonTime       = contract.Time
+	idOrNull       = contract.ID
+	stringOrNull   = contract.String
+	orNull         = contract.Raw
+	whereOf        = contract.WhereOf
+	placedToJSON   = contract.PlacedOf
+	subToJSON      = contract.TaskOf
+	hitToJSON      = contract.HitOf
+	callToJSON     = contract.CallOf
+	callStepToJSON = contract.StepOf
+	ruleToJSON     = contract.RuleOf
+	toolToJSON     = contract.ToolOf
 )

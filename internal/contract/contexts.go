@@ -3,63 +3,16 @@ package contract
 import (
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Context is a context in a list.
-type Context struct {
-	ContextFacts
-	Branches int `json:"branches" after:"branch"`
-}
-
-// ContextFacts are the facts of a context.
-type ContextFacts struct {
-	Context  chatctx.ID  `json:"context"`
-	Title    string      `json:"title"`
-	Current  bool        `json:"current"`
-	Branch   string      `json:"branch"`
-	Messages int         `json:"messages"`
-	Labels   []string    `json:"labels,omitempty"`
-	Updated  *time.Time  `json:"updated_at"`
-	Created  *time.Time  `json:"created_at"`
-	Trashed  *time.Time  `json:"trashed_at,omitempty"`
-	Parent   *chatctx.ID `json:"parent,omitempty"`
-}
-
-// ContextOf returns the JSON of a context.
-func ContextOf(i *chatctx.ContextInfo) Context {
-	return Context{FactsOf(i), i.Branches}
-}
-
-// FactsOf returns the JSON of a context's facts.
-func FactsOf(i *chatctx.ContextInfo) ContextFacts {
-	return ContextFacts{i.ID, i.Title, i.Current, i.Active, i.Messages, i.Labels, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
-}
-
 // Named is a context that a command created or chose.
 type Named struct {
 	Where
 	Title string `json:"title"`
-}
-
-// Branch is a branch in a list.
-type Branch struct {
-	Branch   string      `json:"branch"`
-	Active   bool        `json:"active"`
-	Messages int         `json:"messages"`
-	Head     *chatctx.ID `json:"head"`
-	Revision uint64      `json:"revision"`
-	From     *string     `json:"from"`
-	At       *chatctx.ID `json:"at"`
-}
-
-// BranchOf returns the JSON of a branch.
-func BranchOf(b *chatctx.BranchInfo) Branch {
-	return Branch{b.Name, b.Active, b.Messages, ID(b.Head), b.Revision, String(b.From), ID(b.At)}
 }
 
 // Forked is a new branch.

@@ -89,56 +89,16 @@ type Tag struct {
 	Message *chatctx.ID `json:"message,omitempty"`
 }
 
-// Operation is an entry of a journal.
-type Operation struct {
-	Operation string      `json:"operation"`
-	At        *time.Time  `json:"at"`
-	What      string      `json:"what"`
-	By        string      `json:"by"`
-	User      string      `json:"user,omitempty"` // on a server: the database's user, a slash, the local user
-	Undone    bool        `json:"undone"`
-	Context   *chatctx.ID `json:"context"`
-	Branches  []string    `json:"branches"`
-	Undoes    *string     `json:"undoes"`
-	About     *string     `json:"about"` // the first words of a message, a title or a name
-	Changed   []Changed   `json:"changed"`
-}
-
-// Changed is a value that an operation replaced. Both values are null if they may not be shown.
-type Changed struct {
-	Of   string  `json:"of"`
-	From *string `json:"from"`
-	To   *string `json:"to"`
-}
-
-// OperationOf returns the JSON of an entry of a journal.
-func OperationOf(o *chatctx.Operation) Operation {
-	branches := o.Branches
-	if branches == nil {
-		branches = []string{}
-	}
-	changed := []Changed{}
-	for _, c := range o.Changed {
-		changed = append(changed, Changed{c.Of, String(c.From), String(c.To)})
-	}
-	return Operation{o.ID, Time(o.At), o.What, o.By, o.User, o.Undone, ID(o.Context), branches, String(o.Undoes), String(o.About), changed}
-}
-
 // Undone is the result of an undo or redo.
 type Undone struct {
 	Where
-	Undid  *Operation `json:"undid"`
-	Broken []Broken   `json:"broken,omitempty"` // by rules that deny and are back in force
+	Undid  *chatctx.Operation `json:"undid"`
+	Broken []Broken           `json:"broken,omitempty"` // by rules that deny and are back in force
 }
 
 // UndoneOf returns the JSON of the result of an undo or redo.
 func UndoneOf(u *chatctx.Undone) Undone {
-	v := Undone{Where: WhereOf(&u.Committed), Broken: BrokenOf(u.Broken)}
-	if u.Undid != nil {
-		o := OperationOf(u.Undid)
-		v.Undid = &o
-	}
-	return v
+	return Undone{WhereOf(&u.Committed), u.Undid, BrokenOf(u.Broken)}
 }
 
 // Answer is an answer on a branch, or a message in the queue.

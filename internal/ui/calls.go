@@ -323,7 +323,7 @@ func (q *queue) goOn(m *model) tea.Cmd {
 			return nil
 		}
 		q.opened = c
-		return tea.Batch(m.openContext(&chatctx.ContextInfo{ID: c.Context}), m.await(func() bool { return !m.opening }))
+		return tea.Batch(m.openContext(&chatctx.ContextInfo{ContextFacts: chatctx.ContextFacts{ID: c.Context}}), m.await(func() bool { return !m.opening }))
 	}
 	if !m.talks() {
 		return nil

@@ -140,7 +140,7 @@ func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
 	if m.conv != nil && m.conv.c.ID == h.Context {
 		return m.reach(h)
 	}
-	open := m.openContext(&chatctx.ContextInfo{ID: h.Context})
+	open := m.openContext(&chatctx.ContextInfo{ContextFacts: chatctx.ContextFacts{ID: h.Context}})
 	m.reached = h
 	return open
 }

@@ -14,16 +14,14 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	records "github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // Changed is a value that an operation replaced.
-type Changed struct {
-	Of       string // title, name, branch, system, prompt, labels, mark, summary, session from, digests, pruned up to, or the name of a setting
-	From, To string // the first words of the values; both are "" for a setting whose values must not be shown
-}
+type Changed = records.Changed
 
 // past reads a journal from its end. An operation is stored with the old values of what it changed, so the values after it are those that the next newer
 // operation found, or the present ones. Texts are not stored twice: they are read from their records, so what was purged or redacted does not show up here
@@ -90,7 +88,7 @@ func (t *telling) about(text string) {
 
 func (t *telling) changed(of, from, to string) {
 	if from, to = FirstWords(from), FirstWords(to); from != to {
-		t.out.Changed = append(t.out.Changed, Changed{of, from, to})
+		t.out.Changed = append(t.out.Changed, Changed{Of: of, From: from, To: to})
 	}
 }
 

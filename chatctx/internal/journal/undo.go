@@ -13,44 +13,32 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	records "github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Operation is an entry of a journal.
-type Operation struct {
-	ID       string  // a number, after an s for the store's
-	Context  pool.ID // zero: the store's
-	At       pool.Time
-	What     string // append, fork, edit …
-	By       string // program
-	User     string // on a server: the server's user, a slash, and the user who had started the program
-	Branches []string
-	Undone   bool   // it is not in force: it was undone, or removed in the end all that it had made
-	Undoes   string // the operation that this one undid or, if that was an undo, redid; "": none
-	// About has the first words of the operation's subject: the first message that it put on a branch or took off, the title of a conversation, the name of
-	// a tag, tool, rule or token. Changed has the values that it replaced. Both are read from the records as they are now, so they lack what is gone. They
-	// are empty in the result of an undo.
-	About   string
-	Changed []Changed
+type Operation = records.Operation
 
-	number   uint64
-	subjects []record.Chain // its subjects
-	beside   pool.ID        // in the store's journal: the context that was current then
-	besideAt uint64         // and that context's next operation
+// described is an entry of a journal with its number and its record.
+type described struct {
+	*Operation
+	number uint64
+	stored *record.Operation
 }
 
-func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
+func describe(id pool.ID, n uint64, op *record.Operation) *described {
 	mark := ""
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), number: n, subjects: op.Chains, beside: op.Current, besideAt: op.CurrentAt}
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names()}
 	// One of the store that names itself cannot be undone; of one of a context nothing is left.
 	out.Undone = op.Undone != 0 && (op.Undone != n || id != pool.ID{})
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
 	}
-	return out
+	return &described{out, n, op}
 }
 
 // Operations yields a context's journal, newest first; "" means the current context.
@@ -61,13 +49,23 @@ func Operations(ctx context.Context, s *record.Store, contextRef string) iter.Se
 			yield(nil, err)
 			return
 		}
-		journal(ctx, s, id, yield)
+		journal(ctx, s, id, shown(yield))
+	}
+}
+
+// shown passes entries on without their records.
+func shown(yield func(*Operation, error) bool) func(*described, error) bool {
+	return func(op *described, err error) bool {
+		if err != nil {
+			return yield(nil, err)
+		}
+		return yield(op.Operation, nil)
 	}
 }
 
 // StoreOperations yields the store's own journal, newest first.
 func StoreOperations(ctx context.Context, s *record.Store) iter.Seq2[*Operation, error] {
-	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, yield) }
+	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, shown(yield)) }
 }
 
 // AllOperations yields a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
@@ -79,12 +77,13 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 			yield(nil, err)
 			return
 		}
-		next, stop := iter.Pull2(func(yield func(*Operation, error) bool) { journal(ctx, s, id, yield) })
+		next, stop := iter.Pull2(func(yield func(*described, error) bool) { journal(ctx, s, id, yield) })
 		defer stop()
+		show := shown(yield)
 		op, err, more := next()
-		for of, errOf := range StoreOperations(ctx, s) {
+		for of, errOf := range func(yield func(*described, error) bool) { journal(ctx, s, pool.ID{}, yield) } {
 			for more && err == nil && errOf == nil && of.concerns(s, id) && !of.after(op) {
-				if !yield(op, nil) {
+				if !show(op, nil) {
 					return
 				}
 				op, err, more = next()
@@ -93,12 +92,12 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 				yield(nil, err)
 				return
 			}
-			if of.concerns(s, id) && !yield(of, nil) {
+			if of.concerns(s, id) && !show(of, nil) {
 				return
 			}
 		}
 		for ; more; op, err, more = next() {
-			if !yield(op, err) || err != nil {
+			if !show(op, err) || err != nil {
 				return
 			}
 		}
@@ -106,44 +105,40 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 }
 
 // concerns reports whether an operation of the store belongs in the list of a context. What others did while it was their current one does not.
-func (o *Operation) concerns(s *record.Store, id pool.ID) bool {
+func (o *described) concerns(s *record.Store, id pool.ID) bool {
 	about := func(c record.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
-	return o.beside == id && s.Own(o.User) || slices.ContainsFunc(o.subjects, about)
+	return o.stored.Current == id && s.Own(o.User) || slices.ContainsFunc(o.stored.Chains, about)
 }
 
 // after reports whether an operation of the store came after one of a context. The number noted in it tells, if the context was current then; else the
 // clock does, which here only decides the order of a list.
-func (o *Operation) after(op *Operation) bool {
-	if o.beside == op.Context {
-		return op.number < o.besideAt
+func (o *described) after(op *described) bool {
+	if o.stored.Current == op.Context {
+		return op.number < o.stored.CurrentAt
 	}
 	return o.At >= op.At
 }
 
-func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Operation, error) bool) {
+func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*described, error) bool) {
 	r := record.NewestFirst(id)
 	before := newPast()
 	for most := 16; ; most = min(2*most, view.EntryBatch) { // a caller that wants only the newest reads few
-		var page []*Operation
+		var page []*described
 		var p *past
 		err := s.DB.View(ctx, func(tx kv.Tx) error {
 			page, p = page[:0], before.in(tx)
-			var stored []*record.Operation
 			err := record.EachOperation(tx, r, func(n uint64, op *record.Operation) error {
-				page, stored = append(page, describe(id, n, op)), append(stored, op)
+				page = append(page, describe(id, n, op))
 				if len(page) == most {
 					return kv.ErrStop
 				}
 				return nil
 			})
 			if err == nil {
-				err = kv.Fetch(tx, subjectsOf(id, stored)...)
-			}
-			if err == nil {
-				err = kv.Fetch(tx, subjectsOf(id, stored)...)
+				err = kv.Fetch(tx, subjectsOf(id, page)...)
 			}
 			for i := 0; i < len(page) && err == nil; i++ {
-				err = p.tell(page[i], stored[i])
+				err = p.tell(page[i].Operation, page[i].stored)
 			}
 			return err
 		})
@@ -167,9 +162,9 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 }
 
 // subjectsOf names the records of the branches and contexts that the operations of a journal concern.
-func subjectsOf(id pool.ID, ops []*record.Operation) (keys []kv.Key) {
+func subjectsOf(id pool.ID, ops []*described) (keys []kv.Key) {
 	for _, op := range ops {
-		for _, c := range op.Chains {
+		for _, c := range op.stored.Chains {
 			switch {
 			case c.Branch == pool.ID{}:
 			case id == pool.ID{}:
@@ -384,7 +379,7 @@ func (t *Txn) redoFrom(at, n int, branchName string) (*Undone, error) {
 			return nil, err
 		}
 		if done.Undid == nil {
-			done.Undid = describe(t.ID, u, op)
+			done.Undid = describe(t.ID, u, op).Operation
 		}
 		if left == 1 {
 			done.Committed, err = t.outcome(branchName)
@@ -562,7 +557,7 @@ func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 		if op, err = t.undo(n); err != nil {
 			return nil, err
 		}
-		done.Undid = describe(t.ID, n, op) // in the end the operation with which the command began
+		done.Undid = describe(t.ID, n, op).Operation // in the end the operation with which the command began
 	}
 	done.Committed, err = t.outcome(branchName)
 	return done, err
@@ -622,7 +617,7 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 		}
 		done.Context = o.Chains[0].Branch
 		if done.Undid == nil {
-			done.Undid = describe(pool.ID{}, n, o)
+			done.Undid = describe(pool.ID{}, n, o).Operation
 		}
 	}
 	done.Operation, done.What = fmt.Sprintf("s%d", t.Rec.Newest), what

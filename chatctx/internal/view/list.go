@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -14,31 +13,13 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	records "github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/fold"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // ContextInfo describes a context.
-type ContextInfo struct {
-	ID               pool.ID
-	Title            string
-	Derived          bool // the title was made from the first message
-	Current          bool
-	Active           string // branch
-	Branches         int
-	Messages         int // in the pool
-	Created, Updated pool.Time
-	Listed           pool.Time // its place among the last changed: Updated, or later if another program's clock was ahead
-	Trashed          pool.Time // zero: not in the trash
-	Parent           pool.ID
-	ParentGone       bool
-	Settings         map[string]json.RawMessage
-	AppData          map[string]json.RawMessage
-	Labels           []string // sorted
-	// Revision grows with each change of the conversation itself, undo included: its title, labels, tags, marks, settings, rules, tools and active branch.
-	// Branches have revisions of their own.
-	Revision uint64
-}
+type ContextInfo = records.ContextInfo
 
 // The labels with a meaning in lists: pinned contexts come first, archived ones are left out.
 const (
@@ -56,9 +37,9 @@ func InfoOf(s *record.Store, tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*
 		return nil, err
 	}
 	active, err := branch.NameOf(tx, id, rec.Active)
-	info := &ContextInfo{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active, Branches: int(rec.Branches),
+	info := &ContextInfo{Branches: int(rec.Branches), ContextFacts: records.ContextFacts{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active,
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Listed: rec.ListedAt(), Trashed: rec.Trashed, Parent: rec.Parent,
-		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}
+		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}}
 	if err == nil && rec.Parent != (pool.ID{}) {
 		parent, _, err := record.GetContext(tx, rec.Parent)
 		if err != nil {
