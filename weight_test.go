@@ -28,7 +28,7 @@ var weights = []struct {
 }
 
 // core are the modules of a program that embeds a store.
-var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/sys", "golang.org/x/text"}
+var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text"}
 
 // counting are the modules that cut texts into tokens. They bring net/http, which counting never uses.
 var counting = []string{"pkoukk/tiktoken-go", "pkoukk/tiktoken-go-loader", "dlclark/regexp2"}
@@ -39,7 +39,7 @@ charm.land/bubbletea cpuguy83/go-md2man russross/blackfriday urfave/cli charmbra
 charmbracelet/x/windows clipperhouse/displaywidth clipperhouse/uax29 fsnotify/fsnotify google/jsonschema-go jackc/pgpassfile jackc/pgservicefile
 jackc/pgx jackc/puddle klauspost/compress lucasb-eyer/go-colorful mattn/go-runewidth modelcontextprotocol/go-sdk muesli/cancelreader
 santhosh-tekuri/jsonschema segmentio/asm segmentio/encoding sergi/go-diff xo/terminfo xrash/smetrics yosida95/uritemplate yuin/goldmark
-golang.org/x/image golang.org/x/oauth2 golang.org/x/sync golang.org/x/term golang.org/x/time mvdan.cc/sh`
+golang.org/x/image golang.org/x/oauth2 golang.org/x/term golang.org/x/time mvdan.cc/sh`
 
 // heavy are packages that bring much along. No room that a program needs to keep conversations has one.
 var heavy = []string{"github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader/assets", "github.com/urfave/cli/v2", "net/http", "crypto/tls", "html/template", "text/template", "encoding/gob", "go/ast"}

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
+	"golang.org/x/sync/semaphore"
 )
 
 // Function is a tool of the program itself. An error becomes a failed result with its text; ErrHandedOver leaves the call running.
@@ -95,7 +96,7 @@ func (e *Executor) Close() { e.servers.close() }
 // Run lets the rules decide about the waiting calls of a branch ("" means the active one) and runs the approved ones, until it may run no more. Cancelling
 // ctx ends the tools; their calls fail as interrupted. The error says what stopped Run itself; a tool that fails gives a result, not an error.
 func (e *Executor) Run(ctx context.Context, branchName string) (*Report, error) {
-	w := &working{Executor: e, report: &Report{}, started: map[chatctx.CallRef]bool{}, slots: make(chan struct{}, e.limit())}
+	w := &working{Executor: e, report: &Report{}, started: map[chatctx.CallRef]bool{}, slots: semaphore.NewWeighted(int64(e.limit()))}
 	err := w.all(ctx, branchName)
 	return w.report, err
 }
@@ -165,7 +166,7 @@ func (e *Executor) decideOnce(ctx context.Context, branchName string, ref chatct
 // working is one Run.
 type working struct {
 	*Executor
-	slots   chan struct{}
+	slots   *semaphore.Weighted
 	mu      sync.Mutex
 	report  *Report
 	started map[chatctx.CallRef]bool
@@ -243,10 +244,12 @@ func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[st
 			}
 			continue
 		}
+		if w.slots.Acquire(ctx, 1) != nil {
+			break
+		}
 		begun, w.started[c.Ref()] = true, true
-		w.slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-w.slots }()
+			defer w.slots.Release(1)
 			w.one(ctx, c)
 		})
 	}

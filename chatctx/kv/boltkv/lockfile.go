@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/nolink"
+	"golang.org/x/sync/semaphore"
 )
 
 // The lock file lies beside the store, with ".lock" added to its name. Its text is for people: a line for each program that has the store open, in a slot
@@ -171,19 +172,15 @@ func (l *lockFile) release() {
 func (l *lockFile) wanted() bool { return taken(l.f, gateByte) }
 
 // blocked bounds the threads that wait in the system for locks: a wait that was given up keeps its thread until the lock is free.
-var blocked = make(chan struct{}, 32)
+var blocked = semaphore.NewWeighted(32)
 
 func (l *lockFile) acquire(p *patience, offset int64, kind lockKind) error {
 	got, err := tryLock(l.f, offset, kind)
 	if got || err != nil {
 		return err
 	}
-	if canBlock && !p.spent() {
-		select {
-		case blocked <- struct{}{}:
-			return l.block(p, offset, kind)
-		default:
-		}
+	if canBlock && !p.spent() && blocked.TryAcquire(1) {
+		return l.block(p, offset, kind)
 	}
 	for {
 		if err := p.pause(); err != nil {
@@ -203,7 +200,7 @@ func (l *lockFile) block(p *patience, offset int64, kind lockKind) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- waitLock(l.f, offset, kind)
-		<-blocked
+		blocked.Release(1)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.waits--; l.closing && l.waits == 0 {
