@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,5 +48,28 @@ func TestOutside(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
+	}
+}
+
+// TestEmbeddingQuotesOutside: what docs/embedding.md shows of the module stands there, line for line; // … stands for lines between.
+func TestEmbeddingQuotesOutside(t *testing.T) {
+	doc, err := os.ReadFile("docs/embedding.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quotes := regexp.MustCompile("(?s)From \\[(testdata/outside/[^]]+)\\]\\([^\n]*\n\n```go\n(.*?)```").FindAllSubmatch(doc, -1)
+	for _, q := range quotes {
+		file, err := os.ReadFile(string(q[1]))
+		if err != nil {
+			t.Error(err)
+		}
+		for part := range bytes.SplitSeq(q[2], []byte("// …\n")) {
+			if !bytes.Contains(file, part) {
+				t.Errorf("%s has no\n%s", q[1], part)
+			}
+		}
+	}
+	if n := bytes.Count(doc, []byte("From [testdata/outside/")); n < 5 || n != len(quotes) {
+		t.Errorf("%d of %d quotations were found", len(quotes), n)
 	}
 }
