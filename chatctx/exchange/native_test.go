@@ -444,6 +444,19 @@ func TestNativeLinesAreWhole(t *testing.T) {
 	}
 }
 
+// TestNativeCallLine: a call's line has its members in their order, and no time that is not known.
+func TestNativeCallLine(t *testing.T) {
+	c := chatctx.NativeCall{Index: 1}
+	c.CallID, c.Tool, c.Status, c.Execution = "c", "t", pool.Denied, pool.NotRun
+	c.Decisions = []chatctx.Decision{{From: "a", To: "b", Decider: pool.Decider{Kind: "person", Name: "n", Claimed: "c", Said: true}, Program: "p", User: "u", Reason: "<r>"}}
+	const want = `{"message":"00000000-0000-0000-0000-000000000000","index":1,"call_id":"c","tool_name":"t","approval_status":"denied","execution":"none",` +
+		`"decisions":[{"from":"a","to":"b","by_kind":"person","by_name":"n","program":"p","user":"u","claimed":"c","reason":"<r>"}]}`
+	got, err := nativeLines.Append(nil, c)
+	if err != nil || string(got) != want {
+		t.Errorf("%s (%v), want %s", got, err, want)
+	}
+}
+
 // miniNative is an export of one context with two messages, the second with a call. extra are more lines of it.
 func miniNative(extra ...string) string {
 	return `{"chatctx":1,"contexts":1}
