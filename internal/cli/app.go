@@ -22,7 +22,7 @@ func newApp(table []*command, p *parsed, act func(context.Context, *parsed) erro
 	b := &binding{p, act}
 	return &urfave.App{
 		Name: "chatctx", Commands: b.commands(table), Flags: b.flags(paramsOf(reflect.TypeFor[commonFlags]()), reflect.ValueOf(&p.common).Elem()),
-		Action: b.action(nil, nil, nil), OnUsageError: b.unread,
+		Action: b.action(nil, nil), OnUsageError: b.unread,
 		HideHelp: true, HideHelpCommand: true, HideVersion: true, // they would print texts of their own
 		DisableSliceFlagSeparator: true,                            // a value may contain commas
 		ExitErrHandler:            func(*urfave.Context, error) {}, // an error of a tool's process would end this one
@@ -41,17 +41,12 @@ func (b *binding) commands(table []*command) (all []*urfave.Command) {
 func (b *binding) command(c *command) *urfave.Command {
 	out := &urfave.Command{Name: c.name, Usage: c.does, ArgsUsage: c.args, Hidden: c.hidden, HideHelp: true, HideHelpCommand: true,
 		Subcommands: b.commands(c.subs), OnUsageError: b.unread}
-	own := &values{flags: c.flags, given: map[string][]any{}}
-	if c.run == nil {
-		for _, f := range c.flags {
-			out.Flags = append(out.Flags, b.flag(f, func(s string) error { return own.add(f, s) }))
-		}
-		out.Action = b.action(c, own, nil)
-		return out
+	var in any
+	if c.run != nil {
+		in = c.run.fresh()
+		out.Flags = b.flags(c.run.params, reflect.ValueOf(in).Elem())
 	}
-	in := c.run.fresh()
-	out.Flags = b.flags(c.run.params, reflect.ValueOf(in).Elem())
-	out.Action = b.action(c, own, in)
+	out.Action = b.action(c, in)
 	return out
 }
 
@@ -75,12 +70,7 @@ func (b *binding) field(f *flag, field reflect.Value) urfave.Flag {
 	if to, ok := field.Addr().Interface().(*string); ok {
 		return &urfave.StringFlag{Name: f.name, Aliases: f.aliases(), Usage: f.usage, EnvVars: f.envs(), Hidden: f.hidden, Value: *to, Destination: to}
 	}
-	return b.flag(f, func(s string) error { return put(field, f.kind, f.dashed(), s) })
-}
-
-// flag makes a flag whose values a function takes.
-func (b *binding) flag(f *flag, set func(string) error) urfave.Flag {
-	v := &value{takesNone: !takesValue(f), set: func(s string) { b.fault(set(s)) }}
+	v := &value{takesNone: !takesValue(f), set: func(s string) { b.fault(put(field, f.kind, f.dashed(), s)) }}
 	return &urfave.GenericFlag{Name: f.name, Aliases: f.aliases(), Usage: f.usage, EnvVars: f.envs(), Hidden: f.hidden, Value: v}
 }
 
@@ -105,7 +95,7 @@ func (v *value) String() string     { return v.typed }
 func (v *value) IsBoolFlag() bool   { return v.takesNone }
 
 // action is what urfave/cli calls when it has read a command line. c is nil for a line without a command.
-func (b *binding) action(c *command, own *values, in any) urfave.ActionFunc {
+func (b *binding) action(c *command, in any) urfave.ActionFunc {
 	return func(u *urfave.Context) error {
 		b.p.in, b.p.args = in, u.Args().Slice()
 		if len(b.p.args) > 0 && b.p.args[0] == "--" { // the second one of words
@@ -118,10 +108,6 @@ func (b *binding) action(c *command, own *values, in any) urfave.ActionFunc {
 			if err := c.run.putArgs(in, b.p.args); err != nil {
 				return b.p.misused(err)
 			}
-		}
-		if c != nil {
-			b.p.flags = own
-			b.p.byName()
 		}
 		return b.act(u.Context, b.p)
 	}

@@ -95,11 +95,11 @@ func TestTrapsOfTheLibrary(t *testing.T) {
 		}
 	}
 	labels, err := split(table, []string{"ls", "--label", "a,b", "--label=c"})
-	if err != nil || !slices.Equal(all[string](labels.flags, "label"), []string{"a,b", "c"}) {
-		t.Errorf("--label a,b: %q, %v", all[string](labels.flags, "label"), err)
+	if in, is := labels.in.(*lsIn); err != nil || !is || !slices.Equal(in.Label, []string{"a,b", "c"}) {
+		t.Errorf("--label a,b: %+v, %v", labels.in, err)
 	}
 	both, err := split(table, []string{"--store", "F", "config", "--store", "a=b"})
-	if err != nil || both.common.Store != "F" || !last[bool](both.flags, "store") {
+	if err != nil || both.common.Store != "F" || !both.in.(*configIn).Store {
 		t.Errorf("--store F config --store a=b: the store %q, %v", both.common.Store, err)
 	}
 }
@@ -115,7 +115,7 @@ func TestAppPrintsNothing(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"--help", "-h", "log --help", "branch ls -h"} {
-		if p, printed, err := readBy(allCommands(), strings.Fields(line)...); printed != "" || err != nil || p.flags != nil {
+		if p, printed, err := readBy(allCommands(), strings.Fields(line)...); printed != "" || err != nil || p.in != nil {
 			t.Errorf("%s: printed %q, %v", line, printed, err)
 		}
 	}

@@ -33,6 +33,8 @@ type setFlag struct {
 	Set []string `flag:"set" doc:"a setting for one of the models: {MODEL:KEY=VALUE}; may be given again"`
 }
 
+func (f *modelsFlag) several() bool { return f.Models != "" }
+
 // many reports whether the command line asks for answers on branches of their own: of several models, or several answers of one.
 func (r *run) many(one askFlags, m manyFlags) bool {
 	return r.name == "ask" || m.Models != "" || m.N != nil || len(m.Set) > 0 || len(one.Model) > 1

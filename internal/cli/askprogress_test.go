@@ -14,7 +14,6 @@ import (
 func TestAskTellsHowFarAllAre(t *testing.T) {
 	r, _ := testRun(t.Context())
 	var line bytes.Buffer
-	r.flags = &values{}
 	r.con.err, r.con.errs, r.con.width = &line, true, 80
 	a, b := &turn.Turn{}, &turn.Turn{}
 	w := r.watching([]*turn.Turn{a, b}, map[*turn.Turn]string{a: "one\x1b", b: "two"})

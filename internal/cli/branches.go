@@ -185,9 +185,9 @@ func doEdit(r *run, in *editIn) error {
 	var text string
 	var err error
 	if in.Text != nil {
-		text, err = r.text(*in.Text)
+		text, err = r.text(*in.Text, in.rawFlag)
 	} else {
-		text, err = r.editedText()
+		text, err = r.editedText(in.Message)
 	}
 	if err == nil && text == "" {
 		err = errEmptyText

@@ -102,7 +102,7 @@ func doCallsResolve(r *run, in *resolveIn) error {
 	if in.Result == nil {
 		return &usageError{"calls resolve needs --result", "usage: chatctx calls resolve CALL --result TEXT, or - for standard input"}
 	}
-	text, err := r.text(*in.Result)
+	text, err := r.text(*in.Result, in.rawFlag)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type chat struct {
 	answers  sync.WaitGroup
 	failed   error                         // the first answer's that failed, for the exit code if there is no terminal
 	waits    error                         // the last answer's whose calls waited
-	unsaid   map[string]bool               // flags of the command line that a command has replaced
+	talks    talks                         // the command line says how, until a command replaces it
 	said     map[spot]*chatctx.ChatContext // where this chat said something
 }
 
@@ -64,7 +64,7 @@ func doChat(r *run, _ *chatIn) error {
 	if err != nil {
 		return err
 	}
-	s := &chat{r: r, context: c, branch: name, stops: map[int]context.CancelFunc{}, unsaid: map[string]bool{}, said: map[spot]*chatctx.ChatContext{}}
+	s := &chat{r: r, context: c, branch: name, stops: map[int]context.CancelFunc{}, talks: r.talks, said: map[spot]*chatctx.ChatContext{}}
 	if _, err := r.turn(c, name).Request(r.ctx, hello); err != nil {
 		return talkHint(err)
 	}
@@ -127,7 +127,7 @@ func (s *chat) fails(err error) {
 // unanswered returns an error for messages that this chat leaves in a queue where nobody answers them.
 func (s *chat) unanswered() error {
 	r := *s.r
-	r.unsaid = s.nowUnsaid()
+	r.talks = s.nowTalks()
 	var all error
 	for at, c := range s.said {
 		if wait := r.stranded(c, at.branch); wait != "" {
@@ -241,7 +241,7 @@ func (s *chat) fits(ctx context.Context, c *chatctx.ChatContext, branch string, 
 		return nil
 	}
 	r := *s.r
-	r.ctx, r.con, r.unsaid = ctx, s.console(ctx), s.nowUnsaid()
+	r.ctx, r.con, r.talks = ctx, s.console(ctx), s.nowTalks()
 	if err := r.fits(r.turn(c, branch), msgs); err != nil {
 		return r.notSaid(err, msgs)
 	}
@@ -250,7 +250,7 @@ func (s *chat) fits(ctx context.Context, c *chatctx.ChatContext, branch string, 
 
 func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
 	r := *s.r
-	r.ctx, r.con, r.unsaid = ctx, s.console(ctx), s.nowUnsaid()
+	r.ctx, r.con, r.talks = ctx, s.console(ctx), s.nowTalks()
 	r.con.out.ctx = s.r.ctx // what arrived is shown even if the answer is stopped
 	r.con.happens = func(e turn.Event) { s.happens(c, branch, e) }
 	t := r.turn(c, branch)
@@ -287,20 +287,27 @@ func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string
 	return errors.Join(err, r.con.out.close())
 }
 
-// nowUnsaid returns the flags of the command line that no longer count.
-func (s *chat) nowUnsaid() map[string]bool {
+// nowTalks returns how the chat talks with a model now.
+func (s *chat) nowTalks() talks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.unsaid)
+	return s.talks
 }
 
 // unsay makes settings that a command sets count before those of the command line; a model counts with its provider.
 func (s *chat) unsay(p *parsed) {
+	in, is := p.in.(*configIn)
+	if !is {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, arg := range p.args {
-		if key, _, set := strings.Cut(arg, "="); set && p.name() == "config" && (key == "model" || key == "provider") {
-			s.unsaid["model"], s.unsaid["provider"] = s.unsaid["model"] || key == "model", true
+	for _, setting := range in.Settings {
+		switch key, _, set := strings.Cut(setting, "="); {
+		case set && key == "model":
+			s.talks.whom = whomFlags{}
+		case set && key == "provider":
+			s.talks.whom.Provider = ""
 		}
 	}
 }
@@ -367,7 +374,8 @@ func (s *chat) command(line string) {
 	con := s.console(s.r.ctx)
 	con.begins = s.model(p)
 	ctx, ended := s.stoppable()
-	err = execute(ctx, con, slices.Concat(s.shared(p), args[:len(p.path)], s.whom(p), args[len(p.path):]))
+	ctx = context.WithValue(ctx, inChat{}, s.nowTalks())
+	err = execute(ctx, con, slices.Concat(flagWords(s.shared(p)), args[:len(p.path)], s.whom(p), args[len(p.path):]))
 	if closeErr := con.out.close(); err == nil {
 		err = closeErr
 	}
@@ -407,8 +415,8 @@ func (s *chat) show(text string) {
 // picked asks the person, with the whole terminal, for what a command does not say: where to go, or in an editor for another text.
 func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	asks := map[string]func(*run) (string, error){"use": (*run).pickContext, "switch": (*run).pickBranch}[p.name()]
-	if p.name() == "edit" && len(p.args) == 1 {
-		asks = (*run).editedText
+	if edit, is := p.in.(*editIn); is && len(p.args) == 1 {
+		asks = func(r *run) (string, error) { return r.editedText(edit.Message) }
 	} else if len(p.args) > 0 {
 		asks = nil
 	}
@@ -418,7 +426,7 @@ func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	var answer string
 	err := s.term.Aside(func() (err error) {
 		r := *s.r
-		r.st, r.executors, r.override, r.args = nil, &executors{}, s.shared(p), p.args
+		r.st, r.executors, r.common = nil, &executors{}, p.over(s.shared(p))
 		answer, err = asks(&r)
 		return err
 	})
@@ -430,55 +438,48 @@ func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	return p, args, err
 }
 
-// shared returns the flags that make a command work on this conversation.
-func (s *chat) shared(p *parsed) []string {
-	var flags []string
-	given := strings.Join(p.shared, " ")
-	add := func(name, value string) {
-		if value != "" && !strings.Contains(given, "--"+name+"=") {
-			flags = append(flags, "--"+name+"="+value)
-		}
+// shared returns the flags that make a command work on this conversation, unless it names another.
+func (s *chat) shared(p *parsed) commonFlags {
+	here, said := commonFlags{Store: s.r.typedStore()}, p.over(commonFlags{})
+	if said.Store != "" {
+		here.Store = ""
 	}
-	add("store", s.r.flagOnly("store", "CHATCTX_STORE"))
-	if on := p.command().scope; on == onBranch || on == onContext {
-		add("context", s.conversation().ID.String())
-		if on == onBranch {
-			add("branch", s.onBranch())
-		}
+	if p.command().scope >= onContext && said.Context == "" {
+		here.Context = s.conversation().ID.String()
 	}
-	return flags
+	if p.command().scope == onBranch && said.Branch == "" {
+		here.Branch = s.onBranch()
+	}
+	return here
 }
 
 // isElsewhere reports whether a command names another branch than the chat's.
 func (s *chat) isElsewhere(p *parsed) bool {
-	return slices.ContainsFunc(p.shared, func(f string) bool {
-		name, branch := strings.CutPrefix(f, "--branch=")
-		return branch && name != s.onBranch()
-	})
+	branch := p.over(commonFlags{}).Branch
+	return branch != "" && branch != s.onBranch()
 }
 
 // whom returns the flags that make a command ask the model of this chat, unless it names one.
-func (s *chat) whom(p *parsed) (flags []string) {
-	asks := slices.ContainsFunc(p.command().flags, func(f *flag) bool { return f.name == "provider" })
-	says := slices.ContainsFunc(p.own, func(f string) bool { return strings.HasPrefix(f, "--model") || strings.HasPrefix(f, "--provider") })
-	if !asks || says || p.help {
-		return nil
-	}
-	r := *s.r
-	r.unsaid = s.nowUnsaid()
-	for key, value := range r.asked() {
-		var name string
-		if json.Unmarshal(value, &name) == nil {
-			flags = append(flags, "--"+key+"="+name)
+func (s *chat) whom(p *parsed) []string {
+	whom := s.nowTalks().whom
+	switch in := p.in.(type) {
+	case *providerFlag:
+		if in.Provider == "" {
+			return flagWords(whom.providerFlag)
+		}
+	case asksWhom:
+		many, can := p.in.(interface{ several() bool })
+		if _, named := in.asks(); !named && !(can && many.several()) {
+			return flagWords(whom)
 		}
 	}
-	return flags
+	return nil
 }
 
 // model returns the settings that say which model this branch asks and where, for a new conversation to go on with it: those that the store does not give to every
 // conversation. A command line that names a model takes none of them.
 func (s *chat) model(p *parsed) map[string]json.RawMessage {
-	if p.name() != "new" || slices.ContainsFunc(p.own, func(f string) bool { return strings.HasPrefix(f, "--model") }) {
+	if in, is := p.in.(*newIn); !is || in.Model != "" {
 		return nil
 	}
 	here, err := s.conversation().Effective(s.r.ctx, s.onBranch())

@@ -108,7 +108,7 @@ func (s *chat) tell(c *chatctx.ChatContext, branch string, talking bool) {
 		if n.own[e.ID] || e.Hidden || talking && e.Role == pool.ToolRole {
 			continue
 		}
-		r.printMessage(e, "", r.is("thinking"))
+		r.printMessage(e, "", r.talks.thinking)
 	}
 	n.at = snap.Len()
 	_ = r.con.out.close() // a prompt takes everything

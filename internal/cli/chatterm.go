@@ -94,10 +94,7 @@ func (s *chat) completions(before string) (from int, list []ui.Completion) {
 	word := strings.TrimLeft(words[last], `"'`)
 	r := *s.r
 	r.st, r.executors = nil, &executors{}
-	here := []string{"--context=" + s.conversation().ID.String(), "--branch=" + s.onBranch()}
-	if store := s.r.flagOnly("store", "CHATCTX_STORE"); store != "" {
-		here = append(here, "--store="+store)
-	}
+	here := flagWords(commonFlags{Context: s.conversation().ID.String(), Branch: s.onBranch(), Store: s.r.typedStore()})
 	var found []candidate
 	switch {
 	case last > 0 && words[0] == "model":

@@ -16,25 +16,22 @@ type whichFlags struct {
 	Untitled  bool     `flag:"untitled" doc:"only those that nobody gave a title"`
 }
 
-// filterFlags are whichFlags for commands without a struct.
-func filterFlags() []*flag { return flagsIn[whichFlags]() }
-
-// filtered reports whether a filter was given.
-func (r *run) filtered() bool {
-	return slices.ContainsFunc(filterFlags(), func(f *flag) bool { return r.given(f.name) })
+// given reports whether there is a filter.
+func (w *whichFlags) given() bool {
+	return len(w.Label) > 0 || w.OlderThan != "" || w.Words != "" || w.Empty || w.Untitled
 }
 
-// filter parses the filters.
-func (r *run) filter() (o chatctx.ListOptions, err error) {
-	o = chatctx.ListOptions{Labels: r.texts("label"), Empty: r.is("empty"), Untitled: r.is("untitled"), Orderly: true}
-	o.Until, err = when(r.flag("older-than"), time.Now())
+// options are those of the filters, without the words.
+func (w *whichFlags) options() (o chatctx.ListOptions, err error) {
+	o = chatctx.ListOptions{Labels: w.Label, Empty: w.Empty, Untitled: w.Untitled, Orderly: true}
+	o.Until, err = when(w.OlderThan, time.Now())
 	return o, err
 }
 
-// listed yields the contexts that fit, in the order of ls.
-func (r *run) listed(o chatctx.ListOptions, yield func(*chatctx.ContextInfo) error) error {
+// listed yields the contexts that fit and in which search finds the words, in the order of ls.
+func (r *run) listed(o chatctx.ListOptions, words string, yield func(*chatctx.ContextInfo) error) error {
 	var has map[chatctx.ID]bool
-	if words := r.flag("words"); words != "" {
+	if words != "" {
 		has = map[chatctx.ID]bool{}
 		for h, err := range r.st.Search(r.ctx, chatctx.SearchOptions{Text: words, Trash: o.Trash}) {
 			if err != nil {
@@ -58,17 +55,17 @@ func (r *run) listed(o chatctx.ListOptions, yield func(*chatctx.ContextInfo) err
 }
 
 // chosen returns the contexts that arguments name, each once, or without arguments those that fit the filters. Names also find contexts in the trash.
-func (r *run) chosen(names []string) ([]*chatctx.ContextInfo, error) {
-	if len(names) > 0 && r.filtered() {
+func (r *run) chosen(names []string, which whichFlags) ([]*chatctx.ContextInfo, error) {
+	if len(names) > 0 && which.given() {
 		return nil, usagef("%s takes names or filters, not both", r.name)
 	}
 	var all []*chatctx.ContextInfo
 	if len(names) == 0 {
-		o, err := r.filter()
+		o, err := which.options()
 		if err != nil {
 			return nil, err
 		}
-		err = r.listed(o, func(info *chatctx.ContextInfo) error { all = append(all, info); return nil })
+		err = r.listed(o, which.Words, func(info *chatctx.ContextInfo) error { all = append(all, info); return nil })
 		return all, err
 	}
 	for _, name := range names {
@@ -110,8 +107,8 @@ func (r *run) withThoseBelow(all []*chatctx.ContextInfo) ([]*chatctx.ContextInfo
 }
 
 // needsNames refuses a command line that selects no context.
-func (r *run) needsNames(names []string, example string) error {
-	if len(names) == 0 && !r.filtered() {
+func (r *run) needsNames(names []string, which whichFlags, example string) error {
+	if len(names) == 0 && !which.given() {
 		return &usageError{r.name + " needs the CTX, or a filter", example}
 	}
 	return nil

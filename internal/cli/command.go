@@ -20,21 +20,22 @@ const (
 // command describes a command. The package comment explains its fields.
 type command struct {
 	name    string
-	args    string        // "REF [TEXT|-]": how many arguments, and what they are
 	does    string        // one line, for lists
 	more    string        // further text for its own help
 	table   func() string // a table below that, or nil
-	flags   []*flag
 	scope   scope
 	paged   bool   // long output goes through the pager on a terminal
 	json    string // the fields of the object that --json prints; "" if the command only has subcommands and prints nothing
 	example string // lines to type
 	hidden  bool
-	// mayBeEmpty lists the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG).
-	mayBeEmpty []string
-	do         func(*run) error // nil: only its subcommands do something
-	run        *entry           // in place of args, flags, mayBeEmpty and do: what it does with the parameters that a struct describes
-	subs       []*command
+	run     *entry           // what it does with the parameters that a struct describes
+	do      func(*run) error // in place of run: what it does without parameters. If it has neither, only its subcommands do something
+	subs    []*command
+
+	// What run says of the parameters:
+	args       string   // "REF [TEXT|-]": how many arguments, and what they are
+	flags      []*flag  // those of this command
+	mayBeEmpty []string // the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG)
 }
 
 // group is a heading of the help and its commands.
@@ -110,16 +111,6 @@ func sharedFlags(on scope) (all []*flag) {
 	return all
 }
 
-// flagsIn returns the flags among the fields of a struct.
-func flagsIn[T any]() (all []*flag) {
-	for _, p := range paramsOf(reflect.TypeFor[T]()) {
-		if p.flag != nil {
-			all = append(all, p.flag)
-		}
-	}
-	return all
-}
-
 // argument is one word of command.args.
 type argument struct {
 	word     string // REF, TEXT|- …
@@ -182,18 +173,6 @@ func (c *command) checkArgs(name string, args []string) error {
 }
 
 // Flags that several commands have.
-
-func dryRun() *flag {
-	return &flag{name: "dry-run", kind: onOff, usage: "say what would be done, and do nothing"}
-}
-
-func yes() *flag {
-	return &flag{name: "yes", kind: onOff, usage: "do not ask"}
-}
-
-func rawText() *flag {
-	return &flag{name: "raw", kind: onOff, usage: "keep the last newline of what comes from standard input"}
-}
 
 // dryRunFlag and its like are embedded in the parameters of commands.
 type dryRunFlag struct {

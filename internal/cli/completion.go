@@ -193,7 +193,7 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 		return list
 	}
 	r.wait = 300 * time.Millisecond
-	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), flags: r.flags, wait: r.wait, override: p.shared, executors: &executors{}}
+	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), common: p.over(r.common), wait: r.wait, executors: &executors{}}
 	defer sub.close()
 	switch word {
 	case "CTX":
@@ -202,7 +202,7 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 		return sub.branchNames()
 	case "REF", "A..B":
 		if p.name() == "pick" && len(p.args) > 0 { // its messages are read on the branch that it names
-			sub.override = append(slices.Clone(p.shared), "--branch="+p.args[0])
+			sub.common.Branch = p.args[0]
 		}
 		return sub.references(last)
 	case "TAG":

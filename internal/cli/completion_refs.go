@@ -24,7 +24,7 @@ func (r *run) references(last string) []candidate {
 func (r *run) places(name string) []candidate {
 	on := *r
 	if name != "" {
-		on.override = append(slices.Clone(r.override), "--branch="+name)
+		on.common.Branch = name
 	}
 	entries := on.newest()
 	at := name + "@"

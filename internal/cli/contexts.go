@@ -82,7 +82,7 @@ func doNew(r *run, in *newIn) error {
 		}
 	}
 	var err error
-	if n.System, err = r.text(in.System); err != nil {
+	if n.System, err = r.text(in.System, in.rawFlag); err != nil {
 		return err
 	}
 	for key, v := range map[string]string{"model": in.Model, "mode": in.Mode} {
@@ -155,7 +155,7 @@ type lsIn struct {
 }
 
 func doLs(r *run, in *lsIn) error {
-	o, err := r.filter()
+	o, err := in.options()
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func doLs(r *run, in *lsIn) error {
 			return err
 		}
 	}
-	most, err := r.most()
+	most, err := r.most(in.Most)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func doLs(r *run, in *lsIn) error {
 		return err
 	}
 	n := 0
-	err = r.listed(o, func(info *chatctx.ContextInfo) error {
+	err = r.listed(o, in.Words, func(info *chatctx.ContextInfo) error {
 		if most > 0 && n == most {
 			return errEnough
 		}
@@ -190,7 +190,7 @@ func doLs(r *run, in *lsIn) error {
 		return err
 	}
 	if n == 0 {
-		r.note("%s", r.nothingListed(o))
+		r.note("%s", r.nothingListed(o, in.given()))
 	}
 	return nil
 }
@@ -199,9 +199,9 @@ func doLs(r *run, in *lsIn) error {
 var errEnough = errors.New("enough")
 
 // nothingListed says why a list of contexts is empty.
-func (r *run) nothingListed(o chatctx.ListOptions) string {
+func (r *run) nothingListed(o chatctx.ListOptions, filtered bool) string {
 	switch {
-	case r.filtered() || o.Word != "" || o.Since != 0 || o.Until != 0:
+	case filtered || o.Word != "" || o.Since != 0 || o.Until != 0:
 		return "no conversation fits"
 	case o.Trash:
 		return "the trash is empty"
@@ -330,13 +330,13 @@ type rmIn struct {
 }
 
 func doRm(r *run, in *rmIn) error {
-	if err := r.needsNames(in.Contexts, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
+	if err := r.needsNames(in.Contexts, in.whichFlags, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
 		return err
 	}
-	if _, err := r.changer(); err != nil {
+	if _, err := r.changer(in.dryRunFlag); err != nil {
 		return err
 	}
-	all, err := r.chosen(in.Contexts)
+	all, err := r.chosen(in.Contexts, in.whichFlags)
 	if err != nil {
 		return err
 	}

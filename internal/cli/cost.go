@@ -36,7 +36,7 @@ type costIn struct {
 func doCost(r *run, in *costIn) error {
 	q := cost.Query{By: in.By}
 	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
-		return &usageError{fmt.Sprintf("--by %q: there are %s", in.By, strings.Join(quoted(cost.Grouping), ", ")), "chatctx cost --by model"}
+		return &usageError{fmt.Sprintf("--by %q: there are %s", in.By, strings.Join(groupings(), ", ")), "chatctx cost --by model"}
 	}
 	since, err := when(in.Since, time.Now())
 	if err != nil {
@@ -57,12 +57,13 @@ func doCost(r *run, in *costIn) error {
 	return r.emit(contract.CostOf(&q, report), func() { r.printCost(&q, report) })
 }
 
-func quoted(list []cost.By) []string {
-	out := make([]string, len(list))
-	for i, by := range list {
-		out[i] = string(by)
+// groupings are the words of --by.
+func groupings() []string {
+	words := make([]string, len(cost.Grouping))
+	for i, by := range cost.Grouping {
+		words[i] = string(by)
 	}
-	return out
+	return words
 }
 
 // storePrices returns the prices of the store's settings, or of the environment.

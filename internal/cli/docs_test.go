@@ -4,6 +4,7 @@ import (
 	goflag "flag"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -77,12 +78,18 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	})
 }
 
-// TestDefaultDepthIsSaid: a tag cannot hold a constant.
-func TestDefaultDepthIsSaid(t *testing.T) {
-	flags := flagsIn[subStartIn]()
-	i := slices.IndexFunc(flags, func(f *flag) bool { return f.name == "depth" })
-	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); i < 0 || !strings.HasSuffix(flags[i].usage, want) {
+// TestConstantsAreSaid: a tag cannot hold a constant.
+func TestConstantsAreSaid(t *testing.T) {
+	usage := func(in any, name string) string {
+		params := paramsOf(reflect.TypeOf(in))
+		i := slices.IndexFunc(params, func(p param) bool { return p.flag != nil && p.flag.name == name })
+		return params[i].flag.usage
+	}
+	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); !strings.HasSuffix(usage(subStartIn{}, "depth"), want) {
 		t.Errorf("sub start --depth does not say %q", want)
+	}
+	if want := "`" + strings.ToUpper(strings.Join(groupings(), " | ")) + "`"; !strings.Contains(usage(costIn{}, "by"), want) {
+		t.Errorf("cost --by does not say %q", want)
 	}
 }
 

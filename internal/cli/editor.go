@@ -11,9 +11,9 @@ import (
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
-// editedText opens the message that the first argument names in the person's editor and returns the new text. An unchanged text is an error, since there is
+// editedText opens the message that ref names in the person's editor and returns the new text. An unchanged text is an error, since there is
 // nothing to do then.
-func (r *run) editedText() (string, error) {
+func (r *run) editedText(ref chatctx.Ref) (string, error) {
 	editor, err := chosenEditor()
 	if err != nil {
 		return "", err
@@ -22,7 +22,7 @@ func (r *run) editedText() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
+	e, err := snap.Find(r.ctx, ref)
 	if err != nil {
 		return "", err
 	}

@@ -30,27 +30,15 @@ import (
 
 func exchangeCommands() []*command {
 	return []*command{
-		{name: "import", args: "[PATH…]", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
+		{name: "import", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, run: in(doImport),
 			more: "The content of a file decides its format. Importing again adds only new messages. With --watch a message is taken when its tool marks it finished, or its file was still for 10 seconds; nothing is written or locked in the folders of other tools. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
-			flags: []*flag{dryRun(),
-				{name: "scan", kind: onOff, usage: "list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"},
-				{name: "purged", kind: onOff, usage: "bring what was purged here, too: without it, that stays away"},
-				{name: "watch", kind: onOff, usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
-				{name: "all", kind: onOff, usage: "with --scan or --watch: every tool that is found"}},
 			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, purged, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches, trashed}]; operations[{operation, context (none: of the store)}] (undo takes them back in this order), operation (if it is one); with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run
 chatctx import --scan --all
 chatctx import --watch claude-code codex`},
-		{name: "export", args: "[CTX…]", does: "write conversations out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
-			more: exportFormats() + "\nSeveral conversations, by name or by the filters of ls, go into one file of JSON lines.",
-			flags: append([]*flag{
-				{name: "format", short: "f", usage: "the `FORMAT`, one of the above; else by FILE's ending, else chatctx"},
-				{name: "o", usage: "write to `FILE` instead of standard output"},
-				{name: "all", kind: onOff, usage: "every conversation that is not in the trash, instead of one"},
-				{name: "hidden", kind: onOff, usage: "hidden messages too, in the formats for reading"},
-				dryRun(), yes(),
-			}, filterFlags()...),
+		{name: "export", does: "write conversations out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, run: in(doExport),
+			more:    exportFormats() + "\nSeveral conversations, by name or by the filters of ls, go into one file of JSON lines.",
 			json:    "with -o: file, bytes, format; without: the lossless lines as they are, of another format: format, content",
 			example: "chatctx export --all > backup.jsonl\nchatctx export -o talk.html"},
 	}
@@ -65,24 +53,35 @@ func exportFormats() string {
 	return "Formats: " + strings.Join(list, ", ") + "."
 }
 
-// exportFormat returns the format that the flags ask for, by name or by the file's ending.
-func (r *run) exportFormat() string {
-	if f := r.flag("format"); f != "" {
+type exportIn struct {
+	Contexts []string `arg:"[CTX…]"`
+	Format   string   `flag:"format,f" doc:"the {FORMAT}, one of the above; else by FILE's ending, else chatctx"`
+	Out      string   `flag:"o" doc:"write to {FILE} instead of standard output"`
+	All      bool     `flag:"all" doc:"every conversation that is not in the trash, instead of one"`
+	Hidden   bool     `flag:"hidden" doc:"hidden messages too, in the formats for reading"`
+	dryRunFlag
+	yesFlag
+	whichFlags
+}
+
+// format returns the format that the flags ask for, by name or by the file's ending.
+func (in *exportIn) format() string {
+	if f := in.Format; f != "" {
 		return f
 	}
 	for _, f := range exchange.ExportFormats() {
-		if strings.EqualFold(filepath.Ext(r.flag("o")), f.Extension) {
+		if strings.EqualFold(filepath.Ext(in.Out), f.Extension) {
 			return f.Name
 		}
 	}
 	return exchange.ExportFormats()[0].Name
 }
 
-func doExport(r *run) error {
-	o := exchange.ExportOptions{Format: r.exportFormat(), Context: r.contextRef(), Branch: r.branchName(), All: r.is("all"), Hidden: r.is("hidden")}
-	target := r.flag("o")
+func doExport(r *run, in *exportIn) error {
+	o := exchange.ExportOptions{Format: in.format(), Context: r.contextRef(), Branch: r.branchName(), All: in.All, Hidden: in.Hidden}
+	target := in.Out
 	if target != "" {
-		if err := r.mayWrite(target); err != nil {
+		if err := r.mayWrite(target, in.yesFlag); err != nil {
 			return err
 		}
 	}
@@ -90,8 +89,8 @@ func doExport(r *run) error {
 	if err != nil {
 		return err
 	}
-	if len(r.args) > 0 || r.filtered() || r.is("dry-run") {
-		done, err := r.exportChosen(&o)
+	if len(in.Contexts) > 0 || in.given() || in.DryRun {
+		done, err := r.exportChosen(in, &o)
 		if done || err != nil {
 			return err
 		}
@@ -124,19 +123,19 @@ func notHeld(format string, left []string) error {
 
 // exportChosen puts the contexts that the command line names, or that fit its filters, into the options. It returns done if the command was only to list
 // them.
-func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
-	if o.All || r.given("context") {
+func (r *run) exportChosen(in *exportIn, o *exchange.ExportOptions) (done bool, err error) {
+	if o.All || r.contextRef() != "" {
 		return false, usagef("export takes one of these: names or filters, --context, --all")
 	}
-	names := r.args
-	if len(names) == 0 && !r.filtered() {
+	names := in.Contexts
+	if len(names) == 0 && !in.given() {
 		names = []string{r.contextRef()}
 	}
-	all, err := r.chosen(names)
+	all, err := r.chosen(names, in.whichFlags)
 	switch {
 	case err != nil:
 		return false, err
-	case r.is("dry-run"):
+	case in.DryRun:
 		return true, r.wouldDo(all, "write")
 	case len(all) == 0:
 		return false, chatctx.Says(chatctx.ErrNotFound, "no conversation fits")
@@ -177,25 +176,34 @@ type importSource struct {
 	cleanup func()
 }
 
-func doImport(r *run) error {
-	switch {
-	case r.is("scan") && r.is("watch"):
-		return usagef("import takes --scan or --watch, not both: --watch --all takes in all that --scan lists")
-	case r.is("scan"):
-		return doScan(r)
-	case r.is("watch"):
-		return doWatch(r)
-	case r.is("all"):
-		return usagef("import --all needs --scan or --watch")
-	case len(r.args) == 0:
-		return usagef("import needs a file, a folder or - for standard input; --scan lists what tools of this machine keep")
-	}
-	return importPaths(r)
+type importIn struct {
+	Paths []string `arg:"[PATH…]"`
+	dryRunFlag
+	Scan   bool `flag:"scan" doc:"list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"`
+	Purged bool `flag:"purged" doc:"bring what was purged here, too: without it, that stays away"`
+	Watch  bool `flag:"watch" doc:"import tools by their names, or paths, and go on with what is written there, until Ctrl-C"`
+	All    bool `flag:"all" doc:"with --scan or --watch: every tool that is found"`
 }
 
-// importPaths imports the arguments.
-func importPaths(r *run) error {
-	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Purged: r.is("purged"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
+func doImport(r *run, in *importIn) error {
+	switch {
+	case in.Scan && in.Watch:
+		return usagef("import takes --scan or --watch, not both: --watch --all takes in all that --scan lists")
+	case in.Scan:
+		return doScan(r, in)
+	case in.Watch:
+		return doWatch(r, in)
+	case in.All:
+		return usagef("import --all needs --scan or --watch")
+	case len(in.Paths) == 0:
+		return usagef("import needs a file, a folder or - for standard input; --scan lists what tools of this machine keep")
+	}
+	return importPaths(r, in, in.Paths)
+}
+
+// importPaths imports files and folders.
+func importPaths(r *run, in *importIn, paths []string) error {
+	src := &importSource{paths: paths, options: exchange.Options{DryRun: in.DryRun, Purged: in.Purged, Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
 	defer func() { src.cleanup() }()
 	began := time.Now()
 	if err := r.fromStore(src); err != nil {

@@ -152,7 +152,7 @@ func doBackup(r *run, in *backupIn) error {
 		return checkBackup(r, in.File)
 	}
 	target := in.File
-	if err := r.mayWrite(target); err != nil {
+	if err := r.mayWrite(target, yesFlag{in.Yes}); err != nil {
 		return err
 	}
 	st, err := r.reader()
@@ -172,7 +172,7 @@ func doBackup(r *run, in *backupIn) error {
 }
 
 // mayWrite checks, before anything is read, whether a file may be written. If a file is in the way, it asks.
-func (r *run) mayWrite(target string) error {
+func (r *run) mayWrite(target string, yes yesFlag) error {
 	if err := nolink.Check(target); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (r *run) mayWrite(target string) error {
 			return usagef("%s is the store itself: name another file", target)
 		}
 	}
-	return r.confirm("Write over "+clean(target)+"?", fmt.Errorf("%s %w", target, errExists))
+	return r.confirm(yes, "Write over "+clean(target)+"?", fmt.Errorf("%s %w", target, errExists))
 }
 
 // kindOf names what is no ordinary file.

@@ -101,19 +101,3 @@ func TestFlagValues(t *testing.T) {
 		}
 	}
 }
-
-// TestFlagsAbove: a command's flag hides a shared one of its name, which hides that of the chat in which the command was typed.
-func TestFlagsAbove(t *testing.T) {
-	given := func(flags []*flag, name string, value any, above *values) *values {
-		return &values{flags, map[string][]any{name: {value}}, above}
-	}
-	chat := given([]*flag{{name: "context"}, {name: "model"}}, "model", "m", nil)
-	shared := given([]*flag{{name: "context"}, {name: "store"}}, "store", "s", chat)
-	r := &run{flags: &values{flags: []*flag{{name: "store", kind: onOff}}, above: shared}}
-	if r.flag("context") != "" || r.flag("model") != "m" || r.flag("store") != "" || r.is("store") || r.given("context") || !r.given("model") {
-		t.Errorf("context %q, model %q, store %q", r.flag("context"), r.flag("model"), r.flag("store"))
-	}
-	if r.shared("store") != "s" || r.shared("context") != "" {
-		t.Errorf("shared: store %q, context %q", r.shared("store"), r.shared("context"))
-	}
-}

@@ -74,7 +74,8 @@ func welcome(ctx context.Context, con *console, p *parsed) error {
 	path := storeOf(p)
 	if path != "" {
 		if _, err := os.Stat(path); err == nil {
-			if err := execute(ctx, con, append(slices.Clone(p.shared), "status")); err == nil {
+			given := slices.DeleteFunc(slices.Clone(p.shared), func(f string) bool { return strings.HasSuffix(f, "=") })
+			if err := execute(ctx, con, append(given, "status")); err == nil {
 				fmt.Fprintf(con.out, "\nchatctx help lists the commands\n")
 				return nil
 			}

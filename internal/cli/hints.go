@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -29,7 +27,7 @@ func (r *run) lineAbout(rest string, about subject) string {
 // onStore returns another command line on this command's store.
 func (r *run) onStore(rest string) string {
 	line := "chatctx"
-	if p := r.flagOnly("store", "CHATCTX_STORE"); p != "" {
+	if p := r.typedStore(); p != "" {
 		line += " --store " + quote(shownStore(p))
 	}
 	return line + " " + rest
@@ -37,11 +35,11 @@ func (r *run) onStore(rest string) string {
 
 // again returns another command line on this command's store, conversation and branch, as they were typed.
 func (r *run) again(rest string) string {
-	line, takes := r.onStore(rest), flagsOf(rest)
-	if c := r.flagOnly("context", "CHATCTX_CONTEXT"); c != "" && takes("context") {
+	line, takes := r.onStore(rest), scopeOf(rest)
+	if c := r.typedContext(); c != "" && takes >= onContext {
 		line += " --context " + quote(c)
 	}
-	if b := r.branchName(); b != "" && takes("branch") && !strings.Contains(rest, "--branch") {
+	if b := r.branchName(); b != "" && takes == onBranch && !strings.Contains(rest, "--branch") {
 		line += " --branch " + quote(b)
 	}
 	return line
@@ -59,11 +57,9 @@ func (r *run) toAsk(rest string, c *chatctx.ChatContext, branchName string) stri
 	if r.con.hint != nil {
 		return r.con.hint(line)
 	}
-	asked := r.asked()
-	for _, key := range []string{"provider", "model"} {
-		var value string
-		if json.Unmarshal(asked[key], &value) == nil && !strings.Contains(rest, " --"+key) {
-			line += " --" + key + " " + quote(value)
+	for _, f := range flagWords(r.talks.whom) {
+		if name, value, _ := strings.Cut(f, "="); !strings.Contains(rest, " "+name) {
+			line += " " + name + " " + quote(value)
 		}
 	}
 	return line
@@ -75,7 +71,7 @@ func (r *run) contextFlag(id chatctx.ID) string {
 		return ""
 	}
 	if r.con.hint == nil {
-		if typed := r.flagOnly("context", "CHATCTX_CONTEXT"); typed != "" && len(r.override) == 0 && r.leadsTo(typed, id) {
+		if typed := r.typedContext(); typed != "" && r.leadsTo(typed, id) {
 			return " --context " + quote(typed)
 		}
 		if r.leadsTo(os.Getenv("CHATCTX_CONTEXT"), id) {
@@ -108,8 +104,8 @@ func (r *run) isActive(about subject) bool {
 	return err == nil && info.Active == about.branch
 }
 
-// flagsOf reports which flags the command of a line takes. An operation is one of a whole conversation: undo of it takes no branch.
-func flagsOf(line string) func(name string) bool {
+// scopeOf returns what the command of a line works on. An operation is one of a whole conversation: undo of it takes no branch.
+func scopeOf(line string) scope {
 	words := strings.Fields(line)
 	c := findCommand(allCommands(), words[0])
 	for _, word := range words[1:] {
@@ -119,9 +115,8 @@ func flagsOf(line string) func(name string) bool {
 		}
 		c = sub
 	}
-	ofOperation := c.name == "undo" && len(words) > 1 && !strings.HasPrefix(words[1], "-")
-	return func(name string) bool {
-		is := func(f *flag) bool { return f.name == name }
-		return slices.ContainsFunc(c.flags, is) || slices.ContainsFunc(sharedFlags(c.scope), is) && !(ofOperation && name == "branch")
+	if c.name == "undo" && len(words) > 1 && !strings.HasPrefix(words[1], "-") {
+		return onContext
 	}
+	return c.scope
 }

@@ -101,7 +101,7 @@ func TestHintsAreAboutWhatWasDone(t *testing.T) {
 			t.Run(strings.Join(command, "_")+"/"+from, func(t *testing.T) {
 				s := newPrompt(t) // Z is current
 				args := slices.Clone(command)
-				takes := flagsOf(strings.Join(command, " "))("context")
+				takes := scopeOf(strings.Join(command, " ")) >= onContext
 				switch {
 				case from == "flag" && takes:
 					args = append(args[:1:1], append([]string{"--context=Q"}, args[1:]...)...)

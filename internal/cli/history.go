@@ -243,7 +243,7 @@ func doMerge(r *run, in *mergeIn) error {
 		if in.Append {
 			return usagef("merge takes --append or --summary, not both")
 		}
-		text, err := r.text(in.Summary)
+		text, err := r.text(in.Summary, in.rawFlag)
 		if err != nil {
 			return err
 		}

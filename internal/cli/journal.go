@@ -33,7 +33,7 @@ type opLogIn struct {
 }
 
 func doOpLog(r *run, in *opLogIn) error {
-	most, err := r.atMost(in.N)
+	most, err := r.most(in.N)
 	if err != nil {
 		return err
 	}

@@ -20,19 +20,19 @@ func doLabelAdd(r *run, in *labelIn) error {
 }
 
 func doLabelRm(r *run, in *labelIn) error {
-	has := func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, in.Label) || !r.filtered() }
+	has := func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, in.Label) || !in.given() }
 	return r.relabel(in, "take the label off", "took the label "+clean(in.Label)+" off", has, func(b *chatctx.Batch) { b.Unlabel(in.Label) })
 }
 
 // relabel changes the labels of the contexts that the command line selects, except those where nothing would change.
 func (r *run) relabel(in *labelIn, what, did string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
-	if err := r.needsNames(in.Contexts, "chatctx label add work holiday"); err != nil {
+	if err := r.needsNames(in.Contexts, in.whichFlags, "chatctx label add work holiday"); err != nil {
 		return err
 	}
-	if _, err := r.changer(); err != nil {
+	if _, err := r.changer(in.dryRunFlag); err != nil {
 		return err
 	}
-	all, err := r.chosen(in.Contexts)
+	all, err := r.chosen(in.Contexts, in.whichFlags)
 	if err != nil {
 		return err
 	}

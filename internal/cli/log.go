@@ -109,7 +109,7 @@ type logPrinter struct {
 // filters reads the flags that select messages.
 func (l *logPrinter) filters() (err error) {
 	r, in := l.r, l.in
-	if l.last, err = r.atMost(in.N); err != nil {
+	if l.last, err = r.most(in.N); err != nil {
 		return err
 	}
 	if l.since, err = when(in.Since, time.Now()); err != nil {

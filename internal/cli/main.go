@@ -69,15 +69,11 @@ func execute(ctx context.Context, con *console, args []string) error {
 	}).RunContext(ctx, p.words())
 }
 
-// outer is the key of a context for the values of the command in which another one is typed.
-type outer struct{}
-
 // runCommand runs the command of a line that was read.
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
-	p.flags.above.above, _ = ctx.Value(outer{}).(*values)
-	r := &run{con: con, cmd: cmd, name: p.name(), line: p, flags: p.flags, in: p.in, args: p.args, executors: &executors{}}
-	r.ctx = kv.WithWaiting(context.WithValue(ctx, outer{}, p.flags), r.sayWaiting)
+	r := &run{con: con, cmd: cmd, name: p.name(), line: p, in: p.in, common: p.common, talks: talksOf(ctx, p.in), executors: &executors{}}
+	r.ctx = kv.WithWaiting(ctx, r.sayWaiting)
 	defer r.close()
 	if cmd.paged && !r.json() {
 		con.page()

@@ -87,7 +87,7 @@ func (r *run) newMessage(in *addIn) (*chatctx.Message, error) {
 	if in.Role != pool.ToolRole && (in.Call != "" || in.Error) {
 		return nil, usagef("--call and --error are for the role tool")
 	}
-	text, err := r.text(in.Text)
+	text, err := r.text(in.Text, in.rawFlag)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func (r *run) explained(err error) error {
 		return err
 	}
 	if ref.On != "" {
-		return &hinted{err, "on that branch: " + r.again(r.line.typed("--branch "+quote(ref.On), "branch"))}
+		return &hinted{err, "on that branch: " + r.again(r.line.typedOn(ref.On))}
 	}
 	if near := suggest(ref.Ref, r.known(ref.Kind), "", ""); near != "" {
 		return &hinted{err, near}

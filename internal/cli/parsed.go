@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,6 @@ type parsed struct {
 
 	common commonFlags // the values of the shared flags
 	in     any         // the command's parameters, a pointer to its struct; nil if it has none
-	flags  *values     // the values by name, for commands without such a struct
 	faults []error     // values that their flags do not take
 }
 
@@ -64,6 +64,9 @@ func (p *parsed) words() []string {
 	return append(append(append(words, p.own...), "--", "--"), p.args...)
 }
 
+// typedOn returns the command line again, without the store and the conversation, on another branch.
+func (p *parsed) typedOn(branch string) string { return p.typed("--branch "+quote(branch), "branch") }
+
 // typed returns the command line again, without the store, the conversation and the shared flags in without, and with more flags.
 func (p *parsed) typed(more string, without ...string) string {
 	words, without := []string{p.name()}, append(without, "context")
@@ -84,6 +87,30 @@ func (p *parsed) typed(more string, without ...string) string {
 		words = append(words, quote(a))
 	}
 	return strings.Join(words, " ")
+}
+
+// over returns the shared flags that count if those of this line stand over others.
+func (p *parsed) over(others commonFlags) commonFlags {
+	v := reflect.ValueOf(&others).Elem()
+	for _, param := range paramsOf(v.Type()) {
+		for _, kept := range p.shared {
+			if s, is := strings.CutPrefix(kept, param.flag.dashed()+"="); is {
+				_ = put(v.FieldByIndex(param.index), param.flag.kind, "", s) // where it matters, it was read already
+			}
+		}
+	}
+	return others
+}
+
+// flagWords returns the texts among the flags of a struct that are given, as --name=value.
+func flagWords[T any](in T) (words []string) {
+	v := reflect.ValueOf(in)
+	for _, param := range paramsOf(v.Type()) {
+		if field := v.FieldByIndex(param.index); field.Kind() == reflect.String && field.String() != "" {
+			words = append(words, param.flag.dashed()+"="+field.String())
+		}
+	}
+	return words
 }
 
 // flagTyped returns a flag that was kept as --name=value as it is typed.

@@ -90,7 +90,7 @@ func doRedact(r *run, in *redactIn) error {
 	if !r.json() {
 		r.printRedactions(plan)
 	}
-	if err := r.confirm("Redact it? Nothing brings it back.", usagef("redact changes messages for good: nothing brings them back")); err != nil {
+	if err := r.confirm(in.yesFlag, "Redact it? Nothing brings it back.", usagef("redact changes messages for good: nothing brings them back")); err != nil {
 		return err
 	}
 	o.DryRun = false

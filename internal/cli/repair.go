@@ -65,7 +65,7 @@ func doRepair(r *run, in *repairIn) error {
 	if on := r.onServer(); on != nil {
 		path, question = "", "Do it? No backup is made: "+on.Instead(kv.CareBackup)+"."
 	}
-	if err := r.confirm(question, usagef("repair changes the store")); err != nil {
+	if err := r.confirm(in.yesFlag, question, usagef("repair changes the store")); err != nil {
 		return err
 	}
 	done, err := st.Maintenance().Repair(r.ctx, chatctx.RepairOptions{Path: path})

@@ -103,7 +103,7 @@ func doReplay(r *run, in *replayIn) error {
 	}
 	var system *string
 	if in.System != nil {
-		text, err := r.text(*in.System)
+		text, err := r.text(*in.System, rawFlag{})
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func doReplay(r *run, in *replayIn) error {
 	if in.DryRun {
 		return nil
 	}
-	if err := r.confirm(fmt.Sprintf("Ask %s of %s?", count(p.Questions()*len(askers), "question"), count(len(askers), "model")), usagef("replay asks again and costs money")); err != nil {
+	if err := r.confirm(in.yesFlag, fmt.Sprintf("Ask %s of %s?", count(p.Questions()*len(askers), "question"), count(len(askers), "model")), usagef("replay asks again and costs money")); err != nil {
 		return err
 	}
 	return r.replayAll(p, in.Branch, askers, system)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,20 +25,16 @@ import (
 
 // run is one running command: its arguments and flags, and what all commands share.
 type run struct {
-	ctx   context.Context
-	con   *console
-	cmd   *command
-	name  string // as typed: "branch ls"
-	line  *parsed
-	flags *values
-	in    any // the command's parameters
-	args  []string
-	wait  time.Duration // for a file that others hold; 0: the library's default
-	st    *chatctx.Store
-	// override has shared flags as --name=value that count before the command line's own: completion uses those of the line that is being typed.
-	override []string
-	// unsaid has flags that no longer count, because a chat has replaced them.
-	unsaid    map[string]bool
+	ctx       context.Context
+	con       *console
+	cmd       *command
+	name      string // as typed: "branch ls"
+	line      *parsed
+	in        any           // the command's parameters
+	common    commonFlags   // the shared ones. Completion puts those of the line over them that is being typed
+	talks     talks         // how the command talks with a model
+	wait      time.Duration // for a file that others hold; 0: the library's default
+	st        *chatctx.Store
 	executors *executors
 	// origins has the origins of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
@@ -47,33 +42,15 @@ type run struct {
 	carried bool // the sub-contexts of the branch have gone on already
 }
 
-func (r *run) json() bool                   { return r.is("json") }
-func (r *run) contextRef() string           { return r.shared("context") }
-func (r *run) branchName() string           { return r.shared("branch") }
+func (r *run) json() bool                   { return r.common.JSON }
+func (r *run) contextRef() string           { return r.common.Context }
+func (r *run) branchName() string           { return r.common.Branch }
 func (r *run) stopped() bool                { return r.con.out.stopped() || r.ctx.Err() != nil }
 func (r *run) paint(style, s string) string { return r.con.paint(style, s) }
 
-// arg returns the argument at i, "" if there is none.
-func (r *run) arg(i int) string {
-	if i < len(r.args) {
-		return r.args[i]
-	}
-	return ""
-}
-
-// shared returns the value of a shared flag. A command's own flag of that name (config --store) is another one.
-func (r *run) shared(name string) string {
-	for i := len(r.override) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(r.override[i], "--"+name+"="); ok {
-			return v
-		}
-	}
-	return cmp.Or(last[string](r.flags.above, name), r.flag(name))
-}
-
 // storePath returns the file of the store, or its URL.
 func (r *run) storePath() (string, error) {
-	if p := r.shared("store"); p != "" {
+	if p := r.common.Store; p != "" {
 		return p, nil
 	}
 	return defaultStore()
@@ -113,9 +90,9 @@ func (r *run) reader() (*chatctx.Store, error) { return r.open(chatctx.Options{R
 // writer opens the store to change it.
 func (r *run) writer() (*chatctx.Store, error) { return r.open(chatctx.Options{}) }
 
-// changer opens the store to change it, with --dry-run only to read it.
-func (r *run) changer() (*chatctx.Store, error) {
-	if r.is("dry-run") {
+// changer opens the store to change it, in a dry run only to read it.
+func (r *run) changer(in dryRunFlag) (*chatctx.Store, error) {
+	if in.DryRun {
 		return r.reader()
 	}
 	return r.writer()
@@ -160,7 +137,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 // under its mount point. Only init makes such folders.
 func (r *run) folderOf(path string) error {
 	dir := filepath.Dir(path)
-	if _, err := os.Stat(dir); r.name == "init" || r.shared("store") == "" || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); r.name == "init" || r.common.Store == "" || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return &hinted{fmt.Errorf("%w: %s, and the folder %s is not there, so no new store is made", chatctx.ErrNotExist, path, dir),
@@ -238,17 +215,8 @@ func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error
 	return r.snapshot()
 }
 
-// most returns the flag -n, 0 if it is not given.
-func (r *run) most() (int, error) {
-	n := r.number("n")
-	if r.given("n") && n < 1 {
-		return 0, usagef("%s -n takes a number of 1 or more", r.name)
-	}
-	return n, nil
-}
-
-// atMost returns what -n says, 0 if it is not given.
-func (r *run) atMost(n *int) (int, error) {
+// most returns what -n says, 0 if it is not given.
+func (r *run) most(n *int) (int, error) {
 	if n != nil && *n < 1 {
 		return 0, usagef("%s -n takes a number of 1 or more", r.name)
 	}
@@ -307,12 +275,17 @@ func (r *run) noteSummaries(c *chatctx.Committed) {
 	}
 }
 
-// flagOnly returns a flag's value unless it comes from the environment.
-func (r *run) flagOnly(name, env string) string {
-	if v := r.shared(name); v != os.Getenv(env) {
-		return v
+// typedStore returns the store of the command line, "" if it comes from the environment.
+func (r *run) typedStore() string { return unlessFrom("CHATCTX_STORE", r.common.Store) }
+
+// typedContext is typedStore for the conversation.
+func (r *run) typedContext() string { return unlessFrom("CHATCTX_CONTEXT", r.common.Context) }
+
+func unlessFrom(variable, value string) string {
+	if value == os.Getenv(variable) {
+		return ""
 	}
-	return ""
+	return value
 }
 
 // emit prints v as one line of JSON, or calls text.
@@ -385,8 +358,8 @@ func (r *run) paintErr(style, s string) string {
 }
 
 // confirm asks before something that undo cannot take back. Without --yes and without a terminal it refuses, and names the command to run.
-func (r *run) confirm(question string, otherwise error) error {
-	if r.is("yes") {
+func (r *run) confirm(in yesFlag, question string, otherwise error) error {
+	if in.Yes {
 		return nil
 	}
 	if !r.con.asks() || r.json() {

@@ -33,20 +33,20 @@ func (r *run) machine() exchange.Machine {
 	return m
 }
 
-// importPlaces selects what --scan and --watch import: the places of the named tools, of all with --all, and paths.
-func (r *run) importPlaces(found []exchange.Place) ([]string, error) {
+// places selects what --scan and --watch import: the places of the named tools, of all with --all, and paths.
+func (in *importIn) places(found []exchange.Place) ([]string, error) {
 	var paths []string
 	for _, p := range found {
-		if r.is("all") || slices.Contains(r.args, p.Tool) {
+		if in.All || slices.Contains(in.Paths, p.Tool) {
 			paths = append(paths, p.Path)
 		}
 	}
-	for _, arg := range r.args {
+	for _, arg := range in.Paths {
 		switch {
 		case slices.ContainsFunc(found, func(p exchange.Place) bool { return p.Tool == arg }):
 		case slices.Contains(exchange.ToolsWithPlaces(), arg):
 			return nil, &usageError{"nothing of " + arg + " is on this machine, in the places where it keeps its files by itself", "give its file or folder instead: chatctx import PATH"}
-		case r.is("watch"):
+		case in.Watch:
 			if _, err := os.Stat(arg); err != nil {
 				return nil, err
 			}
@@ -59,18 +59,17 @@ func (r *run) importPlaces(found []exchange.Place) ([]string, error) {
 }
 
 // doScan lists what tools of this machine keep, or imports it.
-func doScan(r *run) error {
+func doScan(r *run, in *importIn) error {
 	found := r.machine().Places()
-	if len(r.args) > 0 || r.is("all") {
-		paths, err := r.importPlaces(found)
+	if len(in.Paths) > 0 || in.All {
+		paths, err := in.places(found)
 		if err != nil {
 			return err
 		}
 		if len(paths) == 0 {
 			return errors.New("no conversations of other tools were found on this machine: name a file or folder")
 		}
-		r.args = paths
-		return importPaths(r)
+		return importPaths(r, in, paths)
 	}
 	if found == nil {
 		found = []exchange.Place{}
@@ -88,8 +87,8 @@ func doScan(r *run) error {
 }
 
 // doWatch imports places, and continues with what is written there until it is stopped.
-func doWatch(r *run) error {
-	paths, err := r.importPlaces(r.machine().Places())
+func doWatch(r *run, in *importIn) error {
+	paths, err := in.places(r.machine().Places())
 	if err != nil {
 		return err
 	}
@@ -103,7 +102,7 @@ func doWatch(r *run) error {
 	if err != nil {
 		return err
 	}
-	f := &exchange.Follower{Store: st, Options: exchange.Options{Purged: r.is("purged")}, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
+	f := &exchange.Follower{Store: st, Options: exchange.Options{Purged: in.Purged}, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	changed := make(chan string, 1000)
@@ -122,7 +121,7 @@ func doWatch(r *run) error {
 		return r.watchEnded(ctx)
 	}
 	defer frugal()()
-	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress(), Purged: r.is("purged")})
+	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress(), Purged: in.Purged})
 	r.endProgress()
 	if err == nil || rep.Changed() {
 		r.followed(strings.Join(paths, ", "), rep)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -53,6 +54,7 @@ func (in *searchIn) narrowed() (names []string) {
 }
 
 func doSearch(r *run, in *searchIn) error {
+	r.common.Context = cmp.Or(in.Context, r.common.Context) // for the lines that it proposes
 	o, err := in.options()
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (r *run) openURL(path string, o chatctx.Options) (*chatctx.Store, error) {
 	}
 	o.Place = placeOf
 	if !o.Create { // init has opened it to look, before
-		r.notePassword(r.flagOnly("store", "CHATCTX_STORE"))
+		r.notePassword(r.typedStore())
 	}
 	st, err := chatctx.Open(path, o)
 	if err != nil {

@@ -54,7 +54,7 @@ func (in *compactIn) keeps() bool { return in.KeepTokens != nil || in.KeepMessag
 func doCompact(r *run, in *compactIn) error {
 	request := enhancer.Request{}
 	if in.Summary != "" {
-		text, err := r.text(in.Summary)
+		text, err := r.text(in.Summary, in.rawFlag)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func doCompact(r *run, in *compactIn) error {
 	if in.Summary != "" && in.Digest {
 		return usagef("compact takes --summary or --digest, not both")
 	}
-	c, name, err := r.talkOn(r.changing)
+	c, name, err := r.talkOn(r.changing(in.dryRunFlag))
 	if err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func doPrune(r *run, in *pruneIn) error {
 	if valueOf(in.KeepTokens) < 0 {
 		return usagef("--keep-tokens takes a number of 0 or more")
 	}
-	c, name, err := r.talkOn(r.changing)
+	c, name, err := r.talkOn(r.changing(in.dryRunFlag))
 	if err != nil {
 		return err
 	}
@@ -453,7 +453,7 @@ type resumeIn struct {
 }
 
 func doResume(r *run, in *resumeIn) error {
-	c, name, err := r.talkOn(r.changing)
+	c, name, err := r.talkOn(r.writer)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (r *run) promptCommand(in *promptIn, what string, get func(*chatctx.BranchI
 			r.printf("%s\n", clean(text))
 		})
 	}
-	text, err := r.text(valueOf(in.Text))
+	text, err := r.text(valueOf(in.Text), in.rawFlag)
 	if err != nil {
 		return err
 	}

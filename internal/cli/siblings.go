@@ -10,7 +10,7 @@ func (r *run) answeredApart(t *turn.Turn, out *turn.Outcome) {
 	if !r.json() {
 		for i, m := range out.Replies {
 			r.printf("%s\n", r.paint(bold, clean(out.Branch)))
-			r.printMessage(&chatctx.Entry{Message: m, Position: out.Places[i].Position}, "", r.is("thinking"))
+			r.printMessage(&chatctx.Entry{Message: m, Position: out.Places[i].Position}, "", r.talks.thinking)
 		}
 	}
 	if err := r.answered(t, out); err != nil {

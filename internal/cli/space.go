@@ -112,7 +112,7 @@ func doGC(r *run, in *gcIn) error {
 	if !r.json() {
 		r.printPlan("would go", plan)
 	}
-	if err := r.confirm("Remove it for good?", usagef("gc removes for good: undo and restore cannot bring it back")); err != nil {
+	if err := r.confirm(in.yesFlag, "Remove it for good?", usagef("gc removes for good: undo and restore cannot bring it back")); err != nil {
 		return err
 	}
 	o.DryRun = false
@@ -189,7 +189,7 @@ type purgeIn struct {
 func (r *run) purger(in *purgeIn) (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
 	ref := r.contextRef()
 	if in.Context != "" {
-		if r.flagOnly("context", "CHATCTX_CONTEXT") != "" {
+		if r.typedContext() != "" {
 			return nil, usagef("purge: name the conversation once, as CTX or with --context")
 		}
 		ref = in.Context
@@ -230,7 +230,7 @@ func doPurge(r *run, in *purgeIn) error {
 	if !r.json() {
 		r.printPurged("would be erased", plan)
 	}
-	if err := r.confirm("Erase it? Nothing brings it back.", usagef("purge erases for good: nothing brings it back")); err != nil {
+	if err := r.confirm(in.yesFlag, "Erase it? Nothing brings it back.", usagef("purge erases for good: nothing brings it back")); err != nil {
 		return err
 	}
 	gone, err := purge(st, false)
@@ -325,7 +325,7 @@ func doRestoreFrom(r *run, in *restoreFromIn) error {
 		return r.keptInFile(kv.CareRestore)
 	}
 	if _, err := os.Lstat(path); err == nil {
-		if err := r.confirm("Put "+clean(in.File)+" in the place of "+clean(path)+"? That is kept beside it.", fmt.Errorf("%s %w", path, errExists)); err != nil {
+		if err := r.confirm(in.yesFlag, "Put "+clean(in.File)+" in the place of "+clean(path)+"? That is kept beside it.", fmt.Errorf("%s %w", path, errExists)); err != nil {
 			return err
 		}
 	}

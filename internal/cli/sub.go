@@ -82,9 +82,9 @@ type subStartIn struct {
 	Set      []string `flag:"set" doc:"another setting of its own: {KEY=VALUE}; may be given again"`
 	OwnRules bool     `flag:"own-rules" doc:"the parent's rules do not apply to it"`
 	NoTools  bool     `flag:"no-tools" doc:"it gets none of the parent's tools"`
-	Depth    int      `flag:"depth" doc:"allow {N} levels of tasks; else 4"`
-	Rounds   int      `flag:"rounds" doc:"fail after {N} rounds with the model"`
-	Tokens   int      `flag:"tokens" doc:"fail after {N} tokens"`
+	Depth    *int     `flag:"depth" doc:"allow {N} levels of tasks; else 4"`
+	Rounds   *int     `flag:"rounds" doc:"fail after {N} rounds with the model"`
+	Tokens   *int     `flag:"tokens" doc:"fail after {N} tokens"`
 	Keep     bool     `flag:"keep" doc:"do not move it to the trash when it has ended"`
 	Run      bool     `flag:"run" doc:"run it at once"`
 	rawFlag
@@ -92,18 +92,18 @@ type subStartIn struct {
 
 // subOptions returns the options from the parameters of sub start.
 func (r *run) subOptions(in *subStartIn) (o subtask.Options, err error) {
-	if o.Goal, err = r.text(in.Goal); err != nil {
+	if o.Goal, err = r.text(in.Goal, in.rawFlag); err != nil {
 		return o, err
 	}
 	o.Title, o.System, o.OwnRules, o.Keep = in.Title, in.System, in.OwnRules, in.Keep
-	o.MaxDepth, o.MaxRounds, o.MaxTokens = in.Depth, in.Rounds, int64(in.Tokens)
-	switch {
-	case in.Depth < 0:
-		return o, usagef("--depth takes a number of 1 or more")
-	case in.Rounds < 0:
-		return o, usagef("--rounds takes a number of 1 or more")
-	case in.Tokens < 0:
-		return o, usagef("--tokens takes a number of 1 or more")
+	o.MaxDepth, o.MaxRounds, o.MaxTokens = valueOf(in.Depth), valueOf(in.Rounds), int64(valueOf(in.Tokens))
+	for _, limit := range []struct {
+		name  string
+		given *int
+	}{{"depth", in.Depth}, {"rounds", in.Rounds}, {"tokens", in.Tokens}} {
+		if limit.given != nil && *limit.given < 1 {
+			return o, usagef("--%s takes a number of 1 or more", limit.name)
+		}
 	}
 	if in.NoTools {
 		o.Tools = []chatctx.Tool{}
@@ -343,7 +343,7 @@ func doSubReturn(r *run, in *subReturnIn) error {
 	if ways > 1 {
 		return usagef("sub return takes --summary, --digest or --by-model")
 	}
-	text, err := r.text(in.Summary)
+	text, err := r.text(in.Summary, in.rawFlag)
 	if err != nil {
 		return err
 	}

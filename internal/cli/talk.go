@@ -65,14 +65,50 @@ type whomFlags struct {
 	Model string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 }
 
-// modelFlags are whomFlags for commands without a struct.
-func modelFlags() []*flag { return flagsIn[whomFlags]() }
+func (f *providerFlag) asks() (whomFlags, bool) { return whomFlags{providerFlag: *f}, f.Provider != "" }
+func (f *whomFlags) asks() (whomFlags, bool)    { return *f, *f != (whomFlags{}) }
 
 // askFlags are whomFlags for commands that can ask several models.
 type askFlags struct {
 	providerFlag
 	Model []string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"`
 }
+
+func (f *askFlags) asks() (whomFlags, bool) {
+	one := whomFlags{providerFlag: f.providerFlag}
+	if len(f.Model) == 1 {
+		one.Model = f.Model[0]
+	}
+	return one, f.Provider != "" || len(f.Model) > 0
+}
+
+// asksWhom are the parameters of a command that can say whom to ask: the one, and whether they name anybody.
+type asksWhom interface {
+	asks() (one whomFlags, named bool)
+}
+
+// talks says how a command talks with a model: as its own flags say, or, if it has no such flags, as the chat does in which it was typed.
+type talks struct {
+	whom     whomFlags
+	thinking bool // show it
+}
+
+// inChat is the key of a context for the talks of the chat in which a command is typed.
+type inChat struct{}
+
+// talksOf returns how a command with these parameters talks.
+func talksOf(ctx context.Context, in any) talks {
+	t, _ := ctx.Value(inChat{}).(talks)
+	if own, ok := in.(asksWhom); ok {
+		t.whom, _ = own.asks()
+	}
+	if own, ok := in.(interface{ shows() bool }); ok {
+		t.thinking = own.shows()
+	}
+	return t
+}
+
+func (f *thinkingFlag) shows() bool { return f.Thinking }
 
 type thinkingFlag struct {
 	Thinking bool `flag:"thinking" doc:"show the model's thinking too"`
@@ -102,14 +138,11 @@ type sendIn struct {
 // asked returns the settings that the command line puts over the branch's.
 func (r *run) asked() map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
-	for _, key := range []string{"model", "provider", "encoding"} {
-		v := r.flag(key)
-		if several := r.texts(key); len(several) == 1 {
-			v = several[0]
-		}
-		if v != "" && !r.unsaid[key] {
-			set[key] = wire.String(v)
-		}
+	if m := r.talks.whom.Model; m != "" {
+		set["model"] = wire.String(m)
+	}
+	if p := r.talks.whom.Provider; p != "" {
+		set["provider"] = wire.String(p)
 	}
 	return set
 }
@@ -257,7 +290,7 @@ func (r *run) saidText(in *askIn) (text string, files []string, err error) {
 	}
 	var texts []string
 	for _, w := range words {
-		text, err := r.text(w)
+		text, err := r.text(w, in.rawFlag)
 		if err != nil {
 			return "", nil, err
 		}
@@ -296,7 +329,7 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 // hear asks, and reports the outcome: nil if nothing was stored or is kept.
 func (r *run) hear(t *turn.Turn, msgs []*chatctx.Message, ask func() (*turn.Outcome, error)) (*turn.Outcome, error) {
 	compacted := r.compactFirst(t)
-	v := &voice{r: r, thinking: r.is("thinking")}
+	v := &voice{r: r, thinking: r.talks.thinking}
 	if !r.json() {
 		t.Show = v.show
 	}
@@ -521,7 +554,7 @@ func refusal(m *chatctx.Message) error {
 // closing prints the line after an answer.
 func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
-		if r.given("model") || r.given("provider") {
+		if r.talks.whom != (whomFlags{}) {
 			r.note("the answer that is on its way keeps its own model, not the one of this command")
 		}
 		if out.Holder.PID == os.Getpid() {

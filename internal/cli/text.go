@@ -23,7 +23,7 @@ const (
 )
 
 // text returns an argument that may be "-": standard input without its last line end (with it under --raw).
-func (r *run) text(arg string) (string, error) {
+func (r *run) text(arg string, in rawFlag) (string, error) {
 	s := arg
 	if arg == "-" {
 		if r.con.inTTY {
@@ -34,7 +34,7 @@ func (r *run) text(arg string) (string, error) {
 			return "", fmt.Errorf("standard input: %w", err)
 		}
 		s = string(b)
-		if !r.is("raw") {
+		if !in.Raw {
 			s = withoutLineEnd(s)
 		}
 	}

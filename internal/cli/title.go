@@ -40,7 +40,7 @@ func doTitle(r *run, in *titleIn) error {
 	case len(in.Contexts) > 0 && r.contextRef() != "":
 		return usagef("title takes the CTX as an argument or as --context, not both")
 	}
-	if _, err := r.changer(); err != nil {
+	if _, err := r.changer(in.dryRunFlag); err != nil {
 		return err
 	}
 	all, err := r.toTitle(in)
@@ -50,7 +50,7 @@ func doTitle(r *run, in *titleIn) error {
 	if err := r.titleBill(all, in.DryRun); err != nil || in.DryRun {
 		return err
 	}
-	if err := r.confirm("Ask for "+count(len(all), "title")+"?", usagef("title asks a model and costs money")); err != nil {
+	if err := r.confirm(in.yesFlag, "Ask for "+count(len(all), "title")+"?", usagef("title asks a model and costs money")); err != nil {
 		return err
 	}
 	return r.entitle(all)

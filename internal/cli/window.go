@@ -88,12 +88,12 @@ type tokensJSON struct {
 	Messages []tokenLine `json:"messages"`
 }
 
-// changing opens the store to change it, with --dry-run as caching does.
-func (r *run) changing() (*chatctx.Store, error) {
-	if r.is("dry-run") {
-		return r.caching()
+// changing returns what opens the store to change it, in a dry run as caching does.
+func (r *run) changing(in dryRunFlag) func() (*chatctx.Store, error) {
+	if in.DryRun {
+		return r.caching
 	}
-	return r.writer()
+	return r.writer
 }
 
 // talkOn opens the store with open, and returns the current context and branch.
@@ -123,6 +123,9 @@ func doTokens(r *run, in *tokensIn) error {
 		return err
 	}
 	t := r.turn(c, name)
+	if in.Encoding != "" {
+		t.Settings["encoding"] = wire.String(in.Encoding)
+	}
 	req, over, err := r.foresee(t)
 	if err != nil {
 		return err
