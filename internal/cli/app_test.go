@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -94,6 +95,11 @@ func TestTrapsOfTheLibrary(t *testing.T) {
 			t.Errorf("%s: %s %q, %v", c.line, p.name(), p.args, err)
 		}
 	}
+	for _, c := range []string{"log", "lsx"} { // -json is not --json
+		if _, err := split(table, []string{c, "-json"}); err == nil {
+			t.Errorf("%s -json is taken", c)
+		}
+	}
 	labels, err := split(table, []string{"ls", "--label", "a,b", "--label=c"})
 	if in, is := labels.in.(*lsIn); err != nil || !is || !slices.Equal(in.Label, []string{"a,b", "c"}) {
 		t.Errorf("--label a,b: %+v, %v", labels.in, err)
@@ -101,6 +107,64 @@ func TestTrapsOfTheLibrary(t *testing.T) {
 	both, err := split(table, []string{"--store", "F", "config", "--store", "a=b"})
 	if err != nil || both.common.Store != "F" || !both.in.(*configIn).Store {
 		t.Errorf("--store F config --store a=b: the store %q, %v", both.common.Store, err)
+	}
+}
+
+// TestTrapStoreOfConfig: config's own --store, which has no value, leaves the store alone that is named before the command.
+func TestTrapStoreOfConfig(t *testing.T) {
+	for line, want := range map[string]struct {
+		store string
+		own   bool
+		args  string
+	}{
+		"config|--store":                  {"", true, ""},
+		"config|--store|a=b":              {"", true, "a=b"},
+		"config|--store=true|a=b":         {"", true, "a=b"},
+		"config|--store=false|a=b":        {"", false, "a=b"},
+		"--store|F|config|a=b":            {"F", false, "a=b"},
+		"--store|F|config|--store":        {"F", true, ""},
+		"--store=F|config|--store|a=b":    {"F", true, "a=b"},
+		"--store=F|config|a=b|--store":    {"F", true, "a=b"},
+		"--store=F|op|log|--store":        {"F", true, ""},
+		"--store|F|rules|ls|--store":      {"F", true, ""},
+		"--json|--store|F|config|--store": {"F", true, ""},
+	} {
+		p, err := split(allCommands(), strings.Split(line, "|"))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		own := reflect.ValueOf(p.in).Elem().FieldByName("Store").Bool()
+		if p.common.Store != want.store || own != want.own || strings.Join(p.args, "|") != want.args {
+			t.Errorf("%s: the store %q, its own flag %v, the arguments %q", line, p.common.Store, own, p.args)
+		}
+	}
+	if _, err := split(allCommands(), []string{"config", "--store=FILE", "a=b"}); err == nil {
+		t.Error("config --store=FILE is taken, and FILE is no store there")
+	}
+}
+
+// TestTrapsOfOutput: a line that makes no sense ends with the code of usage, and all that is said of it goes to standard error, what may have been meant too.
+func TestTrapsOfOutput(t *testing.T) {
+	for line, want := range map[string]string{
+		"nothing":              `no command "nothing"`,
+		"lgo":                  "did you mean chatctx log?",
+		"branch mvv":           "did you mean chatctx branch mv?",
+		"log --jsom":           "did you mean --json?",
+		"log -json":            "did you mean --json?",
+		"log --nothing":        "no flag --nothing",
+		"log -n":               "--n needs a value",
+		"log -n x":             "-n takes a whole number",
+		"ls --since yesterday": `no time "yesterday"`,
+		"gc --max-size much":   `no size "much"`,
+		"gc --older-than much": `no age "much"`,
+		"fork":                 "fork needs NAME",
+	} {
+		var out, errOut bytes.Buffer
+		code := Main(strings.Fields(line), strings.NewReader(""), &out, &errOut)
+		if code != exitUsage || out.Len() > 0 || !strings.Contains(errOut.String(), want) {
+			t.Errorf("%s ends with %d, prints %q, and says %q, not %q", line, code, &out, &errOut, want)
+		}
 	}
 }
 

@@ -2,15 +2,15 @@ package cli
 
 import (
 	"slices"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // whichFlags select contexts by their properties, in ls and in place of names.
 type whichFlags struct {
 	Label     []string `flag:"label" doc:"only those with the {LABEL}; may be given again"`
-	OlderThan string   `flag:"older-than" doc:"only those last changed before {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"`
+	OlderThan instant  `flag:"older-than" doc:"only those last changed before {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"`
 	Words     string   `flag:"words" doc:"only those in which search finds {WORDS}"`
 	Empty     bool     `flag:"empty" doc:"only those without a message"`
 	Untitled  bool     `flag:"untitled" doc:"only those that nobody gave a title"`
@@ -18,14 +18,12 @@ type whichFlags struct {
 
 // given reports whether there is a filter.
 func (w *whichFlags) given() bool {
-	return len(w.Label) > 0 || w.OlderThan != "" || w.Words != "" || w.Empty || w.Untitled
+	return len(w.Label) > 0 || w.OlderThan != 0 || w.Words != "" || w.Empty || w.Untitled
 }
 
 // options are those of the filters, without the words.
-func (w *whichFlags) options() (o chatctx.ListOptions, err error) {
-	o = chatctx.ListOptions{Labels: w.Label, Empty: w.Empty, Untitled: w.Untitled, Orderly: true}
-	o.Until, err = when(w.OlderThan, time.Now())
-	return o, err
+func (w *whichFlags) options() chatctx.ListOptions {
+	return chatctx.ListOptions{Labels: w.Label, Until: pool.Time(w.OlderThan), Empty: w.Empty, Untitled: w.Untitled, Orderly: true}
 }
 
 // listed yields the contexts that fit and in which search finds the words, in the order of ls.
@@ -61,11 +59,7 @@ func (r *run) chosen(names []string, which whichFlags) ([]*chatctx.ContextInfo, 
 	}
 	var all []*chatctx.ContextInfo
 	if len(names) == 0 {
-		o, err := which.options()
-		if err != nil {
-			return nil, err
-		}
-		err = r.listed(o, which.Words, func(info *chatctx.ContextInfo) error { all = append(all, info); return nil })
+		err := r.listed(which.options(), which.Words, func(info *chatctx.ContextInfo) error { all = append(all, info); return nil })
 		return all, err
 	}
 	for _, name := range names {

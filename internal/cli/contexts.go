@@ -146,30 +146,22 @@ func (r *run) noteOther(current chatctx.ID) {
 }
 
 type lsIn struct {
-	Word  string `flag:"word" doc:"only those with {WORD} in the title"`
-	Since string `flag:"since" doc:"only those changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
-	Until string `flag:"until" doc:"only those last changed before {WHEN}"`
-	Trash bool   `flag:"trash" doc:"those in the trash instead"`
-	Most  *int   `flag:"n" doc:"at most {N}"`
+	Word  string  `flag:"word" doc:"only those with {WORD} in the title"`
+	Since instant `flag:"since" doc:"only those changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Until instant `flag:"until" doc:"only those last changed before {WHEN}"`
+	Trash bool    `flag:"trash" doc:"those in the trash instead"`
+	Most  *int    `flag:"n" doc:"at most {N}"`
 	whichFlags
 }
 
 func doLs(r *run, in *lsIn) error {
-	o, err := in.options()
-	if err != nil {
-		return err
-	}
-	o.Word, o.Trash = in.Word, in.Trash
-	if o.Since, err = when(in.Since, time.Now()); err != nil {
-		return err
-	}
-	if in.Until != "" {
-		if in.OlderThan != "" {
+	o := in.options()
+	o.Word, o.Trash, o.Since = in.Word, in.Trash, pool.Time(in.Since)
+	if in.Until != 0 {
+		if in.OlderThan != 0 {
 			return usagef("ls --until and --older-than are the same: give one")
 		}
-		if o.Until, err = when(in.Until, time.Now()); err != nil {
-			return err
-		}
+		o.Until = pool.Time(in.Until)
 	}
 	most, err := r.most(in.Most)
 	if err != nil {

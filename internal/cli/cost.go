@@ -8,13 +8,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
 )
 
 func costCommand() *command {
@@ -30,7 +30,7 @@ chatctx config --default 'prices={"llama3.3": {"input": 0, "output": 0}}'`}
 
 type costIn struct {
 	By    cost.By `flag:"by" doc:"a line for each {CONTEXT | BRANCH | MODEL | DAY | KIND}; days are those of this machine"`
-	Since string  `flag:"since" doc:"only what came since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Since instant `flag:"since" doc:"only what came since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
 }
 
 func doCost(r *run, in *costIn) error {
@@ -38,11 +38,9 @@ func doCost(r *run, in *costIn) error {
 	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
 		return &usageError{fmt.Sprintf("--by %q: there are %s", in.By, strings.Join(groupings(), ", ")), "chatctx cost --by model"}
 	}
-	since, err := when(in.Since, time.Now())
-	if err != nil {
-		return err
+	if in.Since != 0 {
+		q.Since = pool.Time(in.Since).Time()
 	}
-	q.Since = since.Time()
 	st, err := r.reader()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func (s *megas) UnmarshalText(b []byte) error {
 	return nil
 }
 
-var errNoSize = usagef("a size such as 5M")
+var errNoSize = errors.New("a size such as 5M")
 
 // probe has a parameter of each kind.
 type probe struct {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -116,6 +117,9 @@ func scopeOf(line string) scope {
 		c = sub
 	}
 	if c.name == "undo" && len(words) > 1 && !strings.HasPrefix(words[1], "-") {
+		return onContext
+	}
+	if slices.ContainsFunc(c.flags, func(f *flag) bool { return f.name == "context" }) { // one of its own
 		return onContext
 	}
 	return c.scope

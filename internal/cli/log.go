@@ -6,7 +6,6 @@ import (
 	"iter"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -22,7 +21,7 @@ type logIn struct {
 	N        *int        `flag:"n" doc:"only the last {N} of them; with --around so many before and after"`
 	Around   chatctx.Ref `flag:"around" doc:"only {REF} and the messages around it"`
 	Reverse  bool        `flag:"reverse" doc:"the newest first"`
-	Since    string      `flag:"since" doc:"only what was written since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Since    instant     `flag:"since" doc:"only what was written since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
 	Role     pool.Role   `flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
 	Grep     string      `flag:"grep" doc:"only messages in which the regular expression {PATTERN} matches, calls and results too"`
 	Hidden   bool        `flag:"hidden" doc:"hidden messages too (JSON always has them)"`
@@ -95,7 +94,6 @@ type logPrinter struct {
 	in      *logIn
 	hidden  bool // hidden messages too
 	last    int  // only the last so many, 0 for all
-	since   pool.Time
 	grep    *regexp.Regexp
 	marks   map[chatctx.ID]string
 	sent    []sentLine
@@ -110,9 +108,6 @@ type logPrinter struct {
 func (l *logPrinter) filters() (err error) {
 	r, in := l.r, l.in
 	if l.last, err = r.most(in.N); err != nil {
-		return err
-	}
-	if l.since, err = when(in.Since, time.Now()); err != nil {
 		return err
 	}
 	switch in.Role {
@@ -255,7 +250,7 @@ func (l *logPrinter) backwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, 
 
 // fits reports whether a message is selected.
 func (l *logPrinter) fits(e *chatctx.Entry) bool {
-	if l.in.Role != "" && e.Role != l.in.Role || l.since > 0 && e.Created < l.since || l.grep != nil && !l.finds(e) {
+	if l.in.Role != "" && e.Role != l.in.Role || l.in.Since > 0 && e.Created < pool.Time(l.in.Since) || l.grep != nil && !l.finds(e) {
 		return false
 	}
 	if e.Hidden && !l.hidden {
@@ -327,7 +322,7 @@ func (l *logPrinter) end() error {
 	if l.left > 0 {
 		l.r.note("%s not shown; --hidden shows them", count(l.left, "hidden message"))
 	}
-	if l.printed == 0 && (l.in.Role != "" || l.since > 0 || l.grep != nil) {
+	if l.printed == 0 && (l.in.Role != "" || l.in.Since > 0 || l.grep != nil) {
 		l.r.note("no message fits")
 	}
 	return nil

@@ -41,6 +41,12 @@ func TestSplit(t *testing.T) {
 		{"tag|x", "tag", "", "", "x"},
 		{"tag|rm|x", "tag rm", "", "", "x"},
 		{"tag|--|rm", "tag", "", "", "rm"},
+		{"tag|x|rm", "tag", "", "", "x|rm"},
+		{"tag|--|--|rm", "tag", "", "", "--|rm"},
+		{"--|log|-n5", "log", "", "--n=5", ""},
+		{"log|-f", "log", "", "--follow=true", ""},
+		{"log|-fn5|--raw", "log", "", "--follow=true|--n=5|--raw=true", ""},
+		{"log|-f=false", "log", "", "--follow=false", ""},
 		{"config|--store|a=b", "config", "", "--store=true", "a=b"},
 		{"--store|f|config|--store|a=b", "config", "--store=f", "--store=true", "a=b"},
 		{"op|log|--store", "op log", "", "--store=true", ""},
@@ -61,6 +67,9 @@ func TestSplit(t *testing.T) {
 func TestSplitRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"nothing":                "no command",
+		"nothing|--zz":           "no command",
+		"--help|nothing":         "no command",
+		"branch|zz|--help":       "no branch command",
 		"log|--nothing":          "no flag --nothing",
 		"log|-z":                 "no flag -z",
 		"log|-nn":                "-n takes a whole number",
@@ -97,6 +106,17 @@ func TestSplitRefuses(t *testing.T) {
 		var usage *usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, not %q", line, err, want)
+		}
+	}
+}
+
+// TestOrderTakesHelp finds --help wherever a flag may stand, and nowhere else.
+func TestOrderTakesHelp(t *testing.T) {
+	for line, want := range map[string]bool{"--help": true, "-h": true, "log|--help": true, "--help|log": true, "log|-h": true, "log|-fh": true, "log|x|y|z|--help": true,
+		"log|--|--help": false, "add|user|--key|--help|x": false, "log|-n|-h": false} {
+		p, err := order(allCommands(), strings.Split(line, "|"))
+		if err != nil || p.help != want {
+			t.Errorf("%s: help %v, %v", line, p.help, err)
 		}
 	}
 }

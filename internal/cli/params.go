@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -24,7 +25,7 @@ type entry struct {
 //	N    int          `flag:"n" default:"20" doc:"at most {N}"` the value without the flag
 //	Dir  string       `flag:"dir" env:"CHATCTX_DIR" doc:"…"`    the variable that has the value if the command line does not; an empty one is unset
 //
-// Fields are texts, truths, numbers, times, slices of them, or types with UnmarshalText, whose error says what the flag takes. They check the form of a value alone: what
+// Fields are texts, truths, numbers, times, slices of them, or types with UnmarshalText, whose error says what the flag takes, or is a usageError. They check the form of a value alone: what
 // a name means in the store is found in the command.
 func in[T any](do func(*run, *T) error) *entry {
 	return &entry{paramsOf(reflect.TypeFor[T]()), func() any { return new(T) }, func(r *run, in any) error { return do(r, in.(*T)) }}
@@ -135,10 +136,11 @@ func put(field reflect.Value, kind kind, what, s string) error {
 		return nil
 	}
 	if u, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		if err := u.UnmarshalText([]byte(s)); err != nil {
-			return fmt.Errorf("%s takes %w, not %q", what, err, s)
+		err := u.UnmarshalText([]byte(s))
+		if own := (*usageError)(nil); err == nil || errors.As(err, &own) {
+			return err
 		}
-		return nil
+		return fmt.Errorf("%s takes %w, not %q", what, err, s)
 	}
 	v, err := kind.parse(what, s)
 	if err == nil {

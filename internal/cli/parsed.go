@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -180,5 +181,8 @@ func (p *parsed) checkEmpty(c *command) error {
 
 // misused is the error for a line with a value that its command does not take.
 func (p *parsed) misused(err error) error {
+	if own := (*usageError)(nil); errors.As(err, &own) {
+		return err
+	}
 	return &usageError{p.name() + ": " + err.Error(), strings.TrimSpace("chatctx "+p.name()) + " --help"}
 }

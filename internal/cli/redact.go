@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -71,6 +72,7 @@ func (in *redactIn) finder() (func(string) ([]chatctx.Secret, error), error) {
 }
 
 func doRedact(r *run, in *redactIn) error {
+	r.common.Context = cmp.Or(in.Context, r.common.Context) // for the lines that it proposes
 	find, err := in.finder()
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -30,8 +29,8 @@ type searchIn struct {
 	Role    pool.Role `flag:"role" doc:"only messages of the {ROLE}"`
 	Model   string    `flag:"model" doc:"only messages that the {MODEL} wrote"`
 	Tool    string    `flag:"tool" doc:"only calls of the tool {NAME}, and its results"`
-	Since   string    `flag:"since" doc:"only what was created since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
-	Until   string    `flag:"until" doc:"only what was created before {WHEN}"`
+	Since   instant   `flag:"since" doc:"only what was created since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Until   instant   `flag:"until" doc:"only what was created before {WHEN}"`
 	Trash   bool      `flag:"trash" doc:"in the trash too"`
 	Unheld  bool      `flag:"unheld" doc:"also messages that no branch holds, as after a rewind"`
 	Best    bool      `flag:"best" doc:"the best matches first; else the newest"`
@@ -44,8 +43,8 @@ func (in *searchIn) narrowed() (names []string) {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"context", in.Context != ""}, {"label", len(in.Label) > 0}, {"role", in.Role != ""}, {"model", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != ""},
-		{"until", in.Until != ""}} {
+	}{{"context", in.Context != ""}, {"label", len(in.Label) > 0}, {"role", in.Role != ""}, {"model", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != 0},
+		{"until", in.Until != 0}} {
 		if f.given {
 			names = append(names, "--"+f.name)
 		}
@@ -129,20 +128,12 @@ func (r *run) widen(in *searchIn, o chatctx.SearchOptions) string {
 
 func (in *searchIn) options() (chatctx.SearchOptions, error) {
 	o := chatctx.SearchOptions{Context: in.Context, Labels: in.Label, Role: in.Role, Model: in.Model, Tool: in.Tool,
-		Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: in.Most}
+		Since: pool.Time(in.Since), Until: pool.Time(in.Until), Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: in.Most}
 	text := strings.Join(in.Text, " ")
 	if in.Regexp {
 		o.Regexp = text
 	} else {
 		o.Text = text
-	}
-	now := time.Now()
-	var err error
-	if o.Since, err = when(in.Since, now); err != nil {
-		return o, err
-	}
-	if o.Until, err = when(in.Until, now); err != nil {
-		return o, err
 	}
 	switch {
 	case strings.TrimSpace(text) == "" && !in.Reindex:

@@ -75,22 +75,15 @@ type collectedJSON struct {
 }
 
 type gcIn struct {
-	OlderThan      string `flag:"older-than" default:"30d" doc:"trash and operations older than {AGE}: 12h, 7d, 2w (without it 30d)"`
-	KeepOperations int    `flag:"keep-operations" default:"100" doc:"in each conversation keep the newest {N} operations, whatever their age (without it 100)"`
-	MaxSize        string `flag:"max-size" doc:"shorten the age until the store uses at most {SIZE}: 500MB, 2GB"`
+	OlderThan      elapsed   `flag:"older-than" default:"30d" doc:"trash and operations older than {AGE}: 12h, 7d, 2w (without it 30d)"`
+	KeepOperations int       `flag:"keep-operations" default:"100" doc:"in each conversation keep the newest {N} operations, whatever their age (without it 100)"`
+	MaxSize        byteCount `flag:"max-size" doc:"shorten the age until the store uses at most {SIZE}: 500MB, 2GB"`
 	dryRunFlag
 	yesFlag
 }
 
 func doGC(r *run, in *gcIn) error {
-	o := chatctx.GCOptions{KeepOperations: in.KeepOperations, DryRun: true}
-	var err error
-	if o.OlderThan, err = age(in.OlderThan); err != nil {
-		return err
-	}
-	if o.MaxSize, err = byteSize(in.MaxSize); err != nil {
-		return err
-	}
+	o := chatctx.GCOptions{OlderThan: in.OlderThan.Duration, MaxSize: int64(in.MaxSize), KeepOperations: in.KeepOperations, DryRun: true}
 	if o.KeepOperations < 0 {
 		return usagef("gc --keep-operations takes a number of 0 or more")
 	}
@@ -135,7 +128,7 @@ func (r *run) nothingGoes(plan *chatctx.Collected, in *gcIn) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
 	}
-	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its conversation, is older than %[1]s", in.OlderThan, in.KeepOperations)
+	r.note("nothing is removed: nothing in the trash, and no operation beyond the newest %[2]d of its conversation, is older than %[1]s", in.OlderThan.typed, in.KeepOperations)
 	return true
 }
 

@@ -12,6 +12,7 @@ var (
 	ofDraft = []string{"enhancer"}
 	ofFiles = []string{store, "chatctx/exchange"}
 	ofRules = []string{"chatctx/approval", store}
+	ofLine  = []string{"internal/cli:^Test(Split|Traps|App|Order)"}
 )
 
 // bugs are the ones that tests have to catch: comparisons turned, checks left out, off by one, an error dropped.
@@ -174,4 +175,33 @@ var bugs = []bug{
 	{"arguments that an approval changed are not shown", `c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()`, `c.ChangedBy = rec.ChangedBy()`, []string{"chatctx/serve:TestChangedCalls", "internal/cli:TestScripts/changed"}},
 	{"a list goes by the clock of the last change", `return max(r.Listed, r.Updated)`, `return r.Updated`, []string{"chatctx:TestListGoesByOrderOfChange"}},
 	{"a field of a request is set that the branch has", `row.Group == Own && row.Name != "app." && fromBranch[field]`, `row.Group != Own && fromBranch[field]`, []string{"chatctx/settings"}},
+	// the order of a command line's words
+	{"-- before the command hides the command", `case a == "--" && o.out.command() == nil && len(o.rest) > 0:`, `case false && a == "--":`, ofLine},
+	{"what follows -- is read on as flags", `case a == "--": o.out.args, o.rest = append(o.out.args, o.rest...), nil case !looksLikeFlag(a): o.word(a)`,
+		`case a == "--": case !looksLikeFlag(a): o.word(a)`, ofLine},
+	{"a -- is an argument", `case a == "--": o.out.args, o.rest = append(o.out.args, o.rest...), nil case !looksLikeFlag(a): o.word(a)`,
+		`case a == "--": o.out.args, o.rest = append(append(o.out.args, a), o.rest...), nil
+case !looksLikeFlag(a): o.word(a)`, ofLine},
+	{"- is a flag", `if len(a) < 2 || a[0] != '-' {`, `if len(a) < 1 || a[0] != '-' {`, ofLine},
+	{"text that begins with a dash is a flag", `return !unicode.IsSpace(c)`, `return c != 0`, ofLine},
+	{"a long flag loses a letter", `err = o.long(a[2:])`, `err = o.long(a[3:])`, ofLine},
+	{"an argument can name a subcommand", `sub != nil && len(o.out.args) == 0 {`, `sub != nil {`, ofLine},
+	{"no argument is typed before a --", `o.out.bare = len(o.out.args) if`, `if`, ofLine},
+	{"a word that is no command does not end the line", `o.out.help, o.rest = false, nil`, `o.out.help = false`, ofLine},
+	{"help of a command that is none is printed", `o.out.help, o.rest = false, nil`, `o.rest = nil`, ofLine},
+	{"before the command its flags are not known", `if c == nil { return sharedFlags(onBranch), 0 }`, `if c == nil { return nil, 0 }`, ofLine},
+	{"a shared flag hides the command's own", `return slices.Concat(c.flags, sharedFlags(c.scope)), len(c.flags)`, `return slices.Concat(sharedFlags(c.scope), c.flags), len(c.flags)`, ofLine},
+	{"a command takes the flags of every scope", `return slices.Concat(c.flags, sharedFlags(c.scope)), len(c.flags)`, `return slices.Concat(c.flags, sharedFlags(onBranch)), len(c.flags)`, ofLine},
+	{"a short flag has no letter", `(name == f.name || name == f.short)`, `name == f.name`, ofLine},
+	{"an own flag is a shared one", `return all[i], i < n`, `return all[i], i < n-1`, ofLine},
+	{"--help is a flag that nobody knows", `if name == "help" { o.out.help = true return nil }`, ``, ofLine},
+	{"-h is a flag that nobody knows", `if r == 'h' {`, `if r == 'H' {`, ofLine},
+	{"-n5 has two flags", `if takesValue(f) || strings.HasPrefix(letters, "=") {`, `if strings.HasPrefix(letters, "=") {`, ofLine},
+	{"-n=5 keeps the equals sign", `strings.TrimPrefix(letters, "="), letters != "")`, `letters, letters != "")`, ofLine},
+	{"-n 5 has an empty value", `strings.TrimPrefix(letters, "="), letters != "")`, `strings.TrimPrefix(letters, "="), true)`, ofLine},
+	{"a value stands for a flag that has one", `case has: case !takesValue(f):`, `case !takesValue(f):`, ofLine},
+	{"a flag without a value is off", `value = "true"`, `value = "false"`, ofLine},
+	{"the last flag has an empty value", `case len(o.rest) == 0: return usagef("--%s needs a value`, `case len(o.rest) > 99: return usagef("--%s needs a value`, ofLine},
+	{"a flag of the command goes before the command", `if own { kept`, `if !own { kept`, ofLine},
+	{"of a flag that stands there twice one is lost", `*kept = append(*kept, "--"+f.name+"="+value)`, `*kept = append((*kept)[:0], "--"+f.name+"="+value)`, ofLine},
 }
