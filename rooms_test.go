@@ -363,8 +363,10 @@ var rooms = map[string]map[string]string{
 		"pool":                               "messages and ids",
 		"github.com/google/uuid":             "makes ids",
 		"github.com/klauspost/compress/zstd": "unpacks archives",
-		"golang.org/x/text/encoding/unicode": "reads UTF-16",
-		"golang.org/x/text/transform":        "reads UTF-16",
+		"github.com/vmihailenco/msgpack/v5":  "reads MessagePack",
+		"github.com/vmihailenco/msgpack/v5/msgpcode": "tells its types apart",
+		"golang.org/x/text/encoding/unicode":         "reads UTF-16",
+		"golang.org/x/text/transform":                "reads UTF-16",
 	},
 	"enhancer": {
 		"internal/plural":  "counts in words",

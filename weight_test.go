@@ -19,16 +19,19 @@ var weights = []struct {
 	{"chatctx", core, heavy},
 	{"pool", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
 	{"branch", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
-	{"chatctx/exchange", append([]string{"klauspost/compress"}, core...), append([]string{"database/sql"}, heavy...)},
-	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), append([]string{"database/sql"}, heavy...)},
+	{"chatctx/exchange", slices.Concat(formats, core), append([]string{"database/sql"}, heavy...)},
+	{"chatctx/exchange/html", slices.Concat(formats, []string{"yuin/goldmark"}, core), append([]string{"database/sql"}, heavy...)},
 	{"enhancer", append(slices.Clone(core), counting...), []string{"html/template", "text/template", "database/sql", "github.com/urfave/cli/v2"}},
 	{"enhancer/tokens", append(slices.Clone(core), counting...), []string{"html/template", "text/template", "database/sql", "github.com/urfave/cli/v2"}},
 	{"adapter", append(slices.Clone(core), "golang.org/x/image"), []string{"html/template", "database/sql"}},
-	{"cmd/chatctx", slices.Concat(strings.Fields(ofTheCommand), counting, core), []string{"html/template", "go/ast"}},
+	{"cmd/chatctx", slices.Concat(strings.Fields(ofTheCommand), formats, counting, core), []string{"html/template", "go/ast"}},
 }
 
 // core are the modules of a program that embeds a store.
 var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text"}
+
+// formats are the modules that read the files of other programs.
+var formats = []string{"klauspost/compress", "vmihailenco/msgpack", "vmihailenco/tagparser"}
 
 // counting are the modules that cut texts into tokens. They bring net/http, which counting never uses.
 var counting = []string{"pkoukk/tiktoken-go", "pkoukk/tiktoken-go-loader", "dlclark/regexp2"}
@@ -37,7 +40,7 @@ var counting = []string{"pkoukk/tiktoken-go", "pkoukk/tiktoken-go-loader", "dlcl
 const ofTheCommand = `
 charm.land/bubbletea cpuguy83/go-md2man russross/blackfriday urfave/cli charmbracelet/colorprofile charmbracelet/ultraviolet charmbracelet/x/ansi charmbracelet/x/term charmbracelet/x/termios
 charmbracelet/x/windows clipperhouse/displaywidth clipperhouse/uax29 fsnotify/fsnotify google/jsonschema-go jackc/pgpassfile jackc/pgservicefile
-jackc/pgx jackc/puddle klauspost/compress lucasb-eyer/go-colorful mattn/go-runewidth modelcontextprotocol/go-sdk muesli/cancelreader
+jackc/pgx jackc/puddle lucasb-eyer/go-colorful mattn/go-runewidth modelcontextprotocol/go-sdk muesli/cancelreader
 santhosh-tekuri/jsonschema segmentio/asm segmentio/encoding sergi/go-diff xo/terminfo xrash/smetrics yosida95/uritemplate yuin/goldmark
 golang.org/x/image golang.org/x/oauth2 golang.org/x/term golang.org/x/time mvdan.cc/sh`
 
