@@ -669,11 +669,8 @@ func (b *Batch) Mark(ref Ref, mark string) {
 
 // SetTitle sets the title of the context.
 func (b *Batch) SetTitle(title string) {
-	b.texts("title", &title)
+	b.prepare = append(b.prepare, func() error { return b.store.at.Title(&title) })
 	b.step("rename", func(t *journal.Txn, _ *Step) error {
-		if err := view.CheckTitle(title); err != nil {
-			return err
-		}
 		t.OnContext = t.OnContext || title != t.Rec.Title
 		t.Rec.Renamed = t.Rec.Renamed || title != t.Rec.Title
 		t.Rec.Title, t.Rec.Derived = title, false
@@ -684,9 +681,6 @@ func (b *Batch) SetTitle(title string) {
 // Label gives the context a label. If it has the label already, nothing changes.
 func (b *Batch) Label(label string) {
 	b.step("label", func(t *journal.Txn, _ *Step) (err error) {
-		if branch.IsStep(label) {
-			return Invalid("the label %q means a folder in a path, so that no address reaches it: take another one", label)
-		}
 		n := len(t.Rec.Labels)
 		t.Rec.Labels, err = record.WithLabels(t.Rec.Labels, label)
 		t.OnContext = t.OnContext || n < len(t.Rec.Labels)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
@@ -24,11 +23,11 @@ func (s *Store) Titles() *Titles { return &Titles{store: s} }
 // branch; nil means none. It returns ErrConflict if the conversation has got a title meanwhile, and ErrInvalid if the title is not allowed.
 func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Message) (*Committed, error) {
 	s := t.store.at
-	if err := s.Texts("title", &title); err != nil {
+	if err := s.Title(&title); err != nil {
 		return nil, err
 	}
-	if err := view.CheckTitle(title); err != nil || title == "" {
-		return nil, record.Invalidf("a title must have 1 to 1024 bytes of UTF-8, without control characters")
+	if title == "" {
+		return nil, Invalid("the title is empty: give one")
 	}
 	if paid != nil {
 		if err := s.Ready([]*Message{paid}); err != nil {

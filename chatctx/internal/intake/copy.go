@@ -16,10 +16,7 @@ import (
 
 // Copy makes a new context with everything of another except its journal, and returns its id. An empty title means the other's. With use, the copy becomes the current one.
 func Copy(ctx context.Context, s *record.Store, ref, title string, use bool) (pool.ID, error) {
-	if err := s.Texts("title", &title); err != nil {
-		return pool.ID{}, err
-	}
-	if err := view.CheckTitle(title); err != nil {
+	if err := s.Title(&title); err != nil {
 		return pool.ID{}, err
 	}
 	id := pool.NewID()

@@ -264,9 +264,10 @@ func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.
 
 // texts passes a conversation's texts other than messages through the embedder's hook.
 func (in *Incoming) texts(s *record.Store) error {
-	if err := s.Texts("title", &in.Title); err != nil {
+	if err := s.Title(&in.Title); err != nil {
 		return err
 	}
+	in.Labels = reachable(in.Labels)
 	if err := s.Texts("prompt", &in.System, &in.Prompt); err != nil {
 		return err
 	}
@@ -284,6 +285,15 @@ func (in *Incoming) texts(s *record.Store) error {
 		}
 	}
 	return nil
+}
+
+// reachable returns labels of a file, each with a name that an address can have.
+func reachable(labels []string) []string {
+	labels = slices.Clone(labels)
+	for i := range labels {
+		labels[i] = branch.Reachable(labels[i])
+	}
+	return labels
 }
 
 // branchTexts passes the texts of a branch through the embedder's hook.

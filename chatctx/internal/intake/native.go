@@ -11,7 +11,6 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/plural"
@@ -92,9 +91,6 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	if err := textsOf(r.store, &n); err != nil {
 		return nil, err
 	}
-	if err := view.CheckTitle(n.Title); err != nil {
-		return nil, err
-	}
 	labels, err := record.WithLabels(nil, n.Labels...)
 	if err != nil {
 		return nil, err
@@ -125,9 +121,10 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 
 // textsOf passes the texts of a context through the embedder's hook.
 func textsOf(s *record.Store, n *Native) error {
-	if err := s.Texts("title", &n.Title); err != nil {
+	if err := s.Title(&n.Title); err != nil {
 		return err
 	}
+	n.Labels = reachable(n.Labels)
 	if err := s.Values("setting", &n.Settings); err != nil {
 		return err
 	}

@@ -4,16 +4,12 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Ready passes the texts of a new context through the embedder's hook, and checks its title.
 func Ready(s *record.Store, n *NewContext) error {
-	if err := s.Texts("title", &n.Title); err != nil {
-		return err
-	}
-	if err := view.CheckTitle(n.Title); err != nil {
+	if err := s.Title(&n.Title); err != nil {
 		return err
 	}
 	if err := s.Texts("prompt", &n.System, &n.Prompt); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/internal/jsontree"
@@ -85,6 +87,20 @@ func (s *Store) Texts(kind string, texts ...*string) error {
 	return nil
 }
 
+// Title passes a title through the hook. It refuses one that no context can have.
+func (s *Store) Title(title *string) error {
+	if err := s.Texts("title", title); err != nil {
+		return err
+	}
+	if len(*title) > maxTitle || strings.ContainsFunc(*title, unicode.IsControl) {
+		return Invalid("a title must have at most %d bytes, and no control characters", maxTitle)
+	}
+	return nil
+}
+
+// maxTitle is the largest length of a title in bytes.
+const maxTitle = 1024
+
 // maxKey bounds a word in the key of a record, in bytes.
 const maxKey = 1024
 
@@ -133,9 +149,22 @@ func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
 	return jsontree.AppendString(nil, text), nil
 }
 
-// Values is Value for each value of maps. Changed maps are replaced, not modified.
+// CheckValue refuses what cannot be a value under a name: it has to be JSON.
+func CheckValue(name string, v json.RawMessage) error {
+	if name == "" || !json.Valid(v) {
+		return Invalid("the name %q needs a value that is JSON, not %q", name, v)
+	}
+	return nil
+}
+
+// Values is Value for each value of maps, which all have to be JSON. Changed maps are replaced, not modified.
 func (s *Store) Values(kind string, all ...*map[string]json.RawMessage) error {
 	for _, m := range all {
+		for name, v := range *m {
+			if err := CheckValue(name, v); err != nil {
+				return err
+			}
+		}
 		if s.Before == nil || *m == nil {
 			continue
 		}

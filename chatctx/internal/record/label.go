@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -27,6 +28,8 @@ func CheckLabel(label string) error {
 		why = "holds a control character, or is not UTF-8"
 	case strings.TrimSpace(label) != label:
 		why = "begins or ends with a space"
+	case branch.IsStep(label):
+		why = "means a folder in a path, so that no address reaches it"
 	case label[0] == '-':
 		why = "begins with a dash"
 	default:

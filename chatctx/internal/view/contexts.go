@@ -324,8 +324,8 @@ func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessa
 	}
 	changed := false
 	for k, v := range set {
-		if k == "" || !json.Valid(v) {
-			return nil, false, record.Invalidf("the name %q needs a value that is JSON, not %q", k, v)
+		if err := record.CheckValue(k, v); err != nil {
+			return nil, false, err
 		}
 		if string(v) == "null" {
 			_, had := out[k]

@@ -203,11 +203,3 @@ func TitleFrom(text string) string {
 	runes := []rune(line)[:59]
 	return strings.TrimRightFunc(string(runes), unicode.IsSpace) + "…"
 }
-
-// CheckTitle returns an error if a context cannot have this title.
-func CheckTitle(title string) error {
-	if len(title) > 1024 || !utf8.ValidString(title) || strings.ContainsFunc(title, unicode.IsControl) {
-		return record.Invalidf("a title must be UTF-8 of at most 1024 bytes, without control characters")
-	}
-	return nil
-}
