@@ -76,7 +76,7 @@ func (s *Setting) Takes() string {
 	case Variable:
 		return "name of an environment variable"
 	case Format:
-		return `text, json or {"type":"json_schema","json_schema":{"name":…,"schema":{…}}}`
+		return `text, json or {"type": "json_schema", "json_schema": {"name": …, "schema": {…}}}`
 	case Choice:
 		return "auto, none, required or a tool's name"
 	}
