@@ -12,18 +12,18 @@ type whichFlags struct {
 	Label     []string `flag:"label" doc:"only those with the {LABEL}; may be given again"`
 	OlderThan instant  `flag:"older-than" doc:"only those last changed before {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"`
 	Words     string   `flag:"words" doc:"only those in which search finds {WORDS}"`
-	Empty     *bool    `flag:"empty" doc:"only those without a message"`
-	Untitled  *bool    `flag:"untitled" doc:"only those that nobody gave a title"`
+	Empty     bool     `flag:"empty" doc:"only those without a message"`
+	Untitled  bool     `flag:"untitled" doc:"only those that nobody gave a title"`
 }
 
 // given reports whether there is a filter.
 func (w *whichFlags) given() bool {
-	return len(w.Label) > 0 || w.OlderThan != 0 || w.Words != "" || w.Empty != nil || w.Untitled != nil
+	return len(w.Label) > 0 || w.OlderThan != 0 || w.Words != "" || w.Empty || w.Untitled
 }
 
 // options are those of the filters, without the words.
 func (w *whichFlags) options() chatctx.ListOptions {
-	return chatctx.ListOptions{Labels: w.Label, Until: pool.Time(w.OlderThan), Empty: valueOf(w.Empty), Untitled: valueOf(w.Untitled), Orderly: true}
+	return chatctx.ListOptions{Labels: w.Label, Until: pool.Time(w.OlderThan), Empty: w.Empty, Untitled: w.Untitled, Orderly: true}
 }
 
 // listed yields the contexts that fit and in which search finds the words, in the order of ls.

@@ -183,7 +183,7 @@ var bugs = []bug{
 		`case a == "--": o.out.args, o.rest = append(append(o.out.args, a), o.rest...), nil
 case !looksLikeFlag(a): o.word(a)`, ofLine},
 	{"- is a flag", `if len(a) < 2 || a[0] != '-' {`, `if len(a) < 1 || a[0] != '-' {`, ofLine},
-	{"text that begins with a dash is a flag", `return !unicode.IsSpace(c)`, `return c != 0`, ofLine},
+	{"text that begins with a dash is a flag", `return !unicode.IsSpace(c)`, `return !unicode.IsSpace(c) || c == ' '`, ofLine},
 	{"a long flag loses a letter", `err = o.long(a[2:])`, `err = o.long(a[3:])`, ofLine},
 	{"an argument can name a subcommand", `sub != nil && len(o.out.args) == 0 {`, `sub != nil {`, ofLine},
 	{"no argument is typed before a --", `o.out.bare = len(o.out.args) if`, `if`, ofLine},
