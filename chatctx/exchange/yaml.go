@@ -9,6 +9,7 @@ import (
 
 // YAML as programs write it is converted to JSON: block mappings and sequences, plain and quoted scalars on one line, block scalars, which stay exact, and flow
 // values that are JSON. Anchors, tags, several documents and plain scalars that span lines are refused, since no program that is read here writes them.
+// docs/design.md says why no library does it.
 
 type yamlReader struct {
 	lines []string
@@ -118,7 +119,7 @@ func (y *yamlReader) members(at, depth int) error {
 		y.out.WriteByte(':')
 		y.n++
 		var err error
-		if rest != "" {
+		if rest != "" && rest[0] != '#' {
 			err = y.scalar(rest, at)
 		} else {
 			least := at + 1
@@ -203,6 +204,7 @@ func (y *yamlReader) scalar(text string, at int) error {
 		y.n--
 		return y.wrong("an anchor or a tag")
 	default:
+		text, _, _ = strings.Cut(text, " #")
 		text = strings.TrimRight(text, " ")
 		switch {
 		case text == "null" || text == "~":
@@ -245,12 +247,18 @@ func (y *yamlReader) blockScalar(head string, at int) error {
 		if blank && len(l) <= indent {
 			l = ""
 		} else if indent > 0 {
-			l = l[indent:]
+			l = yamlBreaks(l[indent:], indent)
 		}
 		lines = append(lines, l)
 	}
 	y.out.Write(jsonText(foldedLines(lines, head[0] == '>', keep)))
 	return nil
+}
+
+// yamlBreaks takes away the indentation that programs write behind the line breaks of Unicode, too, as libyaml does.
+func yamlBreaks(l string, indent int) string {
+	blanks := strings.Repeat(" ", indent)
+	return strings.NewReplacer("\u2028"+blanks, "\u2028", "\u2029"+blanks, "\u2029").Replace(l)
 }
 
 // foldedLines joins the lines of a block according to its indicators.
@@ -261,13 +269,17 @@ func foldedLines(lines []string, fold bool, keep byte) string {
 	}
 	trailing := len(lines) - end
 	var b strings.Builder
+	last := "" // the last line that is not empty
 	for i, l := range lines[:end] {
-		if i > 0 {
-			if fold && l != "" && lines[i-1] != "" && l[0] != ' ' && lines[i-1][0] != ' ' {
-				b.WriteByte(' ')
-			} else {
-				b.WriteByte('\n')
-			}
+		folds := fold && l != "" && last != "" && l[0] != ' ' && last[0] != ' '
+		switch {
+		case i > 0 && !folds:
+			b.WriteByte('\n')
+		case folds && lines[i-1] != "":
+			b.WriteByte(' ')
+		}
+		if l != "" {
+			last = l
 		}
 		b.WriteString(l)
 	}
