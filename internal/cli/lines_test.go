@@ -480,14 +480,14 @@ func withAnswers(script string, answers []answer) string {
 }
 
 // oddLine matches a line that is not written as it is.
-var oddLine = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u2028\ufeff]|^%|[ \t]$")
+var oddLine = lazily("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u2028\ufeff]|^%|[ \t]$")
 
 // marked puts a mark before each line of a text. A line that would not survive as it is, or that does not end, is quoted behind a percent sign.
 func marked(text, mark string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		whole, ends := strings.CutSuffix(line, "\n")
-		if !ends || whole == "" || oddLine.MatchString(whole) || !bytes.Equal([]byte(whole), []byte(strings.ToValidUTF8(whole, "?"))) {
+		if !ends || whole == "" || oddLine().MatchString(whole) || !bytes.Equal([]byte(whole), []byte(strings.ToValidUTF8(whole, "?"))) {
 			line = "%" + strconv.Quote(line) + "\n"
 		}
 		b.WriteString(mark + line)

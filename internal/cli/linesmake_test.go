@@ -4,7 +4,6 @@ import (
 	goflag "flag"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -50,11 +49,11 @@ func writeMade(t *testing.T, name, script string) {
 }
 
 var (
-	scriptRuns    = regexp.MustCompile(`^(?:\[[!a-z]+\] )*(?:! |exits \d+ )?chatctx( .*)?$`)
-	scriptDoes    = regexp.MustCompile(`^(?:env|stdin|cp|make|exec|! exec|mkdir|keep|symlink|setlast|rm|replace|cutfile|shorten|answers|picture|cd|chmod) `)
-	scriptForThis = regexp.MustCompile(`^\[(?:!windows|file|!server)\] `)
-	severalAtOnce = regexp.MustCompile(`^ (?:ask|retry|compare|replay)\b.*(?:--models[ =]\S*,|--models.*--models|--model[ =].*--model[ =]|-n[ =]?[2-9])`)
-	notRecorded   = regexp.MustCompile(`&\w*&?$|exec sh -c .*cmp|chatctx (?:--\S+ \S+ )*(?:serve|web)(?: --(?:listen|stdio|no-open|cert|key|host).*)?$`)
+	scriptRuns    = lazily(`^(?:\[[!a-z]+\] )*(?:! |exits \d+ )?chatctx( .*)?$`)
+	scriptDoes    = lazily(`^(?:env|stdin|cp|make|exec|! exec|mkdir|keep|symlink|setlast|rm|replace|cutfile|shorten|answers|picture|cd|chmod) `)
+	scriptForThis = lazily(`^\[(?:!windows|file|!server)\] `)
+	severalAtOnce = lazily(`^ (?:ask|retry|compare|replay)\b.*(?:--models[ =]\S*,|--models.*--models|--model[ =].*--model[ =]|-n[ =]?[2-9])`)
+	notRecorded   = lazily(`&\w*&?$|exec sh -c .*cmp|chatctx (?:--\S+ \S+ )*(?:serve|web)(?: --(?:listen|stdio|no-open|cert|key|host).*)?$`)
 )
 
 // linesOfScript keeps the command lines of a script and what they need.
@@ -63,19 +62,19 @@ func linesOfScript(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(a.Comment)) {
 		line = strings.TrimSpace(line)
-		line = scriptForThis.ReplaceAllString(line, "")
-		if notRecorded.MatchString(line) {
+		line = scriptForThis().ReplaceAllString(line, "")
+		if notRecorded().MatchString(line) {
 			continue
 		}
-		if m := scriptRuns.FindStringSubmatch(line); m != nil && !strings.HasPrefix(line, "[") {
+		if m := scriptRuns().FindStringSubmatch(line); m != nil && !strings.HasPrefix(line, "[") {
 			word := "run"
-			if severalAtOnce.MatchString(m[1]) {
+			if severalAtOnce().MatchString(m[1]) {
 				word = "loose"
 			}
 			b.WriteString(word + m[1] + "\n")
 		} else if file, is := strings.CutPrefix(line, "stdin "); is {
 			b.WriteString("feed " + file + "\n")
-		} else if scriptDoes.MatchString(line) {
+		} else if scriptDoes().MatchString(line) {
 			b.WriteString(line + "\n")
 		}
 	}
@@ -114,7 +113,7 @@ type typedLines struct{ b strings.Builder }
 // line adds a line. Of models that answer at the same time only the exit code is recorded.
 func (l *typedLines) line(words ...string) {
 	word, line := "run", quotedLine(words)
-	if severalAtOnce.MatchString(" " + line) {
+	if severalAtOnce().MatchString(" " + line) {
 		word = "loose"
 	}
 	l.b.WriteString(word + " " + line + "\n")

@@ -88,37 +88,37 @@ func countIDs(c *idCounter) {
 }
 
 var (
-	idWords     = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{4}|[0-9a-f]{24})?d1[0-9a-f]{6}\b`)
-	placeWords  = regexp.MustCompile(`\{(id|ID)(\d+)\}`)
-	timeWords   = regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?)?`)
-	microWords  = regexp.MustCompile(`\b1[78]\d{14}\b|\b1[78]\d{8}\b`)
-	otherWords  = regexp.MustCompile(`("pid":|process |"process":|\bpid )\d+`)
-	sizeWords   = regexp.MustCompile(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")|(wrote .*, chatctx, )[0-9.]+ (?:B|KiB)`) // its times have no last zeros
-	secretWords = regexp.MustCompile(`\bchatctx_[A-Za-z0-9_-]{43}`)
-	oldIDWords  = regexp.MustCompile(`\b01[0-9a-f]{6}(?:[0-9a-f]{4}7[0-9a-f]{19,32})?\b`) // as bytes, or shortened at its end
+	idWords     = lazily(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{4}|[0-9a-f]{24})?d1[0-9a-f]{6}\b`)
+	placeWords  = lazily(`\{(id|ID)(\d+)\}`)
+	timeWords   = lazily(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?)?`)
+	microWords  = lazily(`\b1[78]\d{14}\b|\b1[78]\d{8}\b`)
+	otherWords  = lazily(`("pid":|process |"process":|\bpid )\d+`)
+	sizeWords   = lazily(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")|(wrote .*, chatctx, )[0-9.]+ (?:B|KiB)`) // its times have no last zeros
+	secretWords = lazily(`\bchatctx_[A-Za-z0-9_-]{43}`)
+	oldIDWords  = lazily(`\b01[0-9a-f]{6}(?:[0-9a-f]{4}7[0-9a-f]{19,32})?\b`) // as bytes, or shortened at its end
 )
 
 // recorded returns a text with words for what differs each time.
 func (n *recordedNames) recorded(text string) string {
 	text = n.fixed.Replace(text)
-	text = idWords.ReplaceAllStringFunc(text, n.id)
-	text = secretWords.ReplaceAllString(text, "SECRET")
-	text = oldIDWords.ReplaceAllStringFunc(text, func(s string) string {
+	text = idWords().ReplaceAllStringFunc(text, n.id)
+	text = secretWords().ReplaceAllString(text, "SECRET")
+	text = oldIDWords().ReplaceAllStringFunc(text, func(s string) string {
 		if at, err := strconv.ParseInt(s[:8], 16, 64); err == nil && isRecent(time.UnixMilli(at<<16)) {
 			return "TIMEID"
 		}
 		return s
 	})
-	text = timeWords.ReplaceAllStringFunc(text, recentTime)
-	text = microWords.ReplaceAllStringFunc(text, func(s string) string {
+	text = timeWords().ReplaceAllStringFunc(text, recentTime)
+	text = microWords().ReplaceAllStringFunc(text, func(s string) string {
 		at, _ := strconv.ParseInt((s + "000000")[:16], 10, 64)
 		if isRecent(time.UnixMicro(at)) {
 			return "TIME"
 		}
 		return s
 	})
-	text = sizeWords.ReplaceAllString(text, "${1}${3}SIZE${2}")
-	return otherWords.ReplaceAllString(text, "${1}PROCESS")
+	text = sizeWords().ReplaceAllString(text, "${1}${3}SIZE${2}")
+	return otherWords().ReplaceAllString(text, "${1}PROCESS")
 }
 
 // id returns the word for an id: id1 for a short one, ID1 for the whole.
@@ -136,7 +136,7 @@ func (n *recordedNames) id(s string) string {
 
 // typed puts ids into a text that has their words in braces.
 func (n *recordedNames) typed(text string) string {
-	return placeWords.ReplaceAllStringFunc(text, func(word string) string {
+	return placeWords().ReplaceAllStringFunc(text, func(word string) string {
 		number := strings.Trim(word[3:], "}")
 		for short, has := range n.ids {
 			if has != number {
@@ -163,4 +163,9 @@ func recentTime(s string) string {
 		return s
 	}
 	return "TIME"
+}
+
+// lazily returns a function that compiles an expression once, when it is first asked: the program that TestStartsLean measures holds the tests too.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
