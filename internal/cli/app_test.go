@@ -35,8 +35,7 @@ func TestAppIsTheTable(t *testing.T) {
 		}
 		return names
 	}
-	var own func(flags []*flag) []string
-	own = func(flags []*flag) (names []string) {
+	own := func(flags []*flag) (names []string) {
 		for _, f := range flags {
 			names = append(names, f.name)
 		}

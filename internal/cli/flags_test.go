@@ -52,12 +52,12 @@ func probed(words ...string) (*probe, error) {
 
 // TestFlagValues reads each kind of value, and refuses what is none.
 func TestFlagValues(t *testing.T) {
-	got, err := probed("name", "--t=a", "--t=b=c", "--label=x, y", "--label= z", "-y", "--n=-0x10", "--expect=18446744073709551615", "--hold=90s", "--sizes=1M", "--sizes", "22M",
+	_, err := probed("name", "--t=a", "--t=b=c", "--label=x, y", "--label= z", "-y", "--n=-0x10", "--expect=18446744073709551615", "--hold=90s", "--sizes=1M", "--sizes", "22M",
 		"--old", "--dry-run", "333M", "--note=", "-l5", "--", "r1", "-r2", "")
 	if err == nil {
 		t.Fatal("an empty argument is taken")
 	}
-	got, err = probed("name", "--t=a", "--t=b=c", "--label=x, y", "--label= z", "-y", "--n=-0x10", "--expect=18446744073709551615", "--hold=90s", "--sizes=1M", "--sizes", "22M",
+	got, err := probed("name", "--t=a", "--t=b=c", "--label=x, y", "--label= z", "-y", "--n=-0x10", "--expect=18446744073709551615", "--hold=90s", "--sizes=1M", "--sizes", "22M",
 		"--old", "--dry-run", "333M", "--note=", "-l5", "--", "r1", "-r2")
 	if err != nil {
 		t.Fatal(err)

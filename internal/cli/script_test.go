@@ -256,7 +256,7 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // quotedWords matches what messages quote: names and texts of others.
-var quotedWords = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
+var quotedWords = lazily(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
 
 // doubled returns the words that an error has twice in a row, as in "open x: open x: no such file"; "" if there are none.
 func doubled(messages string) string {
@@ -265,7 +265,7 @@ func doubled(messages string) string {
 		if !ok {
 			continue // a hint, which may have a command twice
 		}
-		words := strings.Fields(quotedWords.ReplaceAllString(text, "…"))
+		words := strings.Fields(quotedWords().ReplaceAllString(text, "…"))
 		for i := range words {
 			words[i] = strings.TrimRight(words[i], ":;,.")
 		}

@@ -20,7 +20,6 @@ var (
 	jsonTime       = contract.Time
 	idOrNull       = contract.ID
 	stringOrNull   = contract.String
-	orNull         = contract.Raw
 	whereOf        = contract.WhereOf
 	placedToJSON   = contract.PlacedOf
 	subToJSON      = contract.TaskOf

@@ -90,13 +90,13 @@ func (b *builder) tree() string {
 	return out.String()
 }
 
-var idDigits = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
+var idDigits = lazily(`\b[0-9a-f]{8}\b`)
 
 // golden holds text against a file of testdata.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", "golden", name)
-	text = idDigits.ReplaceAllString(text, "01234567")
+	text = idDigits().ReplaceAllString(text, "01234567")
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -222,15 +222,15 @@ func TestTreeLaws(t *testing.T) {
 }
 
 var (
-	foldLine = regexp.MustCompile(`┆ … (\d+) message`)
-	dotLine  = regexp.MustCompile(`[○●] [0-9a-f]{8}`)
+	foldLine = lazily(`┆ … (\d+) message`)
+	dotLine  = lazily(`[○●] [0-9a-f]{8}`)
 	moreOf   = regexp.MustCompile(`› (?:active )?\+(\d+) `)
 	headLine = regexp.MustCompile(`branch(?:es)?, (\d+) message`)
 )
 
 func drawnMessages(text string) int {
-	n := len(dotLine.FindAllString(text, -1))
-	for _, m := range foldLine.FindAllStringSubmatch(text, -1) {
+	n := len(dotLine().FindAllString(text, -1))
+	for _, m := range foldLine().FindAllStringSubmatch(text, -1) {
 		k, _ := strconv.Atoi(m[1])
 		n += k
 	}
