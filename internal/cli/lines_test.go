@@ -129,11 +129,11 @@ func (l *lineRunner) steps() map[string]func(*testscript.TestScript, bool, []str
 	steps := maps.Clone(talkCommandsOfTests)
 	maps.Copy(steps, map[string]func(*testscript.TestScript, bool, []string){
 		"keep": scriptKeep, "cutfile": scriptCut, "shorten": scriptShorten, "replace": scriptReplace,
-		"run": l.run,
-		// loose ARGS: runs a line whose answer differs each time: only the exit code is recorded.
+		"run": l.run, "http": l.http, "rpc": l.rpc,
+		// loose LINE: of a line whose answer differs each time only the exit code is recorded.
 		"loose": func(ts *testscript.TestScript, neg bool, args []string) {
 			l.loose = true
-			l.run(ts, neg, args)
+			l.steps()[args[0]](ts, neg, args[1:])
 		},
 		// feed FILE: the file is standard input of the next line.
 		"feed": func(ts *testscript.TestScript, _ bool, args []string) { l.feed = l.names.typed(ts.ReadFile(args[0])) },
@@ -220,7 +220,7 @@ func (l *lineRunner) marked(script string) string {
 				continue
 			}
 			if *loosen && slices.Contains(l.unstable, n-1) {
-				line = "loose" + strings.TrimPrefix(strings.TrimPrefix(line, "run"), "loose")
+				line = "loose " + strings.TrimPrefix(line, "loose ")
 			}
 			kept = append(kept, got)
 		}
@@ -263,11 +263,16 @@ func (l *lineRunner) run(ts *testscript.TestScript, _ bool, args []string) {
 		typed[i] = l.names.typed(args[i])
 	}
 	got, raw := l.answer(ts, typed)
+	fmt.Fprint(ts.Stdout(), raw.out)
+	fmt.Fprint(ts.Stderr(), raw.err)
+	l.compare(ts, "chatctx "+quotedLine(args), got)
+}
+
+// compare holds an answer against the recorded one.
+func (l *lineRunner) compare(ts *testscript.TestScript, asked string, got answer) {
 	if l.loose {
 		got.out, got.err, l.loose = "", "", false
 	}
-	fmt.Fprint(ts.Stdout(), raw.out)
-	fmt.Fprint(ts.Stderr(), raw.err)
 	if l.next == len(l.want) {
 		l.want = append(l.want, answer{code: -1})
 	}
@@ -283,17 +288,20 @@ func (l *lineRunner) run(ts *testscript.TestScript, _ bool, args []string) {
 		return
 	}
 	if *loosen {
-		l.t.Logf("%s: chatctx %s\n%s", ts.Name(), quotedLine(args), differences(*want, got))
-		*want = answer{code: got.code}
+		if got.code != endless {
+			got = answer{code: got.code}
+		}
+		l.t.Logf("%s: %s\n%s", ts.Name(), asked, differences(*want, got))
+		*want = got
 		return
 	}
-	l.t.Errorf("%s: chatctx %s\n%s", ts.Name(), quotedLine(args), differences(*want, got))
+	l.t.Errorf("%s: %s\n%s", ts.Name(), asked, differences(*want, got))
 }
 
-// lineTime is how long a line may run. A line that runs for longer when it is recorded is taken out.
+// lineTime is how long a line may run. With -loosen one that runs for longer is taken out.
 func lineTime() time.Duration {
-	if *update {
-		return 5 * time.Second
+	if *loosen {
+		return 10 * time.Second
 	}
 	return time.Minute
 }
@@ -316,7 +324,7 @@ func (l *lineRunner) answer(ts *testscript.TestScript, args []string) (recorded,
 	select {
 	case raw.code = <-ended:
 	case <-time.After(lineTime()):
-		if !*update {
+		if !*loosen {
 			ts.Fatalf("chatctx %s does not end", quotedLine(args))
 		}
 		return answer{code: endless}, answer{}
@@ -439,7 +447,7 @@ func withoutAnswers(text string) (script string, answers []answer, err error) {
 
 func isRun(line string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-	return word == "run" || word == "loose"
+	return word == "run" || word == "loose" || word == "http" || word == "rpc"
 }
 
 func isAnswer(line string) bool {

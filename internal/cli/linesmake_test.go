@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	goflag "flag"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ func TestMakeLines(t *testing.T) {
 		t.Skip("only with -make-lines")
 	}
 	makeFlagLines(t)
+	writeMade(t, "api", linesOfAPI(t, describedAPI(t)))
 	for _, dir := range []string{"script", "talk"} {
 		files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 		if err != nil {
@@ -69,7 +71,7 @@ func linesOfScript(text string) string {
 		if m := scriptRuns().FindStringSubmatch(line); m != nil && !strings.HasPrefix(line, "[") {
 			word := "run"
 			if severalAtOnce().MatchString(m[1]) {
-				word = "loose"
+				word = "loose run"
 			}
 			b.WriteString(word + m[1] + "\n")
 		} else if file, is := strings.CutPrefix(line, "stdin "); is {
@@ -85,7 +87,7 @@ func linesOfScript(text string) string {
 // argumentsTyped are arguments that the store of the examples takes, by their words in the table of commands.
 var argumentsTyped = map[string]string{
 	"TITLE": "Boats", "CTX": "Work", "REF": "@2", "LABEL": "work", "ROLE": "user", "TEXT|-": "Hello", "TEXT": "Lisbon", "FILE|-": "lines.jsonl", "A..B": "@1..@3",
-	"CALL": "@:1", "EFFECT": "deny", "TOOL": "shell", "RULE": "{id16}", "ask|deny": "deny", "CALL|TOOL": "read_file", "ARGUMENTS": `{"path":"notes.txt"}`,
+	"CALL": "@:1", "EFFECT": "deny", "TOOL": "shell", "RULE": "{id6}", "ask|deny": "deny", "CALL|TOOL": "read_file", "ARGUMENTS": `{"path":"notes.txt"}`,
 	"NAME": "extra", "ARG": "cat", "GOAL|-": "Count the boats", "SESSION": "1", "KEY": "none", "BRANCH": "trains", "TAG": "good", "KEY=VALUE": "budget=5000", "OP": "3",
 	"PATH": "conversations.json", "USER": "ann", "FROM": "chats.db", "TO": "other.db", "FILE": "file.db", "SHELL": "bash", "COMMAND": "log", "WORD": "log", "-": "-",
 }
@@ -97,7 +99,7 @@ var valuesTyped = map[string][2]string{
 	"TIME": {"50ms", "1s"}, "TEXT": {"some words", "others"}, "FILE": {"notes.txt", "style.txt"}, "CONDITION": {"path=notes.txt", "path=*"}, "PATTERN": {"read*", "Lisbon"}, "STATE": {"pending", "done"},
 	"ROLE": {"user", "assistant"}, "ADDRESS": {"256.0.0.1:1", "nowhere:x"}, "KEY": {"none", "sha256:00"}, "REF": {"@2", "@1"}, "REVISION": {"1", "0"}, "CTX": {"Work", "Holiday plans"},
 	"CALL": {"@:1", "@1:1"}, "WORD": {"briefly", "x"}, "TOKENS": {"100", "5"}, "BRANCH": {"trains", "main"}, "TITLE": {"Boats", "Trains"}, "KEY=VALUE": {"a=b", "budget=5"}, "SCOPES": {"read", "write,run"},
-	"DIR": {"out", "."}, "CMD": {"true", "false"}, "RULE": {"{id16}", "x"}, "TOKEN": {"t", "u"}, "WHAT": {"results", "old"}, "PROCESS": {"1", "2"}, "RE": {"Lis.*", "["}, "AGE": {"1d", "7d"}, "SIZE": {"1MB", "10"},
+	"DIR": {"out", "."}, "CMD": {"true", "false"}, "RULE": {"{id6}", "x"}, "TOKEN": {"t", "u"}, "WHAT": {"results", "old"}, "PROCESS": {"1", "2"}, "RE": {"Lis.*", "["}, "AGE": {"1d", "7d"}, "SIZE": {"1MB", "10"},
 	"K=env:NAME": {"K=env:HOME", "K=v"}, "FORMAT": {"native", "markdown"}, "JSON": {"{}", "["}, "K=V": {"A=b", "C=d"}, "CALLID": {"toolu_1", "c1"},
 }
 
@@ -114,7 +116,7 @@ type typedLines struct{ b strings.Builder }
 func (l *typedLines) line(words ...string) {
 	word, line := "run", quotedLine(words)
 	if severalAtOnce().MatchString(" " + line) {
-		word = "loose"
+		word = "loose run"
 	}
 	l.b.WriteString(word + " " + line + "\n")
 }
@@ -170,11 +172,14 @@ func (l *typedLines) help(name string) {
 	l.both(nil, name, "-Z")
 }
 
+// argumentsOf are those of commands that take others.
+var argumentsOf = map[string]string{"sub show CTX": "{id7}", "sub run CTX": "{id7}", "sub return CTX": "{id7}", "sub abandon CTX": "{id7}", "serve token rm NAME": "phone"}
+
 // typedArguments are arguments that a command takes: those that it needs, and if all is set also the others.
-func typedArguments(c *command, all bool) (args []string) {
+func typedArguments(name string, c *command, all bool) (args []string) {
 	for _, a := range c.arguments() {
 		if all || !a.optional {
-			args = append(args, argumentsTyped[a.word])
+			args = append(args, cmp.Or(argumentsOf[name+" "+a.word], argumentsTyped[a.word]))
 		}
 	}
 	return args
@@ -182,7 +187,7 @@ func typedArguments(c *command, all bool) (args []string) {
 
 // arguments adds a command without flags, with all arguments, with too few and too many, with empty ones, and behind --.
 func (l *typedLines) arguments(name string, c *command) {
-	least, most := typedArguments(c, false), typedArguments(c, true)
+	least, most := typedArguments(name, c, false), typedArguments(name, c, true)
 	if !goesOn[name] {
 		l.both(nil, name, least...)
 		l.both(nil, name, append([]string{"--"}, least...)...)
@@ -209,7 +214,7 @@ func (l *typedLines) arguments(name string, c *command) {
 
 // flag adds the ways to type and to mistype a flag.
 func (l *typedLines) flag(name string, c *command, f *flag) {
-	args, values, dashed := typedArguments(c, false), [2]string{"true", "false"}, "--"+f.name
+	args, values, dashed := typedArguments(name, c, false), [2]string{"true", "false"}, "--"+f.name
 	if takesValue(f) {
 		values = valuesTyped[valueWord(f)]
 		if values[0] == "" {
@@ -220,7 +225,9 @@ func (l *typedLines) flag(name string, c *command, f *flag) {
 	runs := !goesOn[name] && !goesOnWith[name+" "+dashed]
 	l.both(nil, name, with(dashed+"=")...)
 	l.both(nil, name, with(dashed+"x="+values[0])...)
-	l.both(nil, name, with(dashed[1:]+"="+values[0])...)
+	if runs || len(f.name) > 1 {
+		l.both(nil, name, with(dashed[1:]+"="+values[0])...)
+	}
 	if f.kind == onOff || f.kind >= number {
 		l.both(nil, name, with(dashed+"=maybe")...)
 		l.both(nil, name, with(dashed+"=-1x")...)
@@ -259,7 +266,7 @@ func (l *typedLines) flag(name string, c *command, f *flag) {
 
 // shared adds the ways to type a flag that many commands have.
 func (l *typedLines) shared(name string, c *command, f *flag) {
-	args, value, dashed := typedArguments(c, false), map[string]string{"store": "data/chatctx/chats.db", "context": "Work", "branch": "trains", "json": "true"}[f.name], "--"+f.name
+	args, value, dashed := typedArguments(name, c, false), map[string]string{"store": "data/chatctx/chats.db", "context": "Work", "branch": "trains", "json": "true"}[f.name], "--"+f.name
 	l.both(nil, name, append(slices.Clone(args), dashed+"=")...)
 	l.both([]string{dashed + "="}, name, args...)
 	if f.name == "json" {
