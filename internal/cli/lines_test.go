@@ -346,8 +346,7 @@ func shortened(text string) string {
 // surroundings gives this process the environment and the folder of a script, and its own again when the line has ended.
 func (l *lineRunner) surroundings(ts *testscript.TestScript) (restore func()) {
 	environment, folder := os.Environ(), must1(os.Getwd())
-	stdin, stdout, stderr, local := os.Stdin, os.Stdout, os.Stderr, time.Local
-	time.Local = time.UTC
+	stdin, stdout, stderr := os.Stdin, os.Stdout, os.Stderr
 	os.Clearenv()
 	for _, name := range slices.Concat(linesEnv, l.env) {
 		v := ts.Getenv(name)
@@ -360,7 +359,7 @@ func (l *lineRunner) surroundings(ts *testscript.TestScript) (restore func()) {
 	}
 	ts.Check(os.Chdir(cmp.Or(l.at, ts.MkAbs("."))))
 	return func() {
-		os.Stdin, os.Stdout, os.Stderr, time.Local = stdin, stdout, stderr, local
+		os.Stdin, os.Stdout, os.Stderr = stdin, stdout, stderr
 		_ = os.Chdir(folder)
 		os.Clearenv()
 		for _, v := range environment {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -87,11 +88,11 @@ func countIDs(c *idCounter) {
 }
 
 var (
-	idWords     = lazily(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{4}|[0-9a-f]{24})?d1[0-9a-f]{6}\b`)
-	placeWords  = lazily(`\{(id|ID)(\d+)\}`)
-	timeWords   = lazily(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?)?`)
-	microWords  = lazily(`\b1[78]\d{14}\b|\b1[78]\d{8}\b`)
-	otherWords  = lazily(`("pid":|process |"process":|\bpid )\d+`)
+	idWords    = lazily(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{4}|[0-9a-f]{24})?d1[0-9a-f]{6}\b`)
+	placeWords = lazily(`\{(id|ID)(\d+)\}`)
+	timeWords  = lazily(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?)?`)
+	microWords = lazily(`\b1[78]\d{14}\b|\b1[78]\d{8}\b`)
+	otherWords = lazily(`("pid":|process |"process":|\bpid )\d+`)
 	// The size of an export in this program's format varies: its times have no last zeros.
 	sizeWords   = lazily(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")|(wrote .*, chatctx, )[0-9.]+ (?:B|KiB)|(jsonl","size":)\d+`)
 	handWords   = lazily(`"(next|upload)":"[A-Za-z0-9_-]{20,}"`)
@@ -165,4 +166,9 @@ func recentTime(s string) string {
 		return s
 	}
 	return "TIME"
+}
+
+// lazily returns a function that compiles an expression once, when it is first asked: the program that TestStartsLean measures holds the tests too.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
