@@ -33,12 +33,13 @@ var linesOnly = goflag.String("lines", "*", "the files of testdata/lines whose l
 // loosen marks the lines that answer otherwise although nothing changed.
 var loosen = goflag.Bool("loosen", false, "have only the exit codes of those lines of testdata/lines count that answer otherwise now")
 
-// TestRecordedLines runs the command lines of testdata/lines in this process and compares what each prints on standard output and standard error, and its exit
-// code, with what is recorded. -update records what they print now.
+// TestRecordedLines runs the command lines of testdata/lines in this process and compares what each prints on standard
+// output and standard error, and its exit code, with what is recorded. -update records what they print now.
 //
-// A file is a script for testscript, of which each line "run ARGS" is a command line, followed by what it answered: "= CODE", "> " before each line of standard
-// output, "2> " before each of standard error. A text of more than a few lines stands once a file, in the section of its number: "> same as N". "{id3}" in a
-// command line is the short form of the id that is called id3 in the answers before it, "{ID3}" the whole of it.
+// A file is a script for testscript, of which each line "run ARGS" is a command line, followed by what it answered: "=
+// CODE", "> " before each line of standard output, "2> " before each of standard error. A text of more than a few lines
+// stands once a file, in the section of its number: "> same as N". "{id3}" in a command line is the short form of the
+// id that is called id3 in the answers before it, "{ID3}" the whole of it.
 func TestRecordedLines(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("what is recorded has the paths and messages of Unix")
@@ -64,7 +65,7 @@ func TestRecordedLines(t *testing.T) {
 		t.Errorf("only %d command lines", l.ran)
 	}
 	if l.differ > 0 && !*update && !*loosen {
-		t.Errorf("%d of %d command lines answer otherwise; if they should: go test ./internal/cli -run RecordedLines -update", l.differ, l.ran)
+		t.Errorf("%d of %d lines answer otherwise; if they should: go test ./internal/cli -run RecordedLines -update", l.differ, l.ran)
 	}
 }
 
@@ -148,7 +149,8 @@ func (l *lineRunner) steps() map[string]func(*testscript.TestScript, bool, []str
 	return steps
 }
 
-// fresh makes the folder of the next line. Its path is another one each time, for a program keeps a store open for a while after the command that used it.
+// fresh makes the folder of the next line. Its path is another one each time, for a program keeps a store open for a
+// while after the command that used it.
 func (l *lineRunner) fresh(ts *testscript.TestScript, seed string) {
 	if l.at != "" {
 		ts.Check(os.RemoveAll(l.at))
@@ -196,7 +198,9 @@ func (l *lineRunner) file(t *testing.T, name string) {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	testscript.RunT(serialT{t}, testscript.Params{Files: []string{plain}, WorkdirRoot: work, Cmds: l.steps(), Setup: l.setup, ContinueOnError: true, Condition: condition})
+	testscript.RunT(serialT{t}, testscript.Params{
+		Files: []string{plain}, WorkdirRoot: work, Cmds: l.steps(), Setup: l.setup, ContinueOnError: true, Condition: condition,
+	})
 	os.RemoveAll(work)
 	script = l.marked(script)
 	if (*update || *loosen) && (failed || !t.Failed()) {
@@ -206,7 +210,8 @@ func (l *lineRunner) file(t *testing.T, name string) {
 	}
 }
 
-// marked is a script in which only the exit codes of the lines count that answered otherwise although nothing had changed, and without the lines that do not end.
+// marked is a script in which only the exit codes of the lines count that answered otherwise although nothing had
+// changed, and without the lines that do not end.
 func (l *lineRunner) marked(script string) string {
 	a := txtar.Parse([]byte(script))
 	var b strings.Builder
@@ -232,11 +237,17 @@ func (l *lineRunner) marked(script string) string {
 }
 
 // linesEnv are the variables of the environment in which lines run; no other is set.
-var linesEnv = []string{"PATH", "HOME", "USERPROFILE", "XDG_DATA_HOME", "TMPDIR", "TZ", "TERM", "COLUMNS", "NO_COLOR", "GORACE", "DATA", "SERVER"}
+var linesEnv = []string{
+	"PATH", "HOME", "USERPROFILE", "XDG_DATA_HOME", "TMPDIR", "TZ", "TERM", "COLUMNS", "NO_COLOR", "GORACE", "DATA", "SERVER",
+	"CHATCTX_STORE",
+}
 
 func (l *lineRunner) setup(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, "home")
-	set := map[string]string{"HOME": home, "USERPROFILE": home, "XDG_DATA_HOME": filepath.Join(e.WorkDir, "data"), "TZ": "UTC", "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1", "GORACE": "atexit_sleep_ms=0", "SERVER": l.server.URL, "DATA": l.data}
+	set := map[string]string{
+		"HOME": home, "USERPROFILE": home, "XDG_DATA_HOME": filepath.Join(e.WorkDir, "data"), "TZ": "UTC", "TERM": "xterm", "COLUMNS": "80",
+		"NO_COLOR": "1", "GORACE": "atexit_sleep_ms=0", "SERVER": l.server.URL, "DATA": l.data,
+	}
 	for _, v := range providerEnv(l.server.URL) {
 		name, value, _ := strings.Cut(v, "=")
 		set[name] = value
@@ -489,7 +500,8 @@ func withAnswers(script string, answers []answer) string {
 // oddLine matches a line that is not written as it is.
 var oddLine = lazily("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u2028\ufeff]|^%|[ \t]$")
 
-// marked puts a mark before each line of a text. A line that would not survive as it is, or that does not end, is quoted behind a percent sign.
+// marked puts a mark before each line of a text. A line that would not survive as it is, or that does not end, is
+// quoted behind a percent sign.
 func marked(text, mark string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

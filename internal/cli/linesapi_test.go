@@ -24,7 +24,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/serve"
 )
 
-// http VERB PATH [BODY [HEADER…]]: a request to a server on the store, and its answer: the status, the body, and the answer's headers in place of standard error.
+// http VERB PATH [BODY [HEADER…]]: a request to a server on the store, and its answer: the status, the body, and the
+// answer's headers in place of standard error.
 func (l *lineRunner) http(ts *testscript.TestScript, _ bool, args []string) {
 	l.fresh(ts, l.every)
 	typed := make([]string, len(args))
@@ -129,25 +130,39 @@ func decoded(member string) string {
 
 // apiValues are values that the store of the examples takes, by the names of fields.
 var apiValues = map[string]string{
-	"context": `"{ID3}"`, "branch": `"main"`, "message": `"{ID11}"`, "messages": `["{ID11}"]`, "call": `"{ID9}:1"`, "title": `"Boats"`, "label": `"work"`, "name": `"extra"`,
-	"text": `"Hello"`, "from": `"trains"`, "a": `"main"`, "b": `"trains"`, "tag": `"good"`, "sha256": `"0000000000000000000000000000000000000000000000000000000000000000"`,
-	"settings": `{"budget":5000}`, "operation": `"3"`, "effect": `"deny"`, "tool": `"shell"`, "rule": `"{ID6}"`, "goal": `"Count the boats"`, "uploads": `["none"]`,
-	"tools": `["codex"]`, "token": `"phone"`, "scopes": `["read"]`, "with": `["main","trains"]`, "expect": `1`, "key": `"once"`, "limit": `2`, "since": `"2026-01-01T00:00:00Z"`,
-	"until": `"2026-01-02T00:00:00Z"`, "trash": `true`, "parent": `"{ID3}"`, "labels": `["work"]`, "after": `""`, "word": `"Holiday"`, "system": `"Be brief."`, "prompt": `"Answer."`,
-	"activate": `true`, "at": `"{ID11}"`, "keep_rest": `true`, "range": `"@1..@2"`, "around": `"{ID12}"`, "media_type": `"text/plain"`, "model": `"gpt-4o"`, "provider": `"openai"`,
-	"models": `["gpt-4o"]`, "times": `1`, "question": `true`, "summary": `"In short"`, "mark": `"pinned"`, "brief": `true`, "by": `"model"`, "regexp": `"Lis.*"`, "role": `"user"`,
-	"unheld": `true`, "first": `true`, "best": `true`, "state": `"pending"`, "arguments": `{"path":"notes.txt"}`, "reason": `"because"`, "always": `1`, "again": `true`, "hold": `60`,
-	"json": `{}`, "is_error": `true`, "when": `[]`, "unless": `[]`, "examples": `[]`, "default": `true`, "expires": `"2026-01-01T00:00:00Z"`, "mode": `"ask"`, "description": `"words"`,
-	"schema": `{"type":"object"}`, "command": `["cat"]`, "stdin": `true`, "dashes": `true`, "mcp": `false`, "url": `"http://127.0.0.1:1"`, "cwd": `"/"`, "env": `{"A":"b"}`,
-	"timeout": `"5s"`, "repeatable": `true`, "prune": `"keep"`, "deep": `true`, "ended": `true`, "keep": `true`, "upload": `"none"`, "dry_run": `true`, "purged": `true`,
+	"context": `"{ID3}"`, "branch": `"main"`, "message": `"{ID11}"`, "messages": `["{ID11}"]`, "call": `"{ID9}:1"`,
+	"title": `"Boats"`, "label": `"work"`, "name": `"extra"`,
+	"text": `"Hello"`, "from": `"trains"`, "a": `"main"`, "b": `"trains"`, "tag": `"good"`,
+	"sha256":   `"0000000000000000000000000000000000000000000000000000000000000000"`,
+	"settings": `{"budget":5000}`, "operation": `"3"`, "effect": `"deny"`, "tool": `"shell"`, "rule": `"{ID6}"`,
+	"goal": `"Count the boats"`, "uploads": `["none"]`,
+	"tools": `["codex"]`, "token": `"phone"`, "scopes": `["read"]`, "with": `["main","trains"]`, "expect": `1`, "key": `"once"`,
+	"limit": `2`, "since": `"2026-01-01T00:00:00Z"`,
+	"until": `"2026-01-02T00:00:00Z"`, "trash": `true`, "parent": `"{ID3}"`, "labels": `["work"]`, "after": `""`,
+	"word": `"Holiday"`, "system": `"Be brief."`, "prompt": `"Answer."`,
+	"activate": `true`, "at": `"{ID11}"`, "keep_rest": `true`, "range": `"@1..@2"`, "around": `"{ID12}"`,
+	"media_type": `"text/plain"`, "model": `"gpt-4o"`, "provider": `"openai"`,
+	"models": `["gpt-4o"]`, "times": `1`, "question": `true`, "summary": `"In short"`, "mark": `"pinned"`, "brief": `true`,
+	"by": `"model"`, "regexp": `"Lis.*"`, "role": `"user"`,
+	"unheld": `true`, "first": `true`, "best": `true`, "state": `"pending"`, "arguments": `{"path":"notes.txt"}`,
+	"reason": `"because"`, "always": `1`, "again": `true`, "hold": `60`,
+	"json": `{}`, "is_error": `true`, "when": `[]`, "unless": `[]`, "examples": `[]`, "default": `true`,
+	"expires": `"2026-01-01T00:00:00Z"`, "mode": `"ask"`, "description": `"words"`,
+	"schema": `{"type":"object"}`, "command": `["cat"]`, "stdin": `true`, "dashes": `true`, "mcp": `false`,
+	"url": `"http://127.0.0.1:1"`, "cwd": `"/"`, "env": `{"A":"b"}`,
+	"timeout": `"5s"`, "repeatable": `true`, "prune": `"keep"`, "deep": `true`, "ended": `true`, "keep": `true`,
+	"upload": `"none"`, "dry_run": `true`, "purged": `true`,
 	"format": `"markdown"`, "hidden": `true`, "to": `2`,
 }
 
 // apiOwn are the values of those methods that take others.
 var apiOwn = map[string]string{
-	"messages.append messages": `[{"role":"user","content":"Hello"}]`, "messages.list from": `1`, "branches.siblings from": `1`, "tree from": `0`, "tokens from": `1`,
-	"branches.remove branch": `"trains"`, "history.merge branch": `"main"`, "rules.add tool": `"write_file"`, "tools.put tool": `"cat"`, "tokens.add token": `"laptop"`,
-	"calls.expire at": `"2026-01-01T00:00:00Z"`, "calls.renew token": `"t"`, "calls.resolve token": `"t"`, "send message": `{"role":"user","content":"Hello"}`,
+	"messages.append messages": `[{"role":"user","content":"Hello"}]`, "messages.list from": `1`, "branches.siblings from": `1`,
+	"tree from": `0`, "tokens from": `1`,
+	"branches.remove branch": `"trains"`, "history.merge branch": `"main"`, "rules.add tool": `"write_file"`,
+	"tools.put tool": `"cat"`, "tokens.add token": `"laptop"`,
+	"calls.expire at": `"2026-01-01T00:00:00Z"`, "calls.renew token": `"t"`, "calls.resolve token": `"t"`,
+	"send message":         `{"role":"user","content":"Hello"}`,
 	"tasks.return context": `"{ID7}"`, "tasks.abandon context": `"{ID7}"`,
 }
 
@@ -188,7 +203,8 @@ func apiMethods(t *testing.T, raw []byte) (list []apiMethod) {
 	}
 	for path, verbs := range doc.Paths {
 		for verb, op := range verbs {
-			m := apiMethod{name: op.OperationID, verb: strings.ToUpper(verb), path: strings.TrimPrefix(path, "/api/v1"), placed: map[string]bool{}, query: map[string]bool{}}
+			m := apiMethod{name: op.OperationID, verb: strings.ToUpper(verb), path: strings.TrimPrefix(path, "/api/v1")}
+			m.placed, m.query = map[string]bool{}, map[string]bool{}
 			for _, p := range op.Parameters {
 				if p.In == "header" {
 					continue
@@ -288,11 +304,13 @@ func inURL(value string) string {
 	if json.Unmarshal([]byte(value), &s) != nil {
 		s = value
 	}
-	return strings.NewReplacer("%", "%25", " ", "%20", "/", "%2F", "?", "%3F", "#", "%23", "&", "%26", "+", "%2B", `"`, "%22", "[", "%5B", "]", "%5D", "\\", "%5C").Replace(s)
+	return strings.NewReplacer("%", "%25", " ", "%20", "/", "%2F", "?", "%3F", "#", "%23", "&", "%26", "+", "%2B", `"`, "%22", "[", "%5B",
+		"]", "%5D", "\\", "%5C").Replace(s)
 }
 
-// linesOfAPI writes requests for each method: a good one, one with each field, one without each that is required, one with an unknown one, one with each of another
-// type, one with each id unknown, with another revision, without a token and with another verb.
+// linesOfAPI writes requests for each method: a good one, one with each field, one without each that is required, one
+// with an unknown one, one with each of another type, one with each id unknown, with another revision, without a token
+// and with another verb.
 func linesOfAPI(t *testing.T, raw []byte) string {
 	var b strings.Builder
 	b.WriteString("every api\n")
@@ -339,10 +357,7 @@ func linesOfAPI(t *testing.T, raw []byte) string {
 		other.verb = map[string]string{"GET": "DELETE", "POST": "PUT"}[m.verb]
 		other.ask(&b, good(""), "X-Nothing: 1")
 	}
-	for _, line := range []string{"http GET /nothing", "loose http GET /openapi.json", "rpc nothing {}", "rpc contexts.list []", "rpc contexts.list 1", "rpc uploads.add {}", "rpc artifacts.put '{\"data\":\"%\"}'", "http POST /contexts '{'", "http POST /contexts '[]'", "http POST /contexts ''"} {
-		b.WriteString(line + "\n")
-	}
-	return b.String()
+	return b.String() + otherRequests
 }
 
 // describedAPI is the description of the API that a server gives.
@@ -363,3 +378,16 @@ func describedAPI(t *testing.T) []byte {
 	}
 	return res.Body.Bytes()
 }
+
+// otherRequests are those that belong to no method. The description lists some parameters in another order each time.
+const otherRequests = `http GET /nothing
+loose http GET /openapi.json
+rpc nothing {}
+rpc contexts.list []
+rpc contexts.list 1
+rpc uploads.add {}
+rpc artifacts.put '{"data":"%"}'
+http POST /contexts '{'
+http POST /contexts '[]'
+http POST /contexts ''
+`

@@ -14,8 +14,9 @@ import (
 
 var makeLines = goflag.Bool("make-lines", false, "write the command lines of testdata/lines anew, without their answers")
 
-// TestMakeLines writes the command lines of testdata/lines anew, from the scripts of the other tests and from the table of commands. Record their answers then
-// with -run TestRecordedLines -update. Without -make-lines it does nothing: the recorded files hold the lines, also those that nothing makes any more.
+// TestMakeLines writes the command lines of testdata/lines anew, from the scripts of the other tests and from the table
+// of commands. Record their answers then with -run TestRecordedLines -update. Without -make-lines it does nothing: the
+// recorded files hold the lines, also those that nothing makes any more.
 func TestMakeLines(t *testing.T) {
 	if !*makeLines {
 		t.Skip("only with -make-lines")
@@ -42,7 +43,9 @@ func TestMakeLines(t *testing.T) {
 }
 
 // unlikeHere are scripts about programs that run at the same time and about terminals.
-var unlikeHere = map[string]bool{"running.txtar": true, "stopped.txtar": true, "terminal.txtar": true, "logterm.txtar": true, "keys.txtar": true, "stopchat.txtar": true}
+var unlikeHere = map[string]bool{
+	"running.txtar": true, "stopped.txtar": true, "terminal.txtar": true, "logterm.txtar": true, "keys.txtar": true, "stopchat.txtar": true,
+}
 
 func writeMade(t *testing.T, name, script string) {
 	if err := os.WriteFile(filepath.Join(linesDir, name+".txt"), []byte(script), 0o644); err != nil {
@@ -52,9 +55,9 @@ func writeMade(t *testing.T, name, script string) {
 
 var (
 	scriptRuns    = lazily(`^(?:\[[!a-z]+\] )*(?:! |exits \d+ )?chatctx( .*)?$`)
-	scriptDoes    = lazily(`^(?:env|stdin|cp|make|exec|! exec|mkdir|keep|symlink|setlast|rm|replace|cutfile|shorten|answers|picture|cd|chmod) `)
+	scriptDoes    = lazily(`^(?:env|stdin|cp|make|(?:! )?exec|mkdir|keep|symlink|setlast|rm|replace|cutfile|shorten|answers|picture) `)
 	scriptForThis = lazily(`^\[(?:!windows|file|!server)\] `)
-	severalAtOnce = lazily(`^ (?:ask|retry|compare|replay)\b.*(?:--models[ =]\S*,|--models.*--models|--model[ =].*--model[ =]|-n[ =]?[2-9])`)
+	severalAtOnce = lazily(`^ (?:ask|retry|compare|replay)\b.*(?:--models[ =]\S*,|--models?[ =].*--models?[ =]|-n[ =]?[2-9])`)
 	notRecorded   = lazily(`&\w*&?$|exec sh -c .*cmp|chatctx (?:--\S+ \S+ )*(?:serve|web)(?: --(?:listen|stdio|no-open|cert|key|host).*)?$`)
 )
 
@@ -86,25 +89,38 @@ func linesOfScript(text string) string {
 
 // argumentsTyped are arguments that the store of the examples takes, by their words in the table of commands.
 var argumentsTyped = map[string]string{
-	"TITLE": "Boats", "CTX": "Work", "REF": "@2", "LABEL": "work", "ROLE": "user", "TEXT|-": "Hello", "TEXT": "Lisbon", "FILE|-": "lines.jsonl", "A..B": "@1..@3",
-	"CALL": "@:1", "EFFECT": "deny", "TOOL": "shell", "RULE": "{id6}", "ask|deny": "deny", "CALL|TOOL": "read_file", "ARGUMENTS": `{"path":"notes.txt"}`,
-	"NAME": "extra", "ARG": "cat", "GOAL|-": "Count the boats", "SESSION": "1", "KEY": "none", "BRANCH": "trains", "TAG": "good", "KEY=VALUE": "budget=5000", "OP": "3",
-	"PATH": "conversations.json", "USER": "ann", "FROM": "chats.db", "TO": "other.db", "FILE": "file.db", "SHELL": "bash", "COMMAND": "log", "WORD": "log", "-": "-",
+	"TITLE": "Boats", "CTX": "Work", "REF": "@2", "LABEL": "work", "ROLE": "user", "TEXT|-": "Hello", "TEXT": "Lisbon",
+	"FILE|-": "lines.jsonl", "A..B": "@1..@3",
+	"CALL": "@:1", "EFFECT": "deny", "TOOL": "shell", "RULE": "{id6}", "ask|deny": "deny", "CALL|TOOL": "read_file",
+	"ARGUMENTS": `{"path":"notes.txt"}`,
+	"NAME":      "extra", "ARG": "cat", "GOAL|-": "Count the boats", "SESSION": "1", "KEY": "none", "BRANCH": "trains", "TAG": "good",
+	"KEY=VALUE": "budget=5000", "OP": "3",
+	"PATH": "conversations.json", "USER": "ann", "FROM": "chats.db", "TO": "other.db", "FILE": "file.db", "SHELL": "bash",
+	"COMMAND": "log", "WORD": "log", "-": "-",
 }
 
 // valuesTyped are values of flags, by the word that stands for them.
 var valuesTyped = map[string][2]string{
-	"PROVIDER": {"openai", "anthropic"}, "MODEL": {"gpt-4o", "gpt-5"}, "MODELS": {"gpt-4o", "gpt-4o,gpt-5"}, "N": {"2", "3"}, "REASON": {"because", "so"}, "LABEL": {"work", "x,y"},
-	"NAME": {"ann", "bob"}, "WORDS": {"briefly", "shortly"}, "WHEN": {"2026-01-01", "1d"}, "MODEL:KEY=VALUE": {"gpt-4o:temperature=1", "gpt-4o:top_p=1"}, "MODE": {"replace", "keep"},
-	"TIME": {"50ms", "1s"}, "TEXT": {"some words", "others"}, "FILE": {"notes.txt", "style.txt"}, "CONDITION": {"path=notes.txt", "path=*"}, "PATTERN": {"read*", "Lisbon"}, "STATE": {"pending", "done"},
-	"ROLE": {"user", "assistant"}, "ADDRESS": {"256.0.0.1:1", "nowhere:x"}, "KEY": {"none", "sha256:00"}, "REF": {"@2", "@1"}, "REVISION": {"1", "0"}, "CTX": {"Work", "Holiday plans"},
-	"CALL": {"@:1", "@1:1"}, "WORD": {"briefly", "x"}, "TOKENS": {"100", "5"}, "BRANCH": {"trains", "main"}, "TITLE": {"Boats", "Trains"}, "KEY=VALUE": {"a=b", "budget=5"}, "SCOPES": {"read", "write,run"},
-	"DIR": {"out", "."}, "CMD": {"true", "false"}, "RULE": {"{id6}", "x"}, "TOKEN": {"t", "u"}, "WHAT": {"results", "old"}, "PROCESS": {"1", "2"}, "RE": {"Lis.*", "["}, "AGE": {"1d", "7d"}, "SIZE": {"1MB", "10"},
-	"K=env:NAME": {"K=env:HOME", "K=v"}, "FORMAT": {"native", "markdown"}, "JSON": {"{}", "["}, "K=V": {"A=b", "C=d"}, "CALLID": {"toolu_1", "c1"},
+	"PROVIDER": {"openai", "anthropic"}, "MODEL": {"gpt-4o", "gpt-5"}, "MODELS": {"gpt-4o", "gpt-4o,gpt-5"}, "N": {"2", "3"},
+	"REASON": {"because", "so"}, "LABEL": {"work", "x,y"},
+	"NAME": {"ann", "bob"}, "WORDS": {"briefly", "shortly"}, "WHEN": {"2026-01-01", "1d"},
+	"MODEL:KEY=VALUE": {"gpt-4o:temperature=1", "gpt-4o:top_p=1"}, "MODE": {"replace", "keep"},
+	"TIME": {"50ms", "1s"}, "TEXT": {"some words", "others"}, "FILE": {"notes.txt", "style.txt"},
+	"CONDITION": {"path=notes.txt", "path=*"}, "PATTERN": {"read*", "Lisbon"}, "STATE": {"pending", "done"},
+	"ROLE": {"user", "assistant"}, "ADDRESS": {"256.0.0.1:1", "nowhere:x"}, "KEY": {"none", "sha256:00"}, "REF": {"@2", "@1"},
+	"REVISION": {"1", "0"}, "CTX": {"Work", "Holiday plans"},
+	"CALL": {"@:1", "@1:1"}, "WORD": {"briefly", "x"}, "TOKENS": {"100", "5"}, "BRANCH": {"trains", "main"},
+	"TITLE": {"Boats", "Trains"}, "KEY=VALUE": {"a=b", "budget=5"}, "SCOPES": {"read", "write,run"},
+	"DIR": {"out", "."}, "CMD": {"true", "false"}, "RULE": {"{id6}", "x"}, "TOKEN": {"t", "u"}, "WHAT": {"results", "old"},
+	"PROCESS": {"1", "2"}, "RE": {"Lis.*", "["}, "AGE": {"1d", "7d"}, "SIZE": {"1MB", "10"},
+	"K=env:NAME": {"K=env:HOME", "K=v"}, "FORMAT": {"native", "markdown"}, "JSON": {"{}", "["}, "K=V": {"A=b", "C=d"},
+	"CALLID": {"toolu_1", "c1"},
 }
 
 // goesOn are the commands that do not end by themselves: of these only refusals and help are recorded.
-var goesOn = map[string]bool{"serve": true, "web": true, "calls watch": true, "calls wait": true, "chat": true, "ui": true, "calls review": true, "bisect": true}
+var goesOn = map[string]bool{
+	"serve": true, "web": true, "calls watch": true, "calls wait": true, "chat": true, "ui": true, "calls review": true, "bisect": true,
+}
 
 // goesOnWith are flags with which a command does not end.
 var goesOnWith = map[string]bool{"import --watch": true, "log --follow": true}
@@ -173,7 +189,9 @@ func (l *typedLines) help(name string) {
 }
 
 // argumentsOf are those of commands that take others.
-var argumentsOf = map[string]string{"sub show CTX": "{id7}", "sub run CTX": "{id7}", "sub return CTX": "{id7}", "sub abandon CTX": "{id7}", "serve token rm NAME": "phone"}
+var argumentsOf = map[string]string{
+	"sub show CTX": "{id7}", "sub run CTX": "{id7}", "sub return CTX": "{id7}", "sub abandon CTX": "{id7}", "serve token rm NAME": "phone",
+}
 
 // typedArguments are arguments that a command takes: those that it needs, and if all is set also the others.
 func typedArguments(name string, c *command, all bool) (args []string) {
@@ -266,7 +284,8 @@ func (l *typedLines) flag(name string, c *command, f *flag) {
 
 // shared adds the ways to type a flag that many commands have.
 func (l *typedLines) shared(name string, c *command, f *flag) {
-	args, value, dashed := typedArguments(name, c, false), map[string]string{"store": "data/chatctx/chats.db", "context": "Work", "branch": "trains", "json": "true"}[f.name], "--"+f.name
+	args, dashed := typedArguments(name, c, false), "--"+f.name
+	value := map[string]string{"store": "data/chatctx/chats.db", "context": "Work", "branch": "trains", "json": "true"}[f.name]
 	l.both(nil, name, append(slices.Clone(args), dashed+"=")...)
 	l.both([]string{dashed + "="}, name, args...)
 	if f.name == "json" {

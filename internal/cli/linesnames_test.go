@@ -31,8 +31,11 @@ func newRecordedNames(t *testing.T, work, server string) *recordedNames {
 	n := &recordedNames{ids: map[string]string{}, full: map[string]string{}, counts: &idCounter{}}
 	host, _ := os.Hostname()
 	self, _ := os.Executable()
-	pairs := []string{work, "WORK", server, "http://SERVER", strings.TrimPrefix(server, "http://"), "SERVER", self, "PROGRAM", filepath.Base(self), "chatctx",
-		runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, "GO OS/ARCH", `"` + runtime.Version() + `"`, `"GO"`}
+	pairs := []string{
+		work, "WORK", server, "http://SERVER", strings.TrimPrefix(server, "http://"), "SERVER",
+		self, "PROGRAM", filepath.Base(self), "chatctx",
+		runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, "GO OS/ARCH", `"` + runtime.Version() + `"`, `"GO"`,
+	}
 	if data, err := filepath.Abs("testdata"); err == nil && filepath.IsAbs(data) {
 		pairs = append(pairs, data, "DATA")
 	}
@@ -40,7 +43,9 @@ func newRecordedNames(t *testing.T, work, server string) *recordedNames {
 		pairs = append(pairs, `"host":`+strconv.Quote(host), `"host":"HOST"`)
 	}
 	if u, err := user.Current(); err == nil {
-		for _, form := range []string{`"name":"%s"`, `"by":"%s"`, `"by_name":"%s"`, `"by_name": "%s"`, `by cancel %s`, `by person %s`, `person %s`, `by %s`, "  %s\n"} {
+		for _, form := range []string{
+			`"name":"%s"`, `"by":"%s"`, `"by_name":"%s"`, `"by_name": "%s"`, `by cancel %s`, `by person %s`, `person %s`, `by %s`, "  %s\n",
+		} {
 			pairs = append(pairs, fmt.Sprintf(form, u.Username), fmt.Sprintf(form, "USER"))
 		}
 	}
@@ -103,6 +108,7 @@ var (
 // recorded returns a text with words for what differs each time.
 func (n *recordedNames) recorded(text string) string {
 	text = n.fixed.Replace(text)
+	text = handWords().ReplaceAllString(text, `"$1":"HANDLE"`)
 	text = idWords().ReplaceAllStringFunc(text, n.id)
 	text = secretWords().ReplaceAllString(text, "SECRET")
 	text = oldIDWords().ReplaceAllStringFunc(text, func(s string) string {
@@ -119,7 +125,6 @@ func (n *recordedNames) recorded(text string) string {
 		}
 		return s
 	})
-	text = handWords().ReplaceAllString(text, `"$1":"HANDLE"`)
 	text = sizeWords().ReplaceAllString(text, "${1}${3}${4}SIZE${2}")
 	return otherWords().ReplaceAllString(text, "${1}PROCESS")
 }
@@ -168,7 +173,8 @@ func recentTime(s string) string {
 	return "TIME"
 }
 
-// lazily returns a function that compiles an expression once, when it is first asked: the program that TestStartsLean measures holds the tests too.
+// lazily returns a function that compiles an expression once, when it is first asked: the program that TestStartsLean
+// measures holds the tests too.
 func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
