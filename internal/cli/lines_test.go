@@ -23,6 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 const linesDir = "../../testdata/lines"
@@ -57,11 +59,14 @@ func TestRecordedLines(t *testing.T) {
 	seeds := filepath.Join(dir, "seeds.txt")
 	files = slices.DeleteFunc(files, func(f string) bool { return f == seeds })
 	begun := time.Now()
+	if testkit.Race { // what a line answers does not depend on it: .ci/run runs all lines without
+		files = slices.DeleteFunc(files, func(f string) bool { return len(f)%6 > 0 })
+	}
 	for _, file := range append([]string{seeds}, files...) {
 		l.file(t, file)
 	}
 	t.Logf("%d command lines, %d of them answer otherwise, in %.1f s", l.ran, l.differ, time.Since(begun).Seconds())
-	if all := *linesOnly == "*"; all && l.ran < 1500 {
+	if all := *linesOnly == "*" && !testkit.Race; all && l.ran < 1500 {
 		t.Errorf("only %d command lines", l.ran)
 	}
 	if l.differ > 0 && !*update && !*loosen {
