@@ -142,31 +142,100 @@ func (l *lineRunner) steps() map[string]func(*testscript.TestScript, bool, []str
 			l.steps()[args[0]](ts, neg, args[1:])
 		},
 		// feed FILE: the file is standard input of the next line.
-		"feed": func(ts *testscript.TestScript, _ bool, args []string) { l.feed = l.names.typed(ts.ReadFile(args[0])) },
+		"feed": func(ts *testscript.TestScript, _ bool, args []string) { l.feed = l.contentOf(ts, args[0]) },
+		// also LINE: the line runs in a copy of the folder, which is then as it was.
+		"also": l.also,
+		// put FILE PATH x|-: writes a file of the script, with ids in place of their words; x: it can be run.
+		"put": func(ts *testscript.TestScript, _ bool, args []string) {
+			mode := map[string]os.FileMode{"x": 0o700, "-": 0o600}[args[2]]
+			ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(l.contentOf(ts, args[0])), mode))
+		},
 		// every SEED: each line that follows runs in a folder of its own with the files of the seed.
-		"every": func(ts *testscript.TestScript, _ bool, args []string) { l.every = args[0] },
+		"every": func(_ *testscript.TestScript, _ bool, args []string) { l.every = args[0] },
+		// begin FOLDER SEED: the lines that follow run in a folder of that name with the files of the seed: a home and a checkout.
+		"begin": l.begin,
 		// save SEED: the folder as it is becomes a seed.
 		"save": func(ts *testscript.TestScript, _ bool, args []string) {
-			ts.Check(os.CopyFS(filepath.Join(l.dir, args[0]), os.DirFS(ts.Getenv("WORK"))))
+			ts.Check(os.CopyFS(filepath.Join(l.dir, args[0]), os.DirFS(l.root(ts))))
 			l.seeds[args[0]] = l.names.clone()
 		},
 	})
 	return steps
 }
 
-// fresh makes the folder of the next line. Its path is another one each time, for a program keeps a store open for a
-// while after the command that used it.
+// fresh makes the folder of the next line. Its path is another one each time, for a program keeps a store open for a while after
+// the command that used it.
 func (l *lineRunner) fresh(ts *testscript.TestScript, seed string) {
 	if l.at != "" {
 		ts.Check(os.RemoveAll(l.at))
 	}
 	l.at = filepath.Join(ts.Getenv("WORK"), fmt.Sprintf("line%06d", l.ran))
+	l.fill(ts, l.at, seed)
+}
+
+// fill makes a folder with the files of a seed, and goes on with the words of its ids.
+func (l *lineRunner) fill(ts *testscript.TestScript, dir, seed string) {
+	ts.Check(os.MkdirAll(dir, 0o700))
+	l.names = newRecordedNames(l.t, dir, l.server.URL)
+	if seed == "nothing" {
+		return
+	}
 	if l.seeds[seed] == nil {
 		ts.Fatalf("no seed %s", seed)
 	}
-	ts.Check(os.CopyFS(l.at, os.DirFS(filepath.Join(l.dir, seed))))
-	l.names = newRecordedNames(l.t, l.at, l.server.URL)
+	ts.Check(os.CopyFS(dir, os.DirFS(filepath.Join(l.dir, seed))))
 	l.names.follow(l.seeds[seed])
+}
+
+// root is the folder in which the home of the lines is.
+func (l *lineRunner) root(ts *testscript.TestScript) string {
+	return cmp.Or(ts.Getenv("ROOT"), ts.Getenv("WORK"))
+}
+
+func (l *lineRunner) begin(ts *testscript.TestScript, _ bool, args []string) {
+	root := filepath.Join(ts.Getenv("WORK"), args[0])
+	l.fill(ts, root, args[1])
+	home, checkout := filepath.Join(root, "home"), filepath.Join(root, "checkout")
+	for _, name := range []string{"HOME", "USERPROFILE", "XDG_DATA_HOME"} {
+		ts.Setenv(name, home)
+	}
+	ts.Setenv("CHATCTX_STORE", filepath.Join(home, "chats.db"))
+	ts.Setenv("ROOT", root)
+	ts.Check(os.MkdirAll(home, 0o700))
+	ts.Check(os.MkdirAll(checkout, 0o700))
+	if _, err := os.Lstat(filepath.Join(checkout, "testdata")); err != nil {
+		ts.Check(os.Symlink(filepath.Join(l.data, "..", "..", "..", "testdata"), filepath.Join(checkout, "testdata")))
+	}
+	ts.Check(ts.Chdir(checkout))
+}
+
+func (l *lineRunner) also(ts *testscript.TestScript, neg bool, args []string) {
+	names := l.names
+	l.at = filepath.Join(ts.Getenv("WORK"), fmt.Sprintf("also%06d", l.ran))
+	ts.Check(os.CopyFS(l.at, os.DirFS(l.root(ts))))
+	l.names = newRecordedNames(l.t, l.at, l.server.URL)
+	l.names.follow(names)
+	l.steps()[args[0]](ts, neg, args[1:])
+	ts.Check(os.RemoveAll(l.at))
+	l.at, l.names = "", names
+	countIDs(names.counts)
+}
+
+// contentOf is the text of a file of the script, with ids in place of their words. A file called .nonl has no newline at its end.
+func (l *lineRunner) contentOf(ts *testscript.TestScript, file string) string {
+	text := l.names.typed(ts.ReadFile(file))
+	if strings.HasSuffix(file, ".nonl") {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	return text
+}
+
+// moved is a path of the script's folder in the folder of the line.
+func (l *lineRunner) moved(ts *testscript.TestScript, path string) string {
+	if l.at == "" {
+		return path
+	}
+	return strings.ReplaceAll(path, l.root(ts), l.at)
 }
 
 // serialT is a test whose scripts run one after the other: they share the process.
@@ -231,6 +300,9 @@ func (l *lineRunner) marked(script string) string {
 			}
 			if *loosen && slices.Contains(l.unstable, n-1) {
 				line = "loose " + strings.TrimPrefix(line, "loose ")
+				if rest, is := strings.CutPrefix(line, "loose also "); is {
+					line = "also loose " + strings.TrimPrefix(rest, "loose ")
+				}
 			}
 			kept = append(kept, got)
 		}
@@ -276,7 +348,7 @@ func (l *lineRunner) run(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	typed := slices.Clone(args)
 	for i := range args {
-		typed[i] = l.names.typed(args[i])
+		typed[i] = l.moved(ts, l.names.typed(args[i]))
 	}
 	got, raw := l.answer(ts, typed)
 	fmt.Fprint(ts.Stdout(), raw.out)
@@ -365,15 +437,12 @@ func (l *lineRunner) surroundings(ts *testscript.TestScript) (restore func()) {
 	stdin, stdout, stderr := os.Stdin, os.Stdout, os.Stderr
 	os.Clearenv()
 	for _, name := range slices.Concat(linesEnv, l.env) {
-		v := ts.Getenv(name)
-		if l.at != "" {
-			v = strings.ReplaceAll(v, ts.Getenv("WORK"), l.at)
-		}
+		v := l.moved(ts, ts.Getenv(name))
 		if v != "" {
 			os.Setenv(name, v)
 		}
 	}
-	ts.Check(os.Chdir(cmp.Or(l.at, ts.MkAbs("."))))
+	ts.Check(os.Chdir(l.moved(ts, ts.MkAbs("."))))
 	return func() {
 		os.Stdin, os.Stdout, os.Stderr = stdin, stdout, stderr
 		_ = os.Chdir(folder)
@@ -462,7 +531,7 @@ func withoutAnswers(text string) (script string, answers []answer, err error) {
 
 func isRun(line string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-	return word == "run" || word == "loose" || word == "http" || word == "rpc"
+	return slices.Contains([]string{"run", "loose", "http", "rpc", "also"}, word)
 }
 
 func isAnswer(line string) bool {

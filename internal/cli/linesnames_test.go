@@ -100,6 +100,7 @@ var (
 	otherWords = lazily(`("pid":|process |"process":|\bpid )\d+`)
 	// The size of an export in this program's format varies: its times have no last zeros.
 	sizeWords   = lazily(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")|(wrote .*, chatctx, )[0-9.]+ (?:B|KiB)|(jsonl","size":)\d+`)
+	agoWords    = lazily(`"(since|until)":"[^"]*\.\d+Z"`) // as long before now as the line says
 	handWords   = lazily(`"(next|upload)":"[A-Za-z0-9_-]{20,}"`)
 	secretWords = lazily(`\bchatctx_[A-Za-z0-9_-]{43}`)
 	oldIDWords  = lazily(`\b01[0-9a-f]{6}(?:[0-9a-f]{4}7[0-9a-f]{19,32})?\b`) // as bytes, or shortened at its end
@@ -117,6 +118,7 @@ func (n *recordedNames) recorded(text string) string {
 		}
 		return s
 	})
+	text = agoWords().ReplaceAllString(text, `"$1":"TIME"`)
 	text = timeWords().ReplaceAllStringFunc(text, recentTime)
 	text = microWords().ReplaceAllStringFunc(text, func(s string) string {
 		at, _ := strconv.ParseInt((s + "000000")[:16], 10, 64)
@@ -162,12 +164,24 @@ func (n *recordedNames) typed(text string) string {
 // isRecent reports whether a time is that of the test rather than one that a file has.
 func isRecent(at time.Time) bool {
 	away := time.Since(at)
-	return away < 3*24*time.Hour && away > -40*24*time.Hour
+	return away < linesMostlyTake && away > -40*24*time.Hour
 }
+
+// linesMostlyTake is longer than the test takes.
+const linesMostlyTake = 20 * time.Minute
 
 func recentTime(s string) string {
 	day, err := time.Parse(time.DateOnly, s[:10])
-	if err != nil || !isRecent(day) {
+	if err != nil {
+		return s
+	}
+	at := day.Add(24*time.Hour - 1) // a day alone is recent until it is over
+	if len(s) > 15 {
+		if of, err := time.Parse("15:04", s[11:16]); err == nil {
+			at = day.Add(time.Duration(of.Hour())*time.Hour + time.Duration(of.Minute())*time.Minute + 59*time.Second)
+		}
+	}
+	if !isRecent(at) {
 		return s
 	}
 	return "TIME"
