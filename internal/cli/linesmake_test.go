@@ -12,11 +12,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-var makeLines = goflag.Bool("make-lines", false, "write the command lines of testdata/lines anew, without their answers")
+var makeLines = goflag.Bool("make-lines", false, "add command lines to testdata/lines, without their answers")
 
-// TestMakeLines writes the command lines of testdata/lines anew, from the scripts of the other tests and from the table
-// of commands. Record their answers then with -run TestRecordedLines -update. Without -make-lines it does nothing: the
-// recorded files hold the lines, also those that nothing makes any more.
+// TestMakeLines adds lines to testdata/lines: from scripts that have no file there yet, for commands, flags and methods that are new.
+// Record their answers then with -run TestRecordedLines -update. It takes none out: the files hold the lines, also those that nothing
+// makes any more.
 func TestMakeLines(t *testing.T) {
 	if !*makeLines {
 		t.Skip("only with -make-lines")
@@ -47,8 +47,26 @@ var unlikeHere = map[string]bool{
 	"running.txtar": true, "stopped.txtar": true, "terminal.txtar": true, "logterm.txtar": true, "keys.txtar": true, "stopchat.txtar": true,
 }
 
+// writeMade writes a file of lines. To a file that is there it adds lines that it lacks, if the order of its lines does not matter.
 func writeMade(t *testing.T, name, script string) {
-	if err := os.WriteFile(filepath.Join(linesDir, name+".txt"), []byte(script), 0o644); err != nil {
+	file := filepath.Join(linesDir, name+".txt")
+	old, err := os.ReadFile(file)
+	if err == nil && !strings.HasPrefix(script, "every ") {
+		return
+	}
+	if err == nil {
+		a, has := txtar.Parse(old), map[string]bool{}
+		for line := range strings.Lines(string(a.Comment)) {
+			has[strings.TrimPrefix(line, "loose ")] = true
+		}
+		for line := range strings.Lines(script) {
+			if isRun(line) && !has[strings.TrimPrefix(line, "loose ")] {
+				a.Comment = append(a.Comment, line...)
+			}
+		}
+		script = string(txtar.Format(a))
+	}
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
