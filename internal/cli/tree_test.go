@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -224,8 +223,8 @@ func TestTreeLaws(t *testing.T) {
 var (
 	foldLine = lazily(`┆ … (\d+) message`)
 	dotLine  = lazily(`[○●] [0-9a-f]{8}`)
-	moreOf   = regexp.MustCompile(`› (?:active )?\+(\d+) `)
-	headLine = regexp.MustCompile(`branch(?:es)?, (\d+) message`)
+	moreOf   = lazily(`› (?:active )?\+(\d+) `)
+	headLine = lazily(`branch(?:es)?, (\d+) message`)
 )
 
 func drawnMessages(text string) int {
@@ -234,7 +233,7 @@ func drawnMessages(text string) int {
 		k, _ := strconv.Atoi(m[1])
 		n += k
 	}
-	for _, m := range moreOf.FindAllStringSubmatch(text, -1) {
+	for _, m := range moreOf().FindAllStringSubmatch(text, -1) {
 		k, _ := strconv.Atoi(m[1])
 		n += k - 1
 	}
@@ -242,7 +241,7 @@ func drawnMessages(text string) int {
 }
 
 func saidMessages(text string) int {
-	m := headLine.FindStringSubmatch(text)
+	m := headLine().FindStringSubmatch(text)
 	n, _ := strconv.Atoi(m[1])
 	return n
 }
