@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/internal/codec"
 )
 
-var update = flag.Bool("update", false, "write docs/api.md anew")
+var update = flag.Bool("update", false, "write docs/api.md and testdata/openapi.json anew")
 
 // TestDocs compares the table in docs/api.md with that of the program.
 func TestDocs(t *testing.T) {
@@ -56,5 +57,28 @@ func TestDocs(t *testing.T) {
 	}
 	if err := os.WriteFile(file, []byte(text+begin+b.String()), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPromisedOpenAPI holds the description against testdata/openapi.json, so that nothing that other programs use goes or changes unseen. docs/compatibility.md
+// says what is promised. After a change that is meant: go test ./chatctx/serve -run TestPromisedOpenAPI -update
+func TestPromisedOpenAPI(t *testing.T) {
+	const file = "testdata/openapi.json"
+	is := append(bytes.Clone(OpenAPI()), '\n')
+	if *update {
+		if err := os.WriteFile(file, is, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promised, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	were, are := strings.Split(string(promised), "\n"), strings.Split(string(is), "\n")
+	for i := range max(len(were), len(are)) {
+		if i >= len(were) || i >= len(are) || were[i] != are[i] {
+			t.Fatalf("%s differs from line %d on; if that is meant: go test ./chatctx/serve -run TestPromisedOpenAPI -update, and a line in CHANGELOG.md\nwas %q\n is %q",
+				file, i+1, were[min(i, len(were)-1)], are[min(i, len(are)-1)])
+		}
 	}
 }

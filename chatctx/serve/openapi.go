@@ -79,9 +79,12 @@ func (d *describer) operation(m *method) schema {
 			}
 		}
 	}
-	for header, name := range map[string]string{"If-Match": "expect", "Idempotency-Key": "key"} {
-		if m.has(name) || name == "key" && m.verb == "POST" {
-			parameters = append(parameters, schema{"name": header, "in": "header", "schema": schema{"type": "string"}})
+	for _, header := range []struct {
+		name string
+		is   bool
+	}{{"Idempotency-Key", m.has("key") || m.verb == "POST"}, {"If-Match", m.has("expect")}} {
+		if header.is {
+			parameters = append(parameters, schema{"name": header.name, "in": "header", "schema": schema{"type": "string"}})
 		}
 	}
 	op["parameters"] = parameters

@@ -24,23 +24,94 @@ var core = []string{"chatctx", "pool", "branch", "enhancer", "adapter", "chatctx
 
 // api returns what the public packages export, one name a line in order: "package func Name", "package type Name", "package method Type.Name", and fields that hold
 // functions as "package field Type.Name". An alias counts as a type, and brings the methods of an internal type that it stands for.
-func api() ([]string, error) {
-	exports, packages, err := compiled()
-	if err != nil {
-		return nil, err
-	}
-	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	var names []string
-	for _, path := range packages {
-		p, err := imports.Import(path)
-		if err != nil {
-			return nil, err
-		}
+func api() (names []string, err error) {
+	packages, err := public()
+	for _, p := range packages {
 		names = append(names, exportedBy(p)...)
 	}
 	slices.Sort(names)
-	return names, nil
+	return names, err
+}
+
+// public returns the packages that other modules can import.
+func public() ([]*types.Package, error) {
+	exports, paths, err := compiled()
+	if err != nil {
+		return nil, err
+	}
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	packages := make([]*types.Package, len(paths))
+	for i, path := range paths {
+		if packages[i], err = imports.Import(path); err != nil {
+			return nil, err
+		}
+	}
+	return packages, nil
+}
+
+// declarations returns what a package promises, one declaration a line: its constants and variables with their types, its functions, and its types with their
+// exported fields and methods.
+func declarations(p *types.Package) []string {
+	short := strings.TrimPrefix(p.Path(), module+"/")
+	qualify := func(other *types.Package) string {
+		if other == p {
+			return ""
+		}
+		return other.Name()
+	}
+	lines := []string{"package " + short}
+	add := func(o types.Object) { lines = append(lines, short+": "+types.ObjectString(o, qualify)) }
+	for _, name := range p.Scope().Names() {
+		o := p.Scope().Lookup(name)
+		t, isType := o.(*types.TypeName)
+		switch {
+		case !ast.IsExported(name):
+		case !isType:
+			add(o)
+		default:
+			lines = append(lines, short+": "+header(t, qualify))
+			for _, member := range members(t) {
+				if f, is := member.(*types.Var); is {
+					lines = append(lines, fmt.Sprintf("%s: field %s.%s %s", short, name, f.Name(), types.TypeString(f.Type(), qualify)))
+				} else if member.Pkg() == p {
+					add(member)
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// header returns the first line of a type's declaration: all of it, but for the fields of a struct, which have lines of their own.
+func header(t *types.TypeName, qualify types.Qualifier) string {
+	if _, is := t.Type().Underlying().(*types.Struct); is && !t.IsAlias() {
+		return "type " + t.Name() + " struct"
+	}
+	return types.ObjectString(t, qualify)
+}
+
+// members returns the exported fields of a type that is declared here, and its exported methods.
+func members(t *types.TypeName) (list []types.Object) {
+	if t.IsAlias() {
+		return nil
+	}
+	if s, is := t.Type().Underlying().(*types.Struct); is {
+		for f := range s.Fields() {
+			if f.Exported() {
+				list = append(list, f)
+			}
+		}
+	}
+	if types.IsInterface(t.Type()) {
+		return list
+	}
+	methods := types.NewMethodSet(types.NewPointer(t.Type()))
+	for i := range methods.Len() {
+		if m := methods.At(i); m.Obj().Exported() && len(m.Index()) == 1 {
+			list = append(list, m.Obj())
+		}
+	}
+	return list
 }
 
 // compiled returns the file with the exported types of each package that the module needs, and the module's public packages.
