@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// besideUpdate lists the functions that write through an engine and not through record.Store.Update, and why nothing is due after them.
+// besideUpdate lists the functions that write through an engine and not through base.Store.Update, and why nothing is due after them.
 var besideUpdate = map[string]string{
-	"chatctx/internal/record.Store.Update":    "it is the place",
-	"chatctx/internal/record.guarded.Update":  "an engine below a store: Store.Update calls it",
+	"chatctx/internal/base.Store.Update":      "it is the place",
+	"chatctx/internal/base.guarded.Update":    "an engine below a store: Store.Update calls it",
 	"chatctx.expecting.Update":                "an engine below a store: Store.Update calls it",
 	"chatctx/kv.layered.Update":               "an engine below a store: Store.Update calls it",
 	"chatctx/internal/care.OpenDB":            "there is no store yet",
@@ -32,7 +32,7 @@ var besideUpdate = map[string]string{
 	"chatctx/internal/care.Vacuum":            "nothing changes",
 }
 
-// TestEveryUpdate reads all sources, with their types: whatever changes an open store passes record.Store.Update, so that what is due after a change
+// TestEveryUpdate reads all sources, with their types: whatever changes an open store passes base.Store.Update, so that what is due after a change
 // (commands and groups, hints, the search index) is done whichever room made it. Tests and the engines' own suite are not asked.
 func TestEveryUpdate(t *testing.T) {
 	if testing.Short() {
@@ -51,7 +51,7 @@ func TestEveryUpdate(t *testing.T) {
 				continue
 			}
 			if used[c.in] = true; besideUpdate[c.in] == "" {
-				t.Errorf("%s: %s calls an engine's %s: call record.Store.Update, or say in the table why nothing is due after it", c.at, c.in, c.method)
+				t.Errorf("%s: %s calls an engine's %s: call base.Store.Update, or say in the table why nothing is due after it", c.at, c.in, c.method)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestEveryUpdate(t *testing.T) {
 	}
 }
 
-// updateCall is a use of a method that runs a function in a writing transaction. through: it is record.Store's.
+// updateCall is a use of a method that runs a function in a writing transaction. through: it is base.Store's.
 type updateCall struct {
 	at, in, method string
 	through        bool
@@ -126,7 +126,7 @@ func updatesIn(t *testing.T, pkg string, exports map[string]string) (out []updat
 				sel, is := n.(*ast.SelectorExpr)
 				if s := info.Selections[sel]; is && s != nil && engineMethods[sel.Sel.Name] && runsWrites(s.Type()) {
 					out = append(out, updateCall{at: fset.Position(sel.Pos()).String(), in: funcName(pkg, fn), method: sel.Sel.Name,
-						through: strings.TrimPrefix(s.Recv().String(), "*") == module+"chatctx/internal/record.Store"})
+						through: strings.TrimPrefix(s.Recv().String(), "*") == module+"chatctx/internal/base.Store"})
 				}
 				return true
 			})

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -101,12 +101,12 @@ func (b *Batch) Together(with *Batch) *Batch {
 // fail with ErrConflict, as do Undo and Redo of such changes.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if b.store == nil {
-		return nil, record.Invalidf("the batch was not begun: use Store.Begin or ChatContext.Begin")
+		return nil, base.Invalidf("the batch was not begun: use Store.Begin or ChatContext.Begin")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == committed {
-		return nil, record.Invalidf("the batch was committed already: begin another one")
+		return nil, base.Invalidf("the batch was committed already: begin another one")
 	}
 	for _, p := range b.prepare {
 		if b.err == nil && b.state == collecting {
@@ -197,13 +197,13 @@ func (b *Batch) fetch(tx kv.Tx) error {
 	keys := append(view.BranchKeys(id, b.branch), b.store.at.Hints.Keys(id, b.branch)...)
 	for _, s := range b.steps {
 		if s.key != "" {
-			keys = append(keys, kv.In(record.KeyBucket, journal.KeyRange(id, s.key)))
+			keys = append(keys, kv.In(base.KeyBucket, journal.KeyRange(id, s.key)))
 		}
 		for _, m := range s.msgs {
 			if b.fresh[m.ID] {
 				continue
 			}
-			keys = append(keys, kv.Key{Bucket: pool.Bucket, Key: record.Under(id, m.ID[:]...)})
+			keys = append(keys, kv.Key{Bucket: pool.Bucket, Key: base.Under(id, m.ID[:]...)})
 		}
 	}
 	return view.Together(b.store.at, tx, id, keys...)
@@ -244,7 +244,7 @@ func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 			b.err = err
 		}
 		if slices.Contains(b.keys, o.Key) {
-			b.err = record.Invalidf("two appends of a batch have the key %q", o.Key)
+			b.err = base.Invalidf("two appends of a batch have the key %q", o.Key)
 		}
 		b.keys = append(b.keys, o.Key)
 	}
@@ -398,7 +398,7 @@ func (b *Batch) ForkForReply(name string, o ForkOptions) *Reply {
 		r.Branch = made.Name
 		r.Context, r.id, r.token = t.ID, made.ID, claim.Token
 		r.command.On(t.ID, made.ID)
-		return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, made), claim)
+		return base.PutRecord(t.Tx, base.ClaimBucket, replyKey(t, made), claim)
 	}
 	return r
 }
@@ -432,7 +432,7 @@ func (b *Batch) Rewind(ref Ref) {
 func (b *Batch) Drop(refs ...Ref) {
 	b.history("drop", func(t *journal.Txn, s *Step) error {
 		for _, ref := range refs {
-			if err := record.Named("message", string(ref)); err != nil {
+			if err := base.Named("message", string(ref)); err != nil {
 				return err
 			}
 		}
@@ -474,7 +474,7 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 			return err
 		}
 		if claim != nil { // not the one that was stopped
-			return record.Conflict("a reply of %s began on branch %q meanwhile: interrupt once more", claim.Program, t.Target.Name)
+			return base.Conflict("a reply of %s began on branch %q meanwhile: interrupt once more", claim.Program, t.Target.Name)
 		}
 		start, finished, err := t.LastTurn(t.Target)
 		if err != nil || finished {
@@ -540,7 +540,7 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 			return err
 		}
 		if src == t.Target {
-			return record.Invalidf("a branch cannot be merged into itself: name another one")
+			return base.Invalidf("a branch cannot be merged into itself: name another one")
 		}
 		return t.MergeBranch(src, message, s)
 	})
@@ -562,7 +562,7 @@ func (b *Batch) Switch(name string) {
 // (ErrConflict).
 func (b *Batch) RemoveBranch(name string) {
 	b.step("branch rm", func(t *journal.Txn, _ *Step) error {
-		if err := record.Named("branch", name); err != nil {
+		if err := base.Named("branch", name); err != nil {
 			return err
 		}
 		gone, err := t.Branch(name)
@@ -572,9 +572,9 @@ func (b *Batch) RemoveBranch(name string) {
 		if active, err := t.IsActive(gone); err != nil {
 			return err
 		} else if active && gone.ID == t.Rec.Active && b.store.at.Place != nil {
-			return record.Conflict("the branch %q cannot be removed: everybody who has not switched is on it", gone.Name)
+			return base.Conflict("the branch %q cannot be removed: everybody who has not switched is on it", gone.Name)
 		} else if active {
-			return record.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
+			return base.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
 		}
 		t.OnContext = true
 		return t.Remove(gone)
@@ -606,8 +606,8 @@ func (b *Batch) Tag(name string, ref Ref) {
 		if err != nil {
 			return err
 		}
-		key := record.Under(t.ID, []byte(name)...)
-		old, err := t.Tx.Get(record.TagBucket, key)
+		key := base.Under(t.ID, []byte(name)...)
+		old, err := t.Tx.Get(base.TagBucket, key)
 		if err != nil {
 			return err
 		}
@@ -615,22 +615,22 @@ func (b *Batch) Tag(name string, ref Ref) {
 			if ID(old) == id {
 				return nil
 			}
-			return record.Conflict("the tag %q is on %s: chatctx tag rm %q first", name, Short(ID(old)), name)
+			return base.Conflict("the tag %q is on %s: chatctx tag rm %q first", name, Short(ID(old)), name)
 		}
 		t.OnContext = true
-		return t.PutRaw(record.TagBucket, key, id[:])
+		return t.PutRaw(base.TagBucket, key, id[:])
 	})
 }
 
 // Untag removes a tag.
 func (b *Batch) Untag(name string) {
-	b.removeNamed("tag rm", record.TagBucket, "tag", name)
+	b.removeNamed("tag rm", base.TagBucket, "tag", name)
 }
 
 // removeNamed adds the step does, which removes the record of that name, a what, from the context.
 func (b *Batch) removeNamed(does, bucket, what, name string) {
 	b.step(does, func(t *journal.Txn, _ *Step) error {
-		key := record.Under(t.ID, []byte(name)...)
+		key := base.Under(t.ID, []byte(name)...)
 		old, err := t.Tx.Get(bucket, key)
 		if err != nil {
 			return err
@@ -646,24 +646,24 @@ func (b *Batch) removeNamed(does, bucket, what, name string) {
 // Mark marks a message, usually pinned or excluded; "" removes the mark.
 func (b *Batch) Mark(ref Ref, mark string) {
 	b.step("mark", func(t *journal.Txn, _ *Step) error {
-		if err := record.CheckKey("a mark", mark); err != nil {
+		if err := base.CheckKey("a mark", mark); err != nil {
 			return err
 		}
 		id, position, err := t.Reader().Find(t.Target, ref)
 		if err != nil {
 			return err
 		}
-		key := record.Under(t.ID, id[:]...)
-		old, err := t.Tx.Get(record.MarkBucket, key)
+		key := base.Under(t.ID, id[:]...)
+		old, err := t.Tx.Get(base.MarkBucket, key)
 		if err != nil || string(old) == mark {
 			return err
 		}
 		t.OnContext = true
 		t.Marked(t.Target, position, mark == "excluded")
 		if mark == "" {
-			return t.PutRaw(record.MarkBucket, key, nil)
+			return t.PutRaw(base.MarkBucket, key, nil)
 		}
-		return t.PutRaw(record.MarkBucket, key, []byte(mark))
+		return t.PutRaw(base.MarkBucket, key, []byte(mark))
 	})
 }
 
@@ -682,7 +682,7 @@ func (b *Batch) SetTitle(title string) {
 func (b *Batch) Label(label string) {
 	b.step("label", func(t *journal.Txn, _ *Step) (err error) {
 		n := len(t.Rec.Labels)
-		t.Rec.Labels, err = record.WithLabels(t.Rec.Labels, label)
+		t.Rec.Labels, err = base.WithLabels(t.Rec.Labels, label)
 		t.OnContext = t.OnContext || n < len(t.Rec.Labels)
 		return err
 	})
@@ -691,7 +691,7 @@ func (b *Batch) Label(label string) {
 // Unlabel removes a label from the context. It is an ErrNotFound if the context does not have the label.
 func (b *Batch) Unlabel(label string) {
 	b.step("label rm", func(t *journal.Txn, _ *Step) error {
-		rest := record.WithoutLabel(t.Rec.Labels, label)
+		rest := base.WithoutLabel(t.Rec.Labels, label)
 		if len(rest) == len(t.Rec.Labels) {
 			return NotFound("label", label)
 		}
@@ -797,7 +797,7 @@ func (b *Batch) SetCompactSummary(ref Ref, text string) {
 	b.texts("summary", &text)
 	b.rewrite("summary", ref, func(m *Message) error {
 		if m.Result == nil {
-			return record.Invalidf("message %s is not a tool result", Short(m.ID))
+			return base.Invalidf("message %s is not a tool result", Short(m.ID))
 		}
 		m.Result.CompactSummary = text
 		return nil
@@ -818,12 +818,12 @@ func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
 		if err := fn(m); err != nil {
 			return err
 		}
-		old, err := t.Tx.Get(pool.Bucket, record.Under(t.ID, id[:]...))
+		old, err := t.Tx.Get(pool.Bucket, base.Under(t.ID, id[:]...))
 		if err != nil {
 			return err
 		}
 		t.OnContext = true
-		if err := t.Remember(pool.Bucket, record.Under(t.ID, id[:]...), old); err != nil {
+		if err := t.Remember(pool.Bucket, base.Under(t.ID, id[:]...), old); err != nil {
 			return err
 		}
 		return find.PutMessage(t.Tx, t.ID, m, t.Now)

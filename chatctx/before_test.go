@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -300,7 +301,7 @@ func TestTheHookSeesWhatATextIs(t *testing.T) {
 
 // TestTheHookKeepsJSONBytes: only the texts in a value change.
 func TestTheHookKeepsJSONBytes(t *testing.T) {
-	s := &Store{at: &record.Store{Before: redacting}}
+	s := &Store{at: &base.Store{Before: redacting}}
 	for in, out := range map[string]string{
 		` { "hunter2" : [ 1.50, "hunter2 <\u00e9>", "\"", "\\" ] , "a":"b" } `: ` { "hunter2" : [ 1.50, "******* <é>", "\"", "\\" ] , "a":"b" } `,
 		`"hunter2"`: `"*******"`, `{}`: `{}`, `12`: `12`, `""`: `""`, `{"a":"hunter2`: `{"a":"hunter2`,

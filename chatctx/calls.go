@@ -7,9 +7,10 @@ import (
 	"iter"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -195,10 +196,10 @@ type ClaimOptions = toolcall.ClaimOptions
 type CallClaim = toolcall.CallClaim
 
 // Held reports whether somebody holds a claim; nobody holds nil.
-func Held(c *Claim, now pool.Time) bool { return c != nil && !record.Dead(c, now) }
+func Held(c *Claim, now pool.Time) bool { return c != nil && !base.Dead(c, now) }
 
 // ClaimLife is how long a claim lasts without renewal.
-const ClaimLife = record.ClaimLife
+const ClaimLife = base.ClaimLife
 
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
 // as does a claim of a call that may not run. Rules decide about a waiting call first, and an approved call that a rule denies by now cannot be claimed.

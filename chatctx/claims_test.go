@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/pgtest"
@@ -110,7 +110,7 @@ func TestClaimsOnAServer(t *testing.T) {
 	}
 	claim := here.at.NewClaim()
 	claim.PID, claim.Since = nobody, 1
-	if record.Dead(claim, claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)) || !record.Dead(claim, claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)+1) {
+	if base.Dead(claim, claim.Renewed+pool.Time(base.ClaimLife/time.Microsecond)) || !base.Dead(claim, claim.Renewed+pool.Time(base.ClaimLife/time.Microsecond)+1) {
 		t.Error("a claim is judged by something else than its renewal")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"iter"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -25,7 +25,7 @@ type ChatContext struct {
 func (c *ChatContext) Store() *Store { return c.store }
 
 // MainBranch is the branch with which every context begins.
-const MainBranch = record.MainBranch
+const MainBranch = base.MainBranch
 
 // NewContext describes a new context.
 //
@@ -114,7 +114,7 @@ func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 		if err != nil {
 			return err
 		}
-		if err := tx.Put(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
+		if err := tx.Put(base.MetaBucket, base.MetaCurrent, t.ID[:]); err != nil {
 			return err
 		}
 		info, err = view.InfoOf(s.at, tx, t.ID, t.Rec)
@@ -133,7 +133,7 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) 
 		return nil, err
 	}
 	if info.Trashed != 0 {
-		return nil, record.Conflict("the conversation %q is in the trash: chatctx restore %s", info.Title, Short(info.ID))
+		return nil, base.Conflict("the conversation %q is in the trash: chatctx restore %s", info.Title, Short(info.ID))
 	}
 	info.Current = true
 	return info, s.at.Place.Use(info.ID)
@@ -153,7 +153,7 @@ func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error)
 func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
 	for _, ref := range refs {
 		if ref == "" {
-			return nil, record.Invalidf("name the conversation to trash or to restore")
+			return nil, base.Invalidf("name the conversation to trash or to restore")
 		}
 	}
 	all, named, err := s.withThoseBelow(ctx, refs, at == 0)
@@ -171,7 +171,7 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 			if i < named {
 				last = t
 				if there {
-					return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
+					return base.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
 				}
 			} else if there { // another program was faster
 				continue
@@ -217,9 +217,9 @@ func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (
 		}
 		named = len(all)
 		trashed, below := map[ID]pool.Time{}, map[ID][]ID{}
-		err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+		err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, value []byte) error {
 			id := ID(key)
-			rec, err := record.DecodeContext(id, value)
+			rec, err := base.DecodeContext(id, value)
 			if err != nil {
 				return err
 			}
@@ -249,7 +249,7 @@ func branchInfo(b *view.BranchInfo) *BranchInfo {
 // Branches returns all branches in the order in which they were made; of those made in one operation main comes first.
 func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 	var out []*BranchInfo
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		all, err := view.BranchInfos(tx, c.ID, rec)
 		out = out[:0]
 		for _, b := range all {
@@ -272,7 +272,7 @@ func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, err
 // Effective returns the settings in force on a branch: the store's, the context's and the branch's, where the later ones take precedence.
 func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
-	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		var err error
 		out, err = view.Effective(tx, rec, b)
 		return err
@@ -284,7 +284,7 @@ func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[str
 // possible, or they do not count in their place. Each error is a *settings.Error of package settings.
 func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, error) {
 	var out []error
-	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		places, err := view.Places(tx, rec, b)
 		out = settings.Ignored(places...)
 		return err
@@ -295,8 +295,8 @@ func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, 
 // Tags returns the context's tags: name to message.
 func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 	out := map[string]ID{}
-	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) error {
-		return tx.Scan(record.TagBucket, kv.Prefix(c.ID[:]), func(key, value []byte) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) error {
+		return tx.Scan(base.TagBucket, kv.Prefix(c.ID[:]), func(key, value []byte) error {
 			out[string(key[16:])] = ID(value)
 			return nil
 		})
@@ -307,7 +307,7 @@ func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 // Marks returns the marks of the context's messages: pinned or excluded.
 func (c *ChatContext) Marks(ctx context.Context) (map[ID]string, error) {
 	var out map[ID]string
-	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
 		out, err = view.Marks(tx, c.ID)
 		return err
 	})
@@ -317,7 +317,7 @@ func (c *ChatContext) Marks(ctx context.Context) (map[ID]string, error) {
 // Message reads one message of the context. It returns ErrNotFound if the context does not have it.
 func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 	var m *Message
-	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
 		if m, err = pool.Get(tx, c.ID, id); err != nil {
 			return err
 		}

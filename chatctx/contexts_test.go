@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -73,7 +73,7 @@ func TestContextsOfADamagedStore(t *testing.T) {
 			all = append(all, c)
 		}
 		err = s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
-			rec, _, err := record.GetContext(tx, all[0].ID)
+			rec, _, err := base.GetContext(tx, all[0].ID)
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -90,14 +90,14 @@ func dump(t *testing.T, s *Store) map[string]string {
 	return out
 }
 
-var everyBucket = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.OpenBucket, record.SourceBucket, pool.ArtifactBucket, record.LooseBucket, index.DocBucket, index.TermBucket, index.WaitingBucket}, care.OwnBuckets...)
+var everyBucket = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.OpenBucket, base.SourceBucket, pool.ArtifactBucket, base.LooseBucket, index.DocBucket, index.TermBucket, index.WaitingBucket}, care.OwnBuckets...)
 
 // mayBeAbsent are the buckets whose records nothing needs: one that is missing, or has another name, is no damage.
-var mayBeAbsent = map[string]bool{record.TagBucket: true, record.MarkBucket: true, record.CountBucket: true, record.LooseBucket: true, record.SourceBucket: true, record.KeyBucket: true, record.RuleBucket: true, record.ToolBucket: true,
-	record.RequestBucket: true, record.PartialBucket: true, record.QueuedBucket: true, record.OperationBucket: true, record.MetaBucket: true, branch.PromptBucket: true}
+var mayBeAbsent = map[string]bool{base.TagBucket: true, base.MarkBucket: true, base.CountBucket: true, base.LooseBucket: true, base.SourceBucket: true, base.KeyBucket: true, base.RuleBucket: true, base.ToolBucket: true,
+	base.RequestBucket: true, base.PartialBucket: true, base.QueuedBucket: true, base.OperationBucket: true, base.MetaBucket: true, branch.PromptBucket: true}
 
 // unsealed are those of whose records a part has no second place to be compared with.
-var unsealed = map[string]bool{record.TagBucket: true, record.MarkBucket: true, record.MetaBucket: true, record.SourceBucket: true, index.WaitingBucket: true}
+var unsealed = map[string]bool{base.TagBucket: true, base.MarkBucket: true, base.MetaBucket: true, base.SourceBucket: true, index.WaitingBucket: true}
 
 // damage copies a file, does something to it, and gives the copy.
 func damage(t *testing.T, whole string, fn func(file string)) string {
@@ -466,7 +466,7 @@ func TestSalvageRefusesOtherVersions(t *testing.T) {
 	for format, want := range map[string]error{"1": ErrTooOld, "99": ErrTooNew} {
 		file := damage(t, whole, func(file string) {
 			s := opened(t, file)
-			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, record.MetaFormat, []byte(format)) })
+			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, base.MetaFormat, []byte(format)) })
 			if err := errors.Join(err, s.at.Close()); err != nil {
 				t.Fatal(err)
 			}

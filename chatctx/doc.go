@@ -28,7 +28,7 @@
 // This package is the front door; the rooms behind it are in chatctx/internal. A type that is an alias, such as Call = record.Call, is defined in the room of that
 // name. Its comment here lists the fields and methods; the room says more of each:
 //
-//	go doc chatctx/internal/record.Call
+//	go doc chatctx/record.Call
 //
 // docs/embedding.md has three complete programs.
 package chatctx

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 )
 
 // spoilNewestMeta changes the newer of the two records at a file's beginning.
@@ -64,7 +64,7 @@ func TestNewestChangeInDoubt(t *testing.T) {
 			if change {
 				appendTo(t, &ChatContext{ID: c.ID, store: s}, "", says("next")...)
 			}
-			if w := s.Warnings(); len(w) != 1 || w[0] != record.DoubtText {
+			if w := s.Warnings(); len(w) != 1 || w[0] != base.DoubtText {
 				t.Errorf("%s, opening %d: %q", name, round, w)
 			}
 			if err := s.Close(); err != nil {

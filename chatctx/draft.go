@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -74,7 +74,7 @@ func (c *ChatContext) DraftIn(ctx context.Context, branchName string, choose fun
 	}}
 	var snap *Snapshot
 	var marked map[ID]string
-	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		if err := kv.Fetch(tx, view.DescribedKeys(c.ID, b)...); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (d *Draft) setSession(tx kv.Tx, b *branch.Branch, i int) error {
 		return err
 	}
 	if m == nil {
-		return record.Damaged("the summary %s of a session of branch %q is missing", d.Session.Summary, b.Name)
+		return base.Damaged("the summary %s of a session of branch %q is missing", d.Session.Summary, b.Name)
 	}
 	d.Summary = draftMessage(Entry{Message: m, Session: i}, "")
 	return nil

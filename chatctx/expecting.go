@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -37,7 +37,7 @@ func (s *Store) Expecting(contextRef, branchName string, revision uint64) *Store
 // expecting is an engine whose transactions only write while something is at a revision, until one of them has made an operation.
 type expecting struct {
 	kv.DB
-	store           *record.Store
+	store           *base.Store
 	context, branch string
 	revision        uint64
 	made            atomic.Bool
@@ -57,7 +57,7 @@ func (e *expecting) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 		if err != nil {
 			return err
 		}
-		is, _, err := record.GetContext(tx, id)
+		is, _, err := base.GetContext(tx, id)
 		made = is == nil || is.NextOperation != was.NextOperation || is.StoreLast != was.StoreLast
 		return err
 	})
@@ -68,12 +68,12 @@ func (e *expecting) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 }
 
 // check returns a *RevisionError if the revision is another, else the conversation.
-func (e *expecting) check(tx kv.Tx) (ID, *record.ContextRecord, error) {
+func (e *expecting) check(tx kv.Tx) (ID, *base.ContextRecord, error) {
 	id, err := view.ResolveContext(e.store, tx, e.context)
 	if err != nil {
 		return id, nil, err
 	}
-	rec, _, err := record.GetContext(tx, id)
+	rec, _, err := base.GetContext(tx, id)
 	switch {
 	case err != nil:
 		return id, nil, err

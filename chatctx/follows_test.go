@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/pool"
@@ -28,7 +28,7 @@ type sourceScansTx struct {
 
 func (t sourceScansTx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
 	return t.RwTx.Scan(bucket, r, func(key, value []byte) error {
-		if bucket == record.SourceBucket {
+		if bucket == base.SourceBucket {
 			t.of.n++
 		}
 		return fn(key, value)

@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func formatDoc(t *testing.T) string {
@@ -34,7 +35,7 @@ func TestFormatNamesEachBucket(t *testing.T) {
 	}
 	delete(inDoc, "bucket")
 	inCode := map[string]bool{}
-	for _, dir := range []string{".", "internal/record", "../branch", "../pool", "internal/index"} {
+	for _, dir := range []string{".", "internal/base", "../branch", "../pool", "internal/index"} {
 		for name, value := range stringConstants(t, dir) {
 			if strings.HasSuffix(name, "Bucket") {
 				inCode[value] = true
@@ -100,8 +101,8 @@ func section(t *testing.T, doc, title string) string {
 // TestFormatNamesEachKey holds the tables of records to the struct tags.
 func TestFormatNamesEachKey(t *testing.T) {
 	doc := formatDoc(t)
-	for title, v := range map[string]any{"## Context record": record.ContextRecord{}, "## Branch record": branch.Branch{}, "## Call record": record.CallRecord{},
-		"## Operation record": record.Operation{}, "## Tool record": record.Tool{}, "## Task record": record.Task{}} {
+	for title, v := range map[string]any{"## Context record": base.ContextRecord{}, "## Branch record": branch.Branch{}, "## Call record": record.CallRecord{},
+		"## Operation record": base.Operation{}, "## Tool record": record.Tool{}, "## Task record": record.Task{}} {
 		inDoc := map[string]bool{}
 		for _, m := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(section(t, doc, title), -1) {
 			for _, key := range strings.Split(m[1], ",") {

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -33,7 +33,7 @@ func (c *ChatContext) snapshot(b *view.BranchInfo) *Snapshot {
 // Snapshot returns a branch as it is now; "" means the active one.
 func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapshot, error) {
 	var snap *Snapshot
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) (err error) {
 		snap, err = c.take(tx, rec, branchName, func(*branch.Branch) []kv.Key { return nil })
 		return err
 	}, view.BranchKeys(c.ID, branchName)...)
@@ -41,12 +41,12 @@ func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapsho
 }
 
 // take is Snapshot in a transaction. It also fetches the keys that also returns.
-func (c *ChatContext) take(tx kv.Tx, rec *record.ContextRecord, branchName string, also func(*branch.Branch) []kv.Key) (*Snapshot, error) {
+func (c *ChatContext) take(tx kv.Tx, rec *base.ContextRecord, branchName string, also func(*branch.Branch) []kv.Key) (*Snapshot, error) {
 	b, err := view.BranchOf(tx, c.ID, rec, branchName)
 	if err != nil {
 		return nil, err
 	}
-	keys := append(view.DescribedKeys(c.ID, b), kv.Key{Bucket: record.ClaimBucket, Key: record.Under(c.ID, b.ID[:]...)})
+	keys := append(view.DescribedKeys(c.ID, b), kv.Key{Bucket: base.ClaimBucket, Key: base.Under(c.ID, b.ID[:]...)})
 	if err := kv.Fetch(tx, append(keys, also(b)...)...); err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ type Shown struct {
 func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*Shown, error) {
 	var out *Shown
 	keys := append(view.BranchKeys(c.ID, branchName), view.TagsKey(c.ID), view.MarksKey(c.ID))
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		out = &Shown{}
 		from := 1
 		snap, err := c.take(tx, rec, branchName, func(b *branch.Branch) []kv.Key {
 			from = max(b.Len()-last+1, 1)
-			under := record.Under(c.ID, b.ID[:]...)
-			return append(view.EntriesKeys(c.ID, b, from, b.Len()), kv.Key{Bucket: record.PartialBucket, Key: under}, queueKey(c.ID, b.ID))
+			under := base.Under(c.ID, b.ID[:]...)
+			return append(view.EntriesKeys(c.ID, b, from, b.Len()), kv.Key{Bucket: base.PartialBucket, Key: under}, queueKey(c.ID, b.ID))
 		})
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 	if s.Queued, err = queueOf(tx, id, waiting); err != nil {
 		return err
 	}
-	if s.Claim != nil && record.Dead(s.Claim, s.ctx.store.at.Now()) {
+	if s.Claim != nil && base.Dead(s.Claim, s.ctx.store.at.Now()) {
 		s.Left, err = leftOn(tx, id, b)
 	}
 	return err
@@ -132,12 +132,12 @@ func (s *Snapshot) purged(tx kv.Tx, of error) error {
 	if !errors.Is(of, ErrDamaged) && !errors.Is(of, ErrNotFound) {
 		return of
 	}
-	rec, _, err := record.GetContext(tx, s.ctx.ID)
+	rec, _, err := base.GetContext(tx, s.ctx.ID)
 	switch {
 	case err != nil:
 		return err
 	case rec == nil:
-		return record.Gone(s.ctx.ID)
+		return base.Gone(s.ctx.ID)
 	case errors.Is(of, ErrNotFound):
 		return of
 	}
@@ -290,7 +290,7 @@ func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 		}
 		m, err := pool.Get(tx, s.ctx.ID, id)
 		if err == nil && m == nil {
-			err = record.Damaged("message %s is missing", id)
+			err = base.Damaged("message %s is missing", id)
 		}
 		if err != nil {
 			return err
@@ -368,7 +368,7 @@ type Stretch struct {
 // range.
 func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
 	var out *Stretch
-	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		on, from, to, ok, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Range(s.branch, ref)
 		if err != nil || !ok {
 			return s.purged(tx, err)
@@ -397,7 +397,7 @@ type TreeBranch struct {
 // Tree returns the branches in an order in which each leaves an earlier one of the list: the one with which it shares most, or the earliest of several.
 func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 	var out []*TreeBranch
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		infos, err := view.BranchInfos(tx, c.ID, rec)
 		if err != nil {
 			return err
@@ -428,7 +428,7 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 // Tokens returns the figures of a branch: those that were set, else the last reply's; zero after Clear.
 func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tokens, error) {
 	var out branch.Tokens
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err

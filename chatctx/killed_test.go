@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -155,7 +155,7 @@ func killed(t *testing.T, what string, seed uint64) {
 		t.Fatal(err)
 	}
 	if what == "repair" {
-		inRecord(t, file, record.RecentBucket, 0, func(tx kv.RwTx, key, _ []byte) error { return tx.Put(record.RecentBucket, key, []byte{1}) })
+		inRecord(t, file, base.RecentBucket, 0, func(tx kv.RwTx, key, _ []byte) error { return tx.Put(base.RecentBucket, key, []byte{1}) })
 	}
 	adds, reads := startPlayer(t, "append", file), startPlayer(t, "read", file)
 	doing := startPlayer(t, what, file)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -131,7 +131,7 @@ func TestLabelsRefused(t *testing.T) {
 		t.Errorf("taking away a label that is not there gives %v, want ErrNotFound", err)
 	}
 	many := c.Begin("")
-	for i := range record.MaxLabels + 1 {
+	for i := range base.MaxLabels + 1 {
 		many.Label(fmt.Sprint("l", i))
 	}
 	if _, err := many.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
@@ -146,13 +146,13 @@ func TestLabelsAreMended(t *testing.T) {
 	c := titledContext(t, s, "a")
 	label(t, c, "work", "home")
 	err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
-		if err := tx.Delete(record.LabelBucket, record.LabelKey("work", c.ID)); err != nil {
+		if err := tx.Delete(base.LabelBucket, base.LabelKey("work", c.ID)); err != nil {
 			return err
 		}
-		if err := tx.Put(record.LabelBucket, []byte("junk"), []byte{}); err != nil {
+		if err := tx.Put(base.LabelBucket, []byte("junk"), []byte{}); err != nil {
 			return err
 		}
-		return tx.Put(record.LabelBucket, record.LabelKey("stray", c.ID), []byte{})
+		return tx.Put(base.LabelBucket, base.LabelKey("stray", c.ID), []byte{})
 	})
 	if err != nil {
 		t.Fatal(err)

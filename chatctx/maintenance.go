@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 )
 
 // Maintenance takes care of the file as a whole.
@@ -166,7 +166,7 @@ type Redaction = care.Redaction
 type Redacted = care.Redacted
 
 // RedactedMark replaces redacted text.
-const RedactedMark = record.RedactedMark
+const RedactedMark = base.RedactedMark
 
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other

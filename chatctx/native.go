@@ -3,8 +3,8 @@ package chatctx
 import (
 	"context"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/intake"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -36,7 +36,7 @@ type NativeView struct {
 // NativeView reads everything of the context except its messages, which the snapshots of its branches give.
 func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 	v := &NativeView{}
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		active, err := view.ActiveBranch(tx, c.ID, rec)
 		if err != nil {
 			return err

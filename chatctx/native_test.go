@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 )
 
 // TestNativeTypesAreWhole fails when a record gets a field that an export between stores does not carry yet. The fields that are left out on
@@ -25,7 +25,7 @@ func TestNativeTypesAreWhole(t *testing.T) {
 	}{
 		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed, Listed, Unknown; the id is the key. Renamed carries
 		// RenamedThere too.
-		{"context", count(record.ContextRecord{}), count(Native{}) - 1, 14},
+		{"context", count(base.ContextRecord{}), count(Native{}) - 1, 14},
 		// Pieces, Segment, High, Revision, Last, Newest, Removed, Unknown; Like and Shared stand for the pieces.
 		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 1, 8},
 	} {

@@ -1,25 +1,25 @@
 package chatctx
 
 import (
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // Options are options of Open. The zero value opens an existing store to read and write.
 //
 // Fields: Create, ReadOnly bool; Wait, IdleHold time.Duration; Program, By string; BeforeStore func(*Message) error; Judge Judge; Place func(store ID) Place;
-// Clock func() time.Time. Methods: Check() error. For more of each: go doc chatctx/internal/record.Options
-type Options = record.Options
+// Clock func() time.Time. Methods: Check() error. For more of each: go doc chatctx/internal/base.Options
+type Options = base.Options
 
 // Place keeps one person's place, outside a store that many use at the same time: see Options.Place.
 //
 // Methods: Context() (ID, error); Branch(context ID) (ID, error); Use(context ID) error; Switch(context, branch ID) error. For more of each: go doc
-// chatctx/internal/record.Place
-type Place = record.Place
+// chatctx/internal/base.Place
+type Place = base.Place
 
 // FormatVersion is the version of the file format that this program writes.
-const FormatVersion = record.FormatVersion
+const FormatVersion = base.FormatVersion
 
 // Open opens the store in a file, or at a URL such as postgres://… if the program imports its engine. Errors to test for: ErrNotExist, ErrNotOurs,
 // ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
@@ -31,7 +31,7 @@ func OpenMemory(o Options) (*Store, error) { return frontOf(care.OpenMemory(o)) 
 // OpenDB makes a store of an engine that the caller opened; an empty one is initialised. The store's Close closes the engine.
 func OpenDB(db kv.DB, o Options) (*Store, error) { return frontOf(care.OpenDB(db, o)) }
 
-func frontOf(at *record.Store, err error) (*Store, error) {
+func frontOf(at *base.Store, err error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +45,12 @@ func (s *Store) Trial(do func(*Store) error) error {
 	if do == nil {
 		return nil
 	}
-	return care.Trial(s.at, func(at *record.Store) error { return do(&Store{at}) })
+	return care.Trial(s.at, func(at *base.Store) error { return do(&Store{at}) })
 }
 
 // at returns the context as the rooms below know it.
-func (c *ChatContext) at() *record.Conversation {
-	return &record.Conversation{ID: c.ID, Store: c.store.at}
+func (c *ChatContext) at() *base.Conversation {
+	return &base.Conversation{ID: c.ID, Store: c.store.at}
 }
 
 // Close closes the store. Every change that returned without an error is durable already. Before Close, cancel the contexts of running replies and wait for

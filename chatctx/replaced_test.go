@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -165,14 +166,14 @@ func TestToolOfAServerReplaced(t *testing.T) {
 func TestApprovalOfBefore(t *testing.T) {
 	r := replacingIn(t, deployTool("touch", "a"))
 	call := r.call()
-	key := record.CallKey(call.Context, call.Message, 0)
+	key := base.CallKey(call.Context, call.Message, 0)
 	err := r.s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
 		rec := &record.CallRecord{}
-		if _, err := record.GetRecord(tx, record.CallBucket, key, rec); err != nil {
+		if _, err := base.GetRecord(tx, base.CallBucket, key, rec); err != nil {
 			return err
 		}
 		rec.Decisions[0].Runs = nil
-		return record.PutRecord(tx, record.CallBucket, key, rec)
+		return base.PutRecord(tx, base.CallBucket, key, rec)
 	})
 	if err != nil {
 		t.Fatal(err)

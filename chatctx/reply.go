@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/jsontree"
@@ -100,7 +100,7 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 	}
 	t.What = "send"
 	switch {
-	case holder == nil || record.Dead(holder, t.Now):
+	case holder == nil || base.Dead(holder, t.Now):
 		err = startReply(t, msgs, claim, out, made)
 	case again:
 		out.Holder = holder
@@ -138,10 +138,10 @@ func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made 
 	out.Reply = &Reply{Context: t.ID, Branch: t.Target.Name, id: t.Target.ID, token: claim.Token}
 	out.Reply.command.On(t.ID, t.Target.ID)
 	out.Reply.command.Join(t)
-	return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, t.Target), claim)
+	return base.PutRecord(t.Tx, base.ClaimBucket, replyKey(t, t.Target), claim)
 }
 
-func replyKey(t *journal.Txn, b *branch.Branch) []byte { return record.Under(t.ID, b.ID[:]...) }
+func replyKey(t *journal.Txn, b *branch.Branch) []byte { return base.Under(t.ID, b.ID[:]...) }
 
 // settleReply ends a reply that nobody works on: what had arrived goes to the end of the branch, unfinished. bare: the branch was made for the reply and
 // has nothing.
@@ -150,7 +150,7 @@ func settleReply(t *journal.Txn, b *branch.Branch) (m *Message, bare bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	if err := t.Tx.Delete(record.ClaimBucket, replyKey(t, b)); err != nil {
+	if err := t.Tx.Delete(base.ClaimBucket, replyKey(t, b)); err != nil {
 		return nil, false, err
 	}
 	if bare = claim != nil && claim.Made != 0 && b.Last == claim.Made; bare {
@@ -175,7 +175,7 @@ func leave(t *journal.Txn, b *branch.Branch) error {
 // settlePartial puts what was saved of a reply at the end of the branch, unfinished; it returns nil if nothing was saved.
 func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	key := replyKey(t, b)
-	raw, err := t.Tx.Get(record.PartialBucket, key)
+	raw, err := t.Tx.Get(base.PartialBucket, key)
 	if raw == nil || err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Tx.Delete(record.PartialBucket, key); err != nil {
+	if err := t.Tx.Delete(base.PartialBucket, key); err != nil {
 		return nil, err
 	}
 	if has, err := pool.Has(t.Tx, t.ID, m.ID); has || err != nil { // the complete message was stored already
@@ -219,7 +219,7 @@ func queue(t *journal.Txn, holder *Claim, msgs []*Message) ([]Placement, error) 
 			continue
 		}
 		last = max(last+1, uint64(t.Now))
-		if err := t.PutRaw(record.QueuedBucket, binary.BigEndian.AppendUint64(slices.Clone(prefix), last), m.ID[:]); err != nil {
+		if err := t.PutRaw(base.QueuedBucket, binary.BigEndian.AppendUint64(slices.Clone(prefix), last), m.ID[:]); err != nil {
 			return nil, err
 		}
 		ids = append(ids, m.ID)
@@ -253,7 +253,7 @@ func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.PutRaw(record.QueuedBucket, keys[i], nil); err != nil {
+		if err := t.PutRaw(base.QueuedBucket, keys[i], nil); err != nil {
 			return nil, err
 		}
 		at, err := t.Append(b, []*Message{m})
@@ -267,14 +267,14 @@ func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
 
 // queueKey names what queuedOn reads, for kv.Fetch.
 func queueKey(ctx, branchID ID) kv.Key {
-	return kv.In(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)))
+	return kv.In(base.QueuedBucket, kv.Prefix(base.Under(ctx, branchID[:]...)))
 }
 
 // queuedOn returns the keys and messages of a branch's queue, oldest first.
 func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
-	err = tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)), func(key, value []byte) error {
+	err = tx.Scan(base.QueuedBucket, kv.Prefix(base.Under(ctx, branchID[:]...)), func(key, value []byte) error {
 		if len(value) != len(ID{}) {
-			return record.Damaged("a message in the queue of branch %s has no id", branchID)
+			return base.Damaged("a message in the queue of branch %s has no id", branchID)
 		}
 		keys, ids = append(keys, slices.Clone(key)), append(ids, ID(value))
 		return nil
@@ -286,7 +286,7 @@ func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
 func queueOf(tx kv.Tx, ctx ID, ids []ID) (out []*Entry, err error) {
 	err = pool.GetMany(tx, ctx, ids, func(i int, m *Message) error {
 		if m == nil {
-			return record.Damaged("message %s of the queue is missing", ids[i])
+			return base.Damaged("message %s of the queue is missing", ids[i])
 		}
 		out = append(out, &Entry{Message: m, Queued: true})
 		return nil
@@ -296,7 +296,7 @@ func queueOf(tx kv.Tx, ctx ID, ids []ID) (out []*Entry, err error) {
 
 // leftOn returns what settleReply would put at the end of a branch, nil for nothing.
 func leftOn(tx kv.Tx, ctx ID, b *branch.Branch) (*Entry, error) {
-	raw, err := tx.Get(record.PartialBucket, record.Under(ctx, b.ID[:]...))
+	raw, err := tx.Get(base.PartialBucket, base.Under(ctx, b.ID[:]...))
 	if raw == nil || err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func unfinished(raw []byte) (*Message, error) {
 // Queued returns the messages that wait for a place on the branch, oldest first.
 func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
 	var out []*Entry
-	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		_, ids, err := queuedOn(tx, c.ID, b.ID)
 		if err != nil {
 			return err
@@ -340,7 +340,7 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 
 // Running returns the claim on the branch's reply, nil if there is none. It also returns a dead claim: Settle puts what that left on the branch.
 func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
-	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		claim, err = view.ClaimOf(tx, c.ID, b.ID)
 		return err
 	})
@@ -353,19 +353,19 @@ type SettleOptions struct{ Force bool }
 // Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. It returns that
 // message, nil if nothing had arrived.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
-	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || record.Dead(claim, c.store.at.Now()) })
+	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || base.Dead(claim, c.store.at.Now()) })
 }
 
 // SettleDead is Settle for all branches of the context. It removes branches that were made for answers (ForkForReply) of which nothing had arrived.
 func (c *ChatContext) SettleDead(ctx context.Context) error {
 	var dead []ID
-	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
 		dead, err = c.dead(tx)
 		return err
-	}, kv.In(record.ClaimBucket, kv.Prefix(c.ID[:])))
+	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	for _, on := range dead {
 		if err == nil {
-			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return record.Dead(claim, c.store.at.Now()) })
+			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return base.Dead(claim, c.store.at.Now()) })
 		}
 	}
 	return err
@@ -466,12 +466,12 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 		if err != nil {
 			return err
 		}
-		record.Renew(claim, r.store.at.Now())
-		key := record.Under(r.Context, r.id[:]...)
-		if err := record.PutRecord(tx, record.ClaimBucket, key, claim); err != nil || raw == nil {
+		base.Renew(claim, r.store.at.Now())
+		key := base.Under(r.Context, r.id[:]...)
+		if err := base.PutRecord(tx, base.ClaimBucket, key, claim); err != nil || raw == nil {
 			return err
 		}
-		return tx.Put(record.PartialBucket, key, raw)
+		return tx.Put(base.PartialBucket, key, raw)
 	})
 }
 
@@ -558,7 +558,7 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	if e.Sessions, err = r.store.at.Sessions(e.Sessions); err != nil {
 		return nil, err
 	}
-	if err := record.CheckKey("the name of a provider", e.Provider); err != nil {
+	if err := base.CheckKey("the name of a provider", e.Provider); err != nil {
 		return nil, err
 	}
 	var out *Ended
@@ -612,7 +612,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	}
 	if e.Provider != "" {
 		key := append(replyKey(t, t.Target), e.Provider...)
-		if err := tx.Put(record.RequestBucket, key, e.Request); err != nil {
+		if err := tx.Put(base.RequestBucket, key, e.Request); err != nil {
 			return nil, err
 		}
 	}
@@ -639,7 +639,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 // removed.
 func (r *Reply) release(t *journal.Txn, keep, came bool) error {
 	if keep {
-		return t.Tx.Delete(record.PartialBucket, replyKey(t, t.Target))
+		return t.Tx.Delete(base.PartialBucket, replyKey(t, t.Target))
 	}
 	claim, err := view.ClaimOf(t.Tx, t.ID, r.id)
 	if err == nil {
@@ -653,8 +653,8 @@ func (r *Reply) release(t *journal.Txn, keep, came bool) error {
 
 // LastRequest returns what Finish stored for a provider on the branch, nil for nothing.
 func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider string) (raw []byte, err error) {
-	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
-		v, err := tx.Get(record.RequestBucket, append(record.Under(c.ID, b.ID[:]...), provider...))
+	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
+		v, err := tx.Get(base.RequestBucket, append(base.Under(c.ID, b.ID[:]...), provider...))
 		raw = slices.Clone(v)
 		return err
 	})

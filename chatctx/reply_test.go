@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
@@ -240,7 +240,7 @@ func TestDeadProgram(t *testing.T) {
 // A claim of a process that is gone is dead at once, and the next who asks settles it.
 func TestGoneProcess(t *testing.T) {
 	alive := chatctx.Claim{PID: 1, Host: "elsewhere", Renewed: pool.Now()}
-	if record.Dead(&alive, pool.Now()) {
+	if base.Dead(&alive, pool.Now()) {
 		t.Error("a process on another host cannot be known to be gone")
 	}
 	a, b, now := twoPrograms(t)
@@ -249,7 +249,7 @@ func TestGoneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim, err := b.Running(t.Context(), "main")
-	if err != nil || claim == nil || record.Dead(claim, pool.TimeOf(*now)) {
+	if err != nil || claim == nil || base.Dead(claim, pool.TimeOf(*now)) {
 		t.Fatalf("%+v, %v", claim, err)
 	}
 	for _, change := range []func(*chatctx.Claim){
@@ -260,7 +260,7 @@ func TestGoneProcess(t *testing.T) {
 		if change(&gone); gone.Boot != claim.Boot && claim.Boot == "" {
 			continue // a system that does not tell
 		}
-		if !record.Dead(&gone, pool.TimeOf(*now)) {
+		if !base.Dead(&gone, pool.TimeOf(*now)) {
 			t.Errorf("%+v is taken for alive", gone)
 		}
 	}

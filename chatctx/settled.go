@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -14,10 +14,10 @@ import (
 // It is for reading: nothing is written, branches have their present revisions, and changes fail with ErrReadOnly. If no program died, it is c itself.
 func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 	var dead []ID
-	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
 		dead, err = c.dead(tx)
 		return err
-	}, kv.In(record.ClaimBucket, kv.Prefix(c.ID[:])))
+	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	if err != nil || len(dead) == 0 {
 		return c, err
 	}
@@ -29,7 +29,7 @@ func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 // Present takes a branch as it is now, "" for the active one, from a context like the one of Settled.
 func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatContext, *Snapshot, error) {
 	s, err := c.Snapshot(ctx, branchName)
-	if err != nil || s.Claim == nil || !record.Dead(s.Claim, c.store.at.Now()) {
+	if err != nil || s.Claim == nil || !base.Dead(s.Claim, c.store.at.Now()) {
 		return c, s, err
 	}
 	if c, err = c.Settled(ctx); err == nil {
@@ -41,13 +41,13 @@ func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatCont
 // dead finds the branches with a reply whose program has died.
 func (c *ChatContext) dead(tx kv.Tx) (dead []ID, err error) {
 	now := c.store.at.Now()
-	err = tx.Scan(record.ClaimBucket, kv.Prefix(c.ID[:]), func(key, _ []byte) error {
+	err = tx.Scan(base.ClaimBucket, kv.Prefix(c.ID[:]), func(key, _ []byte) error {
 		if len(key) != 2*len(ID{}) {
 			return nil // a call's
 		}
 		on := ID(key[len(c.ID):])
 		claim, err := view.ClaimOf(tx, c.ID, on)
-		if claim != nil && record.Dead(claim, now) {
+		if claim != nil && base.Dead(claim, now) {
 			dead = append(dead, on)
 		}
 		return err

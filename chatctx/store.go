@@ -10,10 +10,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,7 +34,7 @@ func RefTo(id ID) Ref { return record.RefTo(id) }
 func Short(id ID) string { return record.Short(id) }
 
 // Store is an open store. Many goroutines may use it at the same time, and other processes may use the same file.
-type Store struct{ at *record.Store }
+type Store struct{ at *base.Store }
 
 // Program is the name recorded on the journal as the one that acted.
 func (s *Store) Program() string { return s.at.Program }
@@ -57,9 +58,9 @@ func (s *Store) ID(ctx context.Context) (id ID, err error) {
 		return s.at.ID, nil
 	}
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
-		raw, err := tx.Get(record.MetaBucket, record.MetaStore)
+		raw, err := tx.Get(base.MetaBucket, base.MetaStore)
 		if err == nil && len(raw) != len(id) {
-			err = record.Damaged("the store has no id")
+			err = base.Damaged("the store has no id")
 		}
 		copy(id[:], raw)
 		return err
@@ -101,7 +102,7 @@ func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage)
 		if err != nil || !changed {
 			return err
 		}
-		return t.Put(record.MetaSettings, merged)
+		return t.Put(base.MetaSettings, merged)
 	})
 }
 
@@ -177,7 +178,7 @@ func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) 
 		if h, err = pool.PutArtifact(tx, data, mediaType); err != nil {
 			return err
 		}
-		return tx.Put(record.LooseBucket, h[:], binary.BigEndian.AppendUint64(nil, uint64(s.at.Now())))
+		return tx.Put(base.LooseBucket, h[:], binary.BigEndian.AppendUint64(nil, uint64(s.at.Now())))
 	})
 	return h, err
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -132,7 +132,7 @@ func (f *ids) plain(bucket string, b []byte, order []pool.ID) []byte {
 
 // notFixed are records that have versions of their own, or are not the same twice: the search index, and the store's making.
 func notFixed(bucket, key string) bool {
-	return bucket == index.WaitingBucket || bucket == index.DocBucket || bucket == index.TermBucket || bucket == record.MetaBucket && (key == "index" || key == "created" || key == "store")
+	return bucket == index.WaitingBucket || bucket == index.DocBucket || bucket == index.TermBucket || bucket == base.MetaBucket && (key == "index" || key == "created" || key == "store")
 }
 
 // TestFixedStoreKeepsItsBytes writes a store with records of every kind and compares their bytes with those that are kept. If this fails, the form of a record
@@ -184,7 +184,7 @@ func TestFixedStoreKeepsItsBytes(t *testing.T) {
 	}
 	reportChanged(t, strings.Split(string(want), "\n"), lines)
 	t.Errorf("The stored bytes have changed. Until format %d is released: describe the change in docs/format.md and make the kept store anew, go test ./chatctx -run FixedStore -update. "+
-		"Afterwards: raise record.FormatVersion, read and bring up the older form (record.BringUp), and keep its store", FormatVersion)
+		"Afterwards: raise base.FormatVersion, read and bring up the older form (base.BringUp), and keep its store", FormatVersion)
 }
 
 func reportChanged(t *testing.T, want, got []string) {

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
@@ -310,7 +310,7 @@ func TestCopyOfAnOlderStore(t *testing.T) {
 // number sets the format of an open store, as another program would.
 func number(t *testing.T, s *Store, to string) {
 	t.Helper()
-	err := s.DB().Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, record.MetaFormat, []byte(to)) })
+	err := s.DB().Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, base.MetaFormat, []byte(to)) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,8 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/task"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // DefaultDepth is the default limit of the levels of sub-contexts.

@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // Token lets a program use a store through one that serves it (package serve). The secret is stored nowhere: the store has its hash, which no export
 // includes.
 //
-// Fields: Name string; Scopes []string; Created pool.Time; By string; Unknown pool.Unknown. For more of each: go doc chatctx/internal/record.Token
-type Token = record.Token
+// Fields: Name string; Scopes []string; Created pool.Time; By string; Unknown pool.Unknown. For more of each: go doc chatctx/internal/base.Token
+type Token = base.Token
 
 // tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.
 const tokenPrefix = "chatctx_"
@@ -38,7 +38,7 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 	if branch.IsStep(name) {
 		return "", Invalid("a token cannot be named %q: no address reaches it", name)
 	}
-	if err := record.CheckKey("a token's name", name); err != nil {
+	if err := base.CheckKey("a token's name", name); err != nil {
 		return "", err
 	}
 	secret = NewSecret()
@@ -49,10 +49,10 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 			return err
 		}
 		if key != nil {
-			return record.Conflict("there is a token %q already", name)
+			return base.Conflict("there is a token %q already", name)
 		}
 		hash := sha256.Sum256([]byte(secret))
-		return record.PutRecord(tx, record.TokenBucket, hash[:], t)
+		return base.PutRecord(tx, base.TokenBucket, hash[:], t)
 	})
 	return secret, err
 }
@@ -69,7 +69,7 @@ func tokenKey(tx kv.Tx, name string) (found []byte, err error) {
 
 func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
 	var keys [][]byte
-	err := tx.Scan(record.TokenBucket, kv.Range{}, func(key, _ []byte) error {
+	err := tx.Scan(base.TokenBucket, kv.Range{}, func(key, _ []byte) error {
 		keys = append(keys, slices.Clone(key))
 		return nil
 	})
@@ -78,7 +78,7 @@ func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
 			break
 		}
 		t := &Token{}
-		if _, err = record.GetRecord(tx, record.TokenBucket, key, t); err == nil {
+		if _, err = base.GetRecord(tx, base.TokenBucket, key, t); err == nil {
 			fn(key, t)
 		}
 	}
@@ -98,7 +98,7 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 
 // WatchTokens sends a value within 300 ms after the tokens may have changed, until ctx ends.
 func (s *Store) WatchTokens(ctx context.Context) (<-chan struct{}, error) {
-	return s.at.DB.Watch(ctx, record.TokenBucket, nil)
+	return s.at.DB.Watch(ctx, base.TokenBucket, nil)
 }
 
 // TokenOf returns the token of a secret. It returns ErrNotFound if there is none.
@@ -106,7 +106,7 @@ func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 	t := &Token{}
 	hash := sha256.Sum256([]byte(secret))
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
-		ok, err := record.GetRecord(tx, record.TokenBucket, hash[:], t)
+		ok, err := base.GetRecord(tx, base.TokenBucket, hash[:], t)
 		if err == nil && !ok {
 			err = NotFound("token", "")
 		}
@@ -128,6 +128,6 @@ func (s *Store) RemoveToken(ctx context.Context, name string) error {
 		if key == nil {
 			return NotFound("token", name)
 		}
-		return tx.Delete(record.TokenBucket, key)
+		return tx.Delete(base.TokenBucket, key)
 	})
 }

@@ -3,8 +3,8 @@ package chatctx
 import (
 	"context"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -13,18 +13,18 @@ import (
 func (b *Batch) PutTool(tool Tool) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.ReadyTool(&tool) })
 	b.step("tools add", func(t *journal.Txn, _ *Step) error {
-		raw, err := record.EncodeRecord(tool)
+		raw, err := base.EncodeRecord(tool)
 		if err != nil {
 			return err
 		}
 		t.OnContext = true
-		return t.PutRaw(record.ToolBucket, record.Under(t.ID, []byte(tool.Name)...), raw)
+		return t.PutRaw(base.ToolBucket, base.Under(t.ID, []byte(tool.Name)...), raw)
 	})
 }
 
 // RemoveTool removes a tool from the context. It is an ErrNotFound if the context has none with that name.
 func (b *Batch) RemoveTool(name string) {
-	b.removeNamed("tools rm", record.ToolBucket, "tool of this conversation", name)
+	b.removeNamed("tools rm", base.ToolBucket, "tool of this conversation", name)
 }
 
 // PutTool adds a tool for all contexts.
@@ -33,26 +33,26 @@ func (s *Store) PutTool(ctx context.Context, tool Tool) (*Committed, error) {
 		return nil, err
 	}
 	return journal.StoreOperation(ctx, s.at, "tools add", func(t *journal.StoreTxn) error {
-		raw, err := record.EncodeRecord(tool)
+		raw, err := base.EncodeRecord(tool)
 		if err != nil {
 			return err
 		}
-		return t.PutRaw(record.ToolBucket, record.Under(ID{}, []byte(tool.Name)...), raw)
+		return t.PutRaw(base.ToolBucket, base.Under(ID{}, []byte(tool.Name)...), raw)
 	})
 }
 
 // RemoveTool removes a tool for all contexts.
 func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error) {
 	return journal.StoreOperation(ctx, s.at, "tools rm", func(t *journal.StoreTxn) error {
-		key := record.Under(ID{}, []byte(name)...)
-		old, err := t.Tx.Get(record.ToolBucket, key)
+		key := base.Under(ID{}, []byte(name)...)
+		old, err := t.Tx.Get(base.ToolBucket, key)
 		if err != nil {
 			return err
 		}
 		if old == nil {
 			return NotFound("tool for all conversations", name)
 		}
-		return t.PutRaw(record.ToolBucket, key, nil)
+		return t.PutRaw(base.ToolBucket, key, nil)
 	})
 }
 

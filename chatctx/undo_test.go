@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -567,7 +567,7 @@ func TestNamesAreMended(t *testing.T) {
 			return branch.PutName(tx, id, "z", pool.NewID())
 		},
 		"a name leads to no id": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
-			return tx.Put(branch.NameBucket, append(record.Under(id), 'z'), []byte("short"))
+			return tx.Put(branch.NameBucket, append(base.Under(id), 'z'), []byte("short"))
 		},
 		"a removed branch has a name": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
 			return branch.PutName(tx, id, "gone", b["gone"].ID)

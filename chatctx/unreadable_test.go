@@ -15,7 +15,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -470,7 +470,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw = pool.AddChecksum(raw, nil)
-	places := map[string][]byte{record.TokenBucket: make([]byte, 32), record.ToolBucket: record.Under(c.ID, 't'), record.RuleBucket: make([]byte, 32)}
+	places := map[string][]byte{base.TokenBucket: make([]byte, 32), base.ToolBucket: base.Under(c.ID, 't'), base.RuleBucket: make([]byte, 32)}
 	err = s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
 		for bucket, key := range places {
 			if err := tx.Put(bucket, key, raw); err != nil {
@@ -483,7 +483,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]bool{}
-	if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p Problem) { found[strings.Fields(p.Where)[0]] = true }); err != nil || !found[record.TokenBucket] || !found[record.ToolBucket] || !found[record.RuleBucket] {
+	if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p Problem) { found[strings.Fields(p.Where)[0]] = true }); err != nil || !found[base.TokenBucket] || !found[base.ToolBucket] || !found[base.RuleBucket] {
 		t.Errorf("check finds %v, %v", found, err)
 	}
 	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {

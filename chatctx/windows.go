@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
@@ -22,7 +22,7 @@ type ModelWindow struct {
 // ModelWindow returns what SetModelWindow stored for a model at a server.
 func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelWindow, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
-		raw, err := tx.Get(record.MetaBucket, windowKey(server, model))
+		raw, err := tx.Get(base.MetaBucket, windowKey(server, model))
 		digits, unsure := strings.CutSuffix(string(raw), "?")
 		if n, bad := strconv.Atoi(digits); bad == nil && n > 0 { // an unreadable value is asked for again
 			w = ModelWindow{n, !unsure}
@@ -35,7 +35,7 @@ func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelW
 // SetModelWindow stores what a server reports of a model. It is no operation, so it cannot be undone.
 func (s *Store) SetModelWindow(ctx context.Context, server, model string, w ModelWindow) error {
 	for _, word := range []string{server, model} {
-		if err := record.CheckKey("the name of a server or a model", word); err != nil {
+		if err := base.CheckKey("the name of a server or a model", word); err != nil {
 			return err
 		}
 	}
@@ -43,11 +43,11 @@ func (s *Store) SetModelWindow(ctx context.Context, server, model string, w Mode
 	if !w.Sure {
 		value += "?"
 	}
-	return s.at.Update(record.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, windowKey(server, model), []byte(value)) })
+	return s.at.Update(base.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, windowKey(server, model), []byte(value)) })
 }
 
 // windowKey hashes the names, since they may be private.
 func windowKey(server, model string) []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", server, model))
-	return append(slices.Clone(record.MetaWindow), hex.EncodeToString(sum[:16])...)
+	return append(slices.Clone(base.MetaWindow), hex.EncodeToString(sum[:16])...)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
@@ -14,7 +14,7 @@ import (
 // later stores settings as a later version might, past all checks.
 func later(t *testing.T, turn *Turn, set map[string]json.RawMessage) {
 	t.Helper()
-	err := turn.Context.Store().DB().Update(t.Context(), func(tx kv.RwTx) error { return record.PutRecord(tx, record.MetaBucket, record.MetaSettings, set) })
+	err := turn.Context.Store().DB().Update(t.Context(), func(tx kv.RwTx) error { return base.PutRecord(tx, base.MetaBucket, base.MetaSettings, set) })
 	if err != nil {
 		t.Fatal(err)
 	}

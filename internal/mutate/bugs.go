@@ -22,23 +22,23 @@ var bugs = []bug{
 	{"a command goes on over somebody else's operation", `if op == nil || op.Group != t.group { t.group = n }`, `_ = op`, ofStore},
 	{"what was done after an undo leaves its redo", `undo.Expired || Touches(undo, chains) {`, `undo.Expired {`, ofStore},
 	{"redo asks for nothing that stands on it", `if Touches(op, undo.Chains) {`, `if false && Touches(op, undo.Chains) {`, ofStore},
-	{"an operation is undone whose changes gc has taken", `if op.Expired { return nil, record.Conflict(`, `if op.What == "" { return nil, record.Conflict(`, ofStore},
-	{"undo leaves a branch's newest operation as it was", `if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return c.Prev }); err != nil {`,
-		`if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return n }); err != nil {`, ofStore},
+	{"an operation is undone whose changes gc has taken", `if op.Expired { return nil, base.Conflict(`, `if op.What == "" { return nil, base.Conflict(`, ofStore},
+	{"undo leaves a branch's newest operation as it was", `if err := t.finishUndo(op, n, func(c base.Chain) uint64 { return c.Prev }); err != nil {`,
+		`if err := t.finishUndo(op, n, func(c base.Chain) uint64 { return n }); err != nil {`, ofStore},
 	{"undo reverts a call that ran", `if is.Execution != pool.NotRun && !broughtResult(is, back) {`, `if false {`, ofStore},
 	{"undo makes a call wait on two branches", `if err != nil || len(holders) > 1 {`, `if err != nil || len(holders) > 100 {`, ofStore},
 	{"a session stands though what its summary tells of changed", `if at < told || at+inserted == length`, `if at < told-1 || at+inserted == length`, ofStore},
 	{"undo leaves a branch active that is gone", `if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {`, `if l, err := t.Load(t.Rec.Active); err != nil || l != nil {`, ofStore},
-	{"an operation on the context has no revision of its branches", `l.Revision++ chains = append(chains, record.Chain{Name: l.Name`, `chains = append(chains, record.Chain{Name: l.Name`, ofStore},
+	{"an operation on the context has no revision of its branches", `l.Revision++ chains = append(chains, base.Chain{Name: l.Name`, `chains = append(chains, base.Chain{Name: l.Name`, ofStore},
 	{"an undo keeps the revision", `l.Revision++ l.Last, l.Newest = last(c), n`, `l.Last, l.Newest = last(c), n`, ofStore},
-	{"a splice is not on the journal", `if !t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`,
-		`if t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`, ofStore},
+	{"a splice is not on the journal", `if !t.Branches[b.ID].created { t.changes = append(t.changes, base.Change{Kind: base.SpliceChange, Key: b.ID[:], At: at`,
+		`if t.Branches[b.ID].created { t.changes = append(t.changes, base.Change{Kind: base.SpliceChange, Key: b.ID[:], At: at`, ofStore},
 	{"a removed branch's pieces stay in the list of open calls", `t.Rec.Branches-- if err := t.Show(b, b.Pieces, false); err != nil { return err } return t.reindex()`, `t.Rec.Branches--
 	return t.reindex()`, ofStore},
-	{"undo gives a name twice", `if err == nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q again`, `if err != nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q again`, ofStore},
+	{"undo gives a name twice", `if err == nil && id != (pool.ID{}) { err = base.Conflict("there is a branch %q again`, `if err != nil && id != (pool.ID{}) { err = base.Conflict("there is a branch %q again`, ofStore},
 	{"a name that is given up stays in the index", `if err := branch.DeleteName(t.Tx, t.ID, l.named); err != nil { return err }`, ``, ofStore},
 	{"a message inserted where a session begins moves it", `if s.Start > at+1 {`, `if s.Start > at {`, ofStore},
-	{"the active branch is removed", `} else if active { return record.Conflict("%q is the active branch`, `} else if false { return record.Conflict("%q is the active branch`, ofStore},
+	{"the active branch is removed", `} else if active { return base.Conflict("%q is the active branch`, `} else if false { return base.Conflict("%q is the active branch`, ofStore},
 
 	// messages and ids
 	{"other words under an id are taken", `if err == nil && !same { err = taken(m.ID) }`, `_ = same`, ofStore},
@@ -51,7 +51,7 @@ var bugs = []bug{
 	{"drop leaves a call's results", `if m.Result != nil && waiting[m.Result.RequestID] { set[next] = true`, `if m.Result != nil && waiting[m.Result.RequestID] { delete(set, next)`, ofStore},
 	{"pick shares a message that is held", `if !held[id] { continue }`, `if held[id] { continue }`, ofStore},
 	{"an idempotency key is forgotten at once", `if err != nil || !ok || rec.At+keyLife < t.Now {`, `if err != nil || !ok || rec.At < t.Now {`, ofStore},
-	{"a tag is taken from another message", `return record.Conflict("the tag %q is on %s`, `_ = record.Conflict("the tag %q is on %s`, ofStore},
+	{"a tag is taken from another message", `return base.Conflict("the tag %q is on %s`, `_ = base.Conflict("the tag %q is on %s`, ofStore},
 	{"a batch goes on at another revision", `if revision != nil && *revision != t.Target.Revision {`, `if revision != nil && *revision > t.Target.Revision+100 {`, ofStore},
 
 	// gc
@@ -59,7 +59,7 @@ var bugs = []bug{
 	{"gc ignores tags", `l.messages[pool.ID(value)] = "a tag"`, `_ = "a tag"`, ofStore},
 	{"gc ignores the queue", `l.messages[pool.ID(value[:16])] = "the queue"`, `_ = "the queue"`, ofStore},
 	{"gc ignores the summaries of sessions", `l.messages[s.Summary] = "a session's summary"`, `_ = "a session's summary"`, ofStore},
-	{"gc takes what undo needs", `case c.Kind == record.SpliceChange: l.pieces = append(l.pieces, c.Removed, c.Inserted)`, `case c.Kind == record.SpliceChange:`, ofStore},
+	{"gc takes what undo needs", `case c.Kind == base.SpliceChange: l.pieces = append(l.pieces, c.Removed, c.Inserted)`, `case c.Kind == base.SpliceChange:`, ofStore},
 	{"gc keeps one operation less", `seen > c.o.KeepOperations`, `seen >= c.o.KeepOperations`, ofStore},
 	{"gc takes the count of turns before a piece", `before = before || p.From == at+1`, `before = before || p.From == at+2`, ofStore},
 
@@ -71,7 +71,7 @@ var bugs = []bug{
 	{"a call's time is over a moment late", `now >= c.Expires`, `now > c.Expires`, []string{"chatctx:Expire|Call", store, "chatctx/approval"}},
 	{"an expired call of an older turn gets a result", `if err != nil || !last && v.Kind == record.ByExpiry {`, `if err != nil || !last && false {`, ofStore},
 	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := a.by(`, `d := a.by(`, ofStore},
-	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && record.Dead(claim, t.Now) { return nil, err } return claim, nil`,
+	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && base.Dead(claim, t.Now) { return nil, err } return claim, nil`,
 		`if err != nil || !ok || claim.Task == (pool.ID{}) {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ var bugs = []bug{
 
 	// replies
 	{"a reply that lost its claim is stored", `case claim.Token != r.token:`, `case false:`, ofStore},
-	{"a second reply begins", `case holder == nil || record.Dead(holder, t.Now):`, `case true:`, ofStore},
+	{"a second reply begins", `case holder == nil || base.Dead(holder, t.Now):`, `case true:`, ofStore},
 	{"what was saved of a reply is lost", `m, err = settlePartial(t, t.Target)`, ``, ofStore},
 	{"an undo moves what an answer stands on", `if err := t.undisturbed(op); err != nil { return err }`, ``, ofStore},
 	{"a branch goes away under an answer", `if err := t.stays(b); err != nil { return err } b.Removed = max(t.Now, 1)`, `b.Removed = max(t.Now, 1)`, ofStore},
@@ -134,12 +134,12 @@ var bugs = []bug{
 	{"an open program goes on at a newer format", `if version, t.err = Version(raw); t.err == nil`, `if version, _ = Version(raw); t.err == nil`, []string{"chatctx:TestAnOpenProgramStopsAtANewerFormat"}},
 	{"a damaged newest page goes unsaid", `if t.err == nil && kv.Doubt(t.rw) {`, `if t.err != nil && kv.Doubt(t.rw) {`, []string{"chatctx:TestNewestChangeInDoubt"}},
 	{"keys of later versions are dropped", `if len(m) == 0 { return nil } raw, err = encMode.Marshal(m)`, `if len(m) > 0 { return nil }
-	raw, err = encMode.Marshal(m)`, []string{"chatctx/internal/record:Unknown", "pool"}},
-	{"a clock that is ahead ends a living claim", `if sameBoot(c) && c.PID > 0 && c.PID != os.Getpid() && c.Ticks != 0 && ticks() != 0 {`, `if c.Ticks != 0 && ticks() < 0 {`, []string{"chatctx/internal/record:Claim"}},
+	raw, err = encMode.Marshal(m)`, []string{"chatctx/internal/base:Unknown", "pool"}},
+	{"a clock that is ahead ends a living claim", `if sameBoot(c) && c.PID > 0 && c.PID != os.Getpid() && c.Ticks != 0 && ticks() != 0 {`, `if c.Ticks != 0 && ticks() < 0 {`, []string{"chatctx/internal/base:Claim"}},
 	{"sh is read as bash alone", `sh       = bash | dash | busybox`, `sh       = bash`, []string{"chatctx/approval:TestEachShellReadsItsOwn"}},
 	{"a file that a text writes is where the text began", `untold(name) == "" && (path.IsAbs(name) || !moves) && p.surely(name)`, `untold(name) == "" && p.surely(name)`, []string{"chatctx/approval:TestWrites"}},
 	{"percent signs that are encoded twice pass", `(?i)%(25)*(2e|c0|e0%80|f0%80|u002e)`, `(?i)%(2e|c0|e0%80|f0%80|u002e)`, []string{"chatctx/approval:Paths"}},
-	{"a tool of another folder is the one that was approved", `r.URL == other.URL && r.Dir == other.Dir &&`, `r.URL == other.URL &&`, []string{"chatctx:TestToolReplacedAfterApproval", "chatctx/internal/record"}},
+	{"a tool of another folder is the one that was approved", `r.URL == other.URL && r.Dir == other.Dir &&`, `r.URL == other.URL &&`, []string{"chatctx:TestToolReplacedAfterApproval", "chatctx/internal/base"}},
 	{"a replaced tool runs on the old approval", `approval.Runs == nil || approval.Runs.Same(runs)`, `approval.Runs == nil || runs != nil`, []string{"chatctx:TestToolReplacedAfterApproval"}},
 	{"a schema that is none is stored", `return CheckSchemas(t)`, `return nil`, []string{"chatctx/approval:TestSchemasByEveryDoor"}},
 	{"a window that a server reports loses its doubt", `if !w.Sure { value += "?" }`, `if w.Tokens < 0 {
@@ -163,7 +163,7 @@ var bugs = []bug{
 	{"a purge that leaves nothing leaves earlier marks", `err = out.marks.Forget(tx)`, `err = nil`, []string{"chatctx/exchange:TestPurgeForgetsEarlierPurges"}},
 	{"a purge leaves a hash of the words", `n.Words = [8]byte{} bare`, `bare`, []string{"chatctx/exchange:TestPurgeLeavesNoHashOfWords"}},
 	{"a short text is known wherever it stands", `case short && before != (pool.Hash{}):`, `case short && len(s.Key) == 0:`, []string{"chatctx/exchange:TestShortTextsGoByTheirPlace"}},
-	{"a redacted message comes back whole", `if kind == record.GoneRedacted && !r.Purged {`, `if kind == record.GoneRedacted && r.Purged {`, []string{"chatctx/exchange:TestPurgedStaysAway"}},
+	{"a redacted message comes back whole", `if kind == base.GoneRedacted && !r.Purged {`, `if kind == base.GoneRedacted && r.Purged {`, []string{"chatctx/exchange:TestPurgedStaysAway"}},
 	{"a link beside the store is followed", `errors.Is(err, nolink.ErrLink) || errors.Is(err, errInTheWay)`, `errors.Is(err, nolink.ErrLink) && errors.Is(err, errInTheWay)`, []string{"chatctx/kv/boltkv", "internal/cli:TestScripts/links"}},
 	{"a link in a file's place goes unnoticed", `if err != nil || info.Mode()&fs.ModeSymlink == 0 {`, `if err != nil || info.Mode()&fs.ModeSymlink != 0 {`, []string{"internal/nolink"}},
 	{"what a living program uses is swept", `dead := known && host == machine() && !running(pid)`, `dead := known && host == machine()`, []string{"internal/leftover"}},

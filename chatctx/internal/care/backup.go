@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/internal/leftover"
@@ -18,7 +18,7 @@ import (
 
 // Backup writes a copy of one state of the store while other programs go on. The copy is a store. It returns ErrInvalid if the engine keeps no file, and
 // ErrConflict while a purge is unfinished, since the copy would have the purged bytes.
-func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
+func Backup(ctx context.Context, s *base.Store, w io.Writer) error {
 	k, ok := s.Engine.(kv.Keeper)
 	if !ok {
 		return notKept(s, kv.CareBackup, "a store in memory has no file to copy")
@@ -28,21 +28,21 @@ func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 		return err
 	}
 	if due {
-		return record.Conflict("a purge or redaction was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
+		return base.Conflict("a purge or redaction was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
 	}
 	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
 }
 
 // notKept returns the error for an engine that keeps no file. It says what to do instead.
-func notKept(s *record.Store, of kv.Care, otherwise string) error {
+func notKept(s *base.Store, of kv.Care, otherwise string) error {
 	if h, is := s.Engine.(kv.Hosted); is {
 		otherwise = h.Instead(of)
 	}
-	return record.Invalid("%s", otherwise)
+	return base.Invalid("%s", otherwise)
 }
 
 // BackupBeside writes a copy of the store into a new file beside path, named after path and what, and returns its name.
-func BackupBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
+func BackupBeside(ctx context.Context, s *base.Store, path, what string) (string, error) {
 	name, err := freeFile(path, what)
 	if err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func freeFile(path, what string) (string, error) {
 			return "", err
 		}
 	}
-	return "", record.Conflict("there are a thousand files %s.%s… already: remove some", path, what)
+	return "", base.Conflict("there are a thousand files %s.%s… already: remove some", path, what)
 }
 
 // Restored is the result of Restore. Kept is the new name of the store that was at path before, "" if there was none.
@@ -96,11 +96,11 @@ type Restored struct {
 func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	if same, err := sameFile(path, backup); err != nil || same {
 		if same {
-			err = record.Invalidf("%s is the store itself: name another file", backup)
+			err = base.Invalidf("%s is the store itself: name another file", backup)
 		}
 		return nil, err
 	}
-	from, err := Open(backup, record.Options{ReadOnly: true})
+	from, err := Open(backup, base.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 }
 
 // Sound returns nil if a full check finds nothing, else ErrDamaged with the first problem.
-func Sound(ctx context.Context, s *record.Store) error {
+func Sound(ctx context.Context, s *base.Store) error {
 	var first *Problem
 	n := 0
 	err := Check(ctx, s, true, func(p Problem) {
@@ -140,7 +140,7 @@ func Sound(ctx context.Context, s *record.Store) error {
 		}
 	})
 	if err == nil && first != nil {
-		err = record.Damaged("a check finds %s, the first: %s: %s", plural.Count(n, "problem"), first.Where, first.Text)
+		err = base.Damaged("a check finds %s, the first: %s: %s", plural.Count(n, "problem"), first.Where, first.Text)
 	}
 	return err
 }

@@ -9,8 +9,9 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -26,14 +27,14 @@ type Problem struct {
 const DoubtPlace = "newest change"
 
 // EndDoubt ends the warning that the newest change may be lost, once somebody was told.
-func EndDoubt(ctx context.Context, s *record.Store) error {
+func EndDoubt(ctx context.Context, s *base.Store) error {
 	return s.DB.Update(ctx, endDoubt)
 }
 
 func endDoubt(tx kv.RwTx) error {
-	doubt, err := tx.Get(record.MetaBucket, record.MetaDoubt)
+	doubt, err := tx.Get(base.MetaBucket, base.MetaDoubt)
 	if doubt != nil && err == nil {
-		err = tx.Delete(record.MetaBucket, record.MetaDoubt)
+		err = tx.Delete(base.MetaBucket, base.MetaDoubt)
 	}
 	return err
 }
@@ -54,7 +55,7 @@ func (c *checker) problem(invariant int, where, format string, args ...any) {
 
 // Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. With full it also reads the
 // search index and every artifact's bytes. It returns an error only if it cannot read on; a damaged store gives problems and no error.
-func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem)) error {
+func Check(ctx context.Context, s *base.Store, full bool, problem func(Problem)) error {
 	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
 	if k, ok := s.Engine.(kv.Keeper); ok {
 		if err := k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }); err != nil {
@@ -99,24 +100,24 @@ func (c *checker) damage(err error) error {
 }
 
 // checkStore checks what belongs to no context and lists the contexts.
-func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, error) {
+func checkStore(ctx context.Context, s *base.Store, c *checker) ([]pool.ID, error) {
 	var ids []pool.ID
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		c.tx, ids = tx, nil
-		if err := record.CheckFormat(tx); err != nil {
+		if err := base.CheckFormat(tx); err != nil {
 			c.problem(9, "meta", "%v", err)
 		}
-		if doubt, err := tx.Get(record.MetaBucket, record.MetaDoubt); err != nil {
+		if doubt, err := tx.Get(base.MetaBucket, base.MetaDoubt); err != nil {
 			return err
 		} else if doubt != nil {
-			c.problem(0, DoubtPlace, "%s", record.DoubtText)
+			c.problem(0, DoubtPlace, "%s", base.DoubtText)
 		}
-		return tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+		return tx.Scan(base.ContextBucket, kv.Range{}, func(key, value []byte) error {
 			if len(key) != 16 {
 				c.problem(0, "context", "a key of %d bytes", len(key))
 				return nil
 			}
-			rec, err := record.DecodeContext(pool.ID(key), value)
+			rec, err := base.DecodeContext(pool.ID(key), value)
 			if err != nil {
 				c.problem(0, "conversation "+pool.ID(key).String(), "%v", err)
 				return nil
@@ -134,18 +135,18 @@ func (c *checker) context(id pool.ID) error {
 	if err := kv.Fetch(c.tx, recordsOf(id)...); err != nil {
 		return err
 	}
-	rec, _, err := record.GetContext(c.tx, id)
+	rec, _, err := base.GetContext(c.tx, id)
 	if rec == nil || err != nil {
 		return err
 	}
 	where := "conversation " + id.String()
-	if at, err := c.tx.Get(record.RecentBucket, record.RecentKey(rec.ListedAt(), id)); err != nil {
+	if at, err := c.tx.Get(base.RecentBucket, base.RecentKey(rec.ListedAt(), id)); err != nil {
 		return err
 	} else if at == nil {
 		c.problem(3, where, "is not in the list of recent conversations")
 	}
 	for _, l := range rec.Labels {
-		if at, err := c.tx.Get(record.LabelBucket, record.LabelKey(l, id)); err != nil {
+		if at, err := c.tx.Get(base.LabelBucket, base.LabelKey(l, id)); err != nil {
 			return err
 		} else if at == nil {
 			c.problem(12, where, "is not found by its label %q", l)
@@ -189,12 +190,12 @@ func (c *checker) context(id pool.ID) error {
 
 // recordsOf names what the check of a context reads, so that a server is asked for all of it at once.
 func recordsOf(id pool.ID) []kv.Key {
-	keys := []kv.Key{{Bucket: record.ContextBucket, Key: id[:]}}
+	keys := []kv.Key{{Bucket: base.ContextBucket, Key: id[:]}}
 	for _, bucket := range OwnBuckets {
 		keys = append(keys, kv.In(bucket, kv.Prefix(id[:])))
 	}
 	all := kv.Prefix(make([]byte, len(id))) // what belongs to the store holds in the context too
-	return append(keys, kv.In(record.ToolBucket, all), kv.In(record.RuleBucket, all))
+	return append(keys, kv.In(base.ToolBucket, all), kv.In(base.RuleBucket, all))
 }
 
 // pool reads a context's messages. A message that cannot be read is nil in the map.
@@ -286,7 +287,7 @@ func whole(p branch.Piece, there []uint64) bool {
 }
 
 // branches checks the context's branches and returns the pieces of those that are not removed.
-func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint64]uint64, there map[uint64][]uint64) ([][]branch.Piece, error) {
+func (c *checker) branches(id pool.ID, rec *base.ContextRecord, ends map[uint64]uint64, there map[uint64][]uint64) ([][]branch.Piece, error) {
 	var held [][]branch.Piece
 	names := map[pool.ID]string{}
 	owners := map[uint64]string{}
@@ -335,9 +336,9 @@ func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint6
 // operations checks that each operation that can be undone has the records of its branches, removed or not.
 func (c *checker) operations(id pool.ID) error {
 	there := map[pool.ID]bool{{}: true}
-	return c.tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		op := &record.Operation{}
-		if record.DecMode.Unmarshal(value, op) != nil || op.Expired {
+	return c.tx.Scan(base.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		op := &base.Operation{}
+		if base.DecMode.Unmarshal(value, op) != nil || op.Expired {
 			return nil // named reports those that cannot be read
 		}
 		for _, link := range op.Chains {
@@ -406,7 +407,7 @@ func (c *checker) branchRest(where string, id pool.ID, b *branch.Branch) error {
 
 // newest checks that operation n led to a revision.
 func (c *checker) newest(where string, id pool.ID, n uint64, of pool.ID, revision uint64) error {
-	op, err := record.GetOperation(c.tx, id, n)
+	op, err := base.GetOperation(c.tx, id, n)
 	if errors.Is(err, kv.ErrDamaged) {
 		c.problem(7, where, "its newest operation %d: %v", n, err)
 		return nil
@@ -432,10 +433,10 @@ func (c *checker) newest(where string, id pool.ID, n uint64, of pool.ID, revisio
 
 // openCalls checks that the indexes have exactly the calls that wait.
 func (c *checker) openCalls(id pool.ID, messages map[pool.ID]*pool.Message, held [][]branch.Piece) error {
-	return c.tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	return c.tx.Scan(base.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		message, index := pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
 		where := fmt.Sprintf("call %s:%d", message, index)
-		rec, err := record.DecodeCall(key, value)
+		rec, err := base.DecodeCall(key, value)
 		if err != nil {
 			c.problem(5, where, "%v", err)
 			return nil
@@ -454,15 +455,15 @@ func (c *checker) openCalls(id pool.ID, messages map[pool.ID]*pool.Message, held
 }
 
 func (c *checker) indexed(where string, id, message pool.ID, index int, rec *record.CallRecord, onBranch bool) error {
-	open, err := c.tx.Get(record.OpenBucket, record.OpenKey(rec, id, message, index))
+	open, err := c.tx.Get(base.OpenBucket, base.OpenKey(rec, id, message, index))
 	if err != nil {
 		return err
 	}
-	waits, err := c.tx.Get(record.UnansweredBucket, record.UnansweredKey(id, rec.Home, index))
+	waits, err := c.tx.Get(base.UnansweredBucket, base.UnansweredKey(id, rec.Home, index))
 	if err != nil {
 		return err
 	}
-	if open != nil && !bytes.Equal(open, record.HomeBytes(rec.Home)) {
+	if open != nil && !bytes.Equal(open, base.HomeBytes(rec.Home)) {
 		c.problem(5, where, "is listed as open at another place than it stands")
 	}
 	if (open != nil) != (rec.Open() && onBranch) {
@@ -492,12 +493,12 @@ func (c *checker) rest() error {
 	if err := c.store(); err != nil {
 		return err
 	}
-	return c.tx.Scan(record.OpenBucket, kv.Range{}, func(key, _ []byte) error {
+	return c.tx.Scan(base.OpenBucket, kv.Range{}, func(key, _ []byte) error {
 		if len(key) != 42 {
 			c.problem(5, "open", "a key of %d bytes", len(key))
 			return nil
 		}
-		has, err := c.tx.Get(record.CallBucket, key[8:])
+		has, err := c.tx.Get(base.CallBucket, key[8:])
 		if err == nil && has == nil {
 			c.problem(5, fmt.Sprintf("call %s:%d", pool.ID(key[24:40]), binary.BigEndian.Uint16(key[40:])), "is listed as open and has no record")
 		}
@@ -539,7 +540,7 @@ type Stats struct {
 }
 
 // Measure counts what the store holds. On an engine without sizes, such as memory, Space is zero.
-func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
+func Measure(ctx context.Context, s *base.Store) (*Stats, error) {
 	out := &Stats{}
 	if k, ok := s.Engine.(kv.Sized); ok {
 		space, err := k.Space(ctx)
@@ -551,8 +552,8 @@ func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		space := out.Space
 		*out = Stats{Space: space}
-		err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
-			rec, err := record.DecodeContext(pool.ID(key), value)
+		err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, value []byte) error {
+			rec, err := base.DecodeContext(pool.ID(key), value)
 			if err != nil {
 				return err
 			}
@@ -564,7 +565,7 @@ func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 		if err != nil {
 			return err
 		}
-		err = tx.Scan(record.OperationBucket, kv.Range{}, func(_, _ []byte) error { out.Operations++; return nil })
+		err = tx.Scan(base.OperationBucket, kv.Range{}, func(_, _ []byte) error { out.Operations++; return nil })
 		if err != nil {
 			return err
 		}

@@ -4,29 +4,30 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // callIndexes checks what refers to calls from outside their records: the index by the provider's ids, and claims.
 func (c *checker) callIndexes(id pool.ID) error {
-	err := c.tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		rec, err := record.DecodeCall(key, value)
+	err := c.tx.Scan(base.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		rec, err := base.DecodeCall(key, value)
 		if err != nil {
 			return nil // openCalls reports it
 		}
-		message, index := record.CallOfKey(key)
+		message, index := base.CallOfKey(key)
 		where := fmt.Sprintf("call %s:%d", message, index+1)
-		has, err := c.tx.Get(record.CallIDBucket, record.CallIDKey(id, rec.CallID, key[16:]...))
+		has, err := c.tx.Get(base.CallIDBucket, base.CallIDKey(id, rec.CallID, key[16:]...))
 		if err != nil {
 			return err
 		}
 		if has == nil {
 			c.problem(5, where, "is not to be found by its id %q", rec.CallID)
 		}
-		claim, err := c.tx.Get(record.ClaimBucket, key)
+		claim, err := c.tx.Get(base.ClaimBucket, key)
 		if err == nil && (claim != nil) != (rec.Execution == pool.Running) {
 			c.problem(5, where, "is %s, and claimed: %t", rec.State(), claim != nil)
 		}
@@ -36,13 +37,13 @@ func (c *checker) callIndexes(id pool.ID) error {
 	if err != nil {
 		return err
 	}
-	return c.tx.Scan(record.CallIDBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	return c.tx.Scan(base.CallIDBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		if len(key) < 16+1+18 || len(value) > 0 {
 			c.problem(5, "callid", "a key of %d bytes with %d", len(key), len(value))
 			return nil
 		}
 		at := key[len(key)-18:]
-		has, err := c.tx.Get(record.CallBucket, record.Under(id, at...))
+		has, err := c.tx.Get(base.CallBucket, base.Under(id, at...))
 		if err == nil && has == nil {
 			c.problem(5, fmt.Sprintf("call %s", pool.ID(at[:16])), "is in the index by ids and has no record")
 		}
@@ -66,7 +67,7 @@ func (c *checker) steps(where string, rec *record.CallRecord) {
 // kept checks the rules, tools and task of a context.
 func (c *checker) kept(id pool.ID) error {
 	where := "conversation " + id.String()
-	rec, _, err := record.GetContext(c.tx, id)
+	rec, _, err := base.GetContext(c.tx, id)
 	if err != nil {
 		return err
 	}

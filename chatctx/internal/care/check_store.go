@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -54,7 +54,7 @@ func (c *checker) unrecorded(id pool.ID, m *pool.Message) error {
 		if !m.Calls[i].Open() || m.Home == (pool.Home{}) {
 			continue
 		}
-		has, err := c.tx.Get(record.CallBucket, record.CallKey(id, m.ID, i))
+		has, err := c.tx.Get(base.CallBucket, base.CallKey(id, m.ID, i))
 		if err != nil {
 			return err
 		}
@@ -68,10 +68,10 @@ func (c *checker) unrecorded(id pool.ID, m *pool.Message) error {
 // named checks what refers to messages of a context by name, and records that nothing else checks.
 func (c *checker) named(id pool.ID, messages map[pool.ID]*pool.Message) error {
 	names := map[string]func(key, value []byte) []byte{
-		record.TagBucket:        func(_, value []byte) []byte { return value },
-		record.MarkBucket:       func(key, _ []byte) []byte { return key[16:] },
-		record.QueuedBucket:     func(_, value []byte) []byte { return value },
-		record.UnansweredBucket: func(_, value []byte) []byte { return value[:min(len(value), 16)] },
+		base.TagBucket:        func(_, value []byte) []byte { return value },
+		base.MarkBucket:       func(key, _ []byte) []byte { return key[16:] },
+		base.QueuedBucket:     func(_, value []byte) []byte { return value },
+		base.UnansweredBucket: func(_, value []byte) []byte { return value[:min(len(value), 16)] },
 	}
 	for bucket, of := range names {
 		err := c.tx.Scan(bucket, kv.Prefix(id[:]), func(key, value []byte) error {
@@ -80,7 +80,7 @@ func (c *checker) named(id pool.ID, messages map[pool.ID]*pool.Message) error {
 				c.problem(3, fmt.Sprintf("%s %x", bucket, key), "names no message")
 			} else if _, ok := messages[pool.ID(mid)]; !ok {
 				c.problem(3, fmt.Sprintf("%s %x", bucket, key), "names the message %s, which is not there", pool.ID(mid))
-			} else if bucket == record.UnansweredBucket {
+			} else if bucket == base.UnansweredBucket {
 				return c.answered(id, key, value, pool.ID(mid))
 			}
 			return nil
@@ -89,7 +89,7 @@ func (c *checker) named(id pool.ID, messages map[pool.ID]*pool.Message) error {
 			return err
 		}
 	}
-	for _, bucket := range []string{record.OperationBucket, record.ClaimBucket, record.KeyBucket, record.ToolBucket, record.RuleBucket} {
+	for _, bucket := range []string{base.OperationBucket, base.ClaimBucket, base.KeyBucket, base.ToolBucket, base.RuleBucket} {
 		if err := c.checksums(bucket, kv.Prefix(id[:])); err != nil {
 			return err
 		}
@@ -103,15 +103,15 @@ func (c *checker) answered(id pool.ID, key, value []byte, mid pool.ID) error {
 		c.problem(5, "unanswered", "a key of %d bytes", len(key))
 		return nil
 	}
-	raw, err := c.tx.Get(record.CallBucket, record.CallKey(id, mid, int(binary.BigEndian.Uint16(key[32:]))))
+	raw, err := c.tx.Get(base.CallBucket, base.CallKey(id, mid, int(binary.BigEndian.Uint16(key[32:]))))
 	if err != nil {
 		return err
 	}
-	rec, err := record.DecodeCall(key, raw)
+	rec, err := base.DecodeCall(key, raw)
 	if err != nil {
 		return nil // openCalls reports it
 	}
-	if rec == nil || !rec.Listed() || !bytes.Equal(record.UnansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) || string(value[16:]) != rec.CallID {
+	if rec == nil || !rec.Listed() || !bytes.Equal(base.UnansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) || string(value[16:]) != rec.CallID {
 		c.problem(5, fmt.Sprintf("call %s:%d", mid, binary.BigEndian.Uint16(key[32:])+1), "is among the unanswered and does not belong there")
 	}
 	return nil
@@ -119,7 +119,7 @@ func (c *checker) answered(id pool.ID, key, value []byte, mid pool.ID) error {
 
 func (c *checker) checksums(bucket string, r kv.Range) error {
 	return c.tx.Scan(bucket, r, func(key, value []byte) error {
-		if err := record.Readable(value); err != nil {
+		if err := base.Readable(value); err != nil {
 			c.problem(3, fmt.Sprintf("%s %x", bucket, key), "is not as it was stored: %v", err)
 		}
 		return nil
@@ -129,16 +129,16 @@ func (c *checker) checksums(bucket string, r kv.Range) error {
 // store checks the records that belong to no context.
 func (c *checker) store() error {
 	zero := kv.Prefix(make([]byte, 16))
-	for _, bucket := range []string{record.OperationBucket, record.ToolBucket, record.RuleBucket} {
+	for _, bucket := range []string{base.OperationBucket, base.ToolBucket, base.RuleBucket} {
 		if err := c.checksums(bucket, zero); err != nil {
 			return err
 		}
 	}
-	if err := cmp.Or(c.checksums(record.TokenBucket, kv.Range{}), c.meta()); err != nil {
+	if err := cmp.Or(c.checksums(base.TokenBucket, kv.Range{}), c.meta()); err != nil {
 		return err
 	}
-	err := c.tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if _, ok := record.ParseSourceNode(value); !ok {
+	err := c.tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if _, ok := base.ParseSourceNode(value); !ok {
 			if err := pool.CheckRecord(value, nil); err != nil {
 				c.problem(3, fmt.Sprintf("source %q", key), "is not as it was stored: %v", err)
 			}
@@ -148,12 +148,12 @@ func (c *checker) store() error {
 	if err != nil {
 		return err
 	}
-	err = c.tx.Scan(record.RecentBucket, kv.Range{}, func(key, value []byte) error {
+	err = c.tx.Scan(base.RecentBucket, kv.Range{}, func(key, value []byte) error {
 		if len(key) != 24 || len(value) > 0 {
 			c.problem(3, "recent", "a key of %d bytes with %d", len(key), len(value))
 			return nil
 		}
-		rec, _, err := record.GetContext(c.tx, pool.ID(key[8:]))
+		rec, _, err := base.GetContext(c.tx, pool.ID(key[8:]))
 		if err == nil && (rec == nil || uint64(rec.ListedAt()) != binary.BigEndian.Uint64(key)) {
 			c.problem(3, "recent", "has the conversation %s at another time than that says", pool.ID(key[8:]))
 		}
@@ -162,13 +162,13 @@ func (c *checker) store() error {
 	if err != nil {
 		return err
 	}
-	err = c.tx.Scan(record.LabelBucket, kv.Range{}, func(key, _ []byte) error {
-		label, id, ok := record.OfLabelKey(key)
+	err = c.tx.Scan(base.LabelBucket, kv.Range{}, func(key, _ []byte) error {
+		label, id, ok := base.OfLabelKey(key)
 		if !ok {
 			c.problem(12, "label", "the key %q leads to no conversation", key)
 			return nil
 		}
-		rec, _, err := record.GetContext(c.tx, id)
+		rec, _, err := base.GetContext(c.tx, id)
 		if err == nil && (rec == nil || !slices.Contains(rec.Labels, label)) {
 			c.problem(12, "label", "%q leads to the conversation %s, which does not have it", label, id)
 		}
@@ -193,15 +193,15 @@ func (c *checker) passed(err error) error {
 }
 
 func (c *checker) meta() error {
-	raw, err := c.tx.Get(record.MetaBucket, record.MetaStore)
+	raw, err := c.tx.Get(base.MetaBucket, base.MetaStore)
 	if err != nil {
 		return err
 	}
 	if len(raw) != 16 {
 		c.problem(9, "meta", "the store has no id")
 	}
-	var journal record.ContextRecord
-	if _, err := record.GetRecord(c.tx, record.MetaBucket, record.MetaJournal, &journal); err != nil {
+	var journal base.ContextRecord
+	if _, err := base.GetRecord(c.tx, base.MetaBucket, base.MetaJournal, &journal); err != nil {
 		c.problem(7, "meta", "%v", err)
 	}
 	if _, err := view.StoreSettings(c.tx); err != nil {
@@ -211,7 +211,7 @@ func (c *checker) meta() error {
 	if err == nil && last >= max(journal.NextOperation, 1) {
 		c.problem(7, "meta", "the store's journal goes on at %d and has the operation %d", journal.NextOperation, last)
 	}
-	current, err2 := c.tx.Get(record.MetaBucket, record.MetaCurrent)
+	current, err2 := c.tx.Get(base.MetaBucket, base.MetaCurrent)
 	if err == nil {
 		err = err2
 	}
@@ -230,7 +230,7 @@ func lastOperation(tx kv.Tx, id pool.ID) (uint64, error) {
 	var n uint64
 	r := kv.Prefix(id[:])
 	r.Reverse = true
-	err := tx.Scan(record.OperationBucket, r, func(key, _ []byte) error {
+	err := tx.Scan(base.OperationBucket, r, func(key, _ []byte) error {
 		if len(key) == 24 {
 			n = binary.BigEndian.Uint64(key[16:])
 		}
@@ -260,7 +260,7 @@ func (c *checker) index() error {
 		}
 	}
 	for id := range c.parents {
-		if rec, _, err := record.GetContext(c.tx, id); err == nil && rec != nil && rec.Title != "" && !have[find.DocOf(find.TitleDoc, id, pool.ID{})] {
+		if rec, _, err := base.GetContext(c.tx, id); err == nil && rec != nil && rec.Title != "" && !have[find.DocOf(find.TitleDoc, id, pool.ID{})] {
 			c.problem(10, "conversation "+id.String(), "its title is not in the search index and does not wait for it")
 		}
 	}

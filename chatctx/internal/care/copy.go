@@ -13,16 +13,17 @@ import (
 	"path/filepath"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // AllBuckets lists all buckets of a store.
-var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.SourceBucket, record.OpenBucket, record.LooseBucket, record.LabelBucket, record.GoneBucket, pool.ArtifactBucket,
+var AllBuckets = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.SourceBucket, base.OpenBucket, base.LooseBucket, base.LabelBucket, base.GoneBucket, pool.ArtifactBucket,
 	index.WaitingBucket, index.DocBucket, index.TermBucket}, OwnBuckets...)
 
 // CopyOptions are options of CopyStore.
@@ -43,7 +44,7 @@ type Copied struct {
 
 // Reopen takes back a store that has moved, or begun to: it opens again as it was, in today's form, and the copy goes on by itself. It returns where the store
 // had moved to, ErrConflict if it has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
-func Reopen(ctx context.Context, path string, o record.Options) (to string, err error) {
+func Reopen(ctx context.Context, path string, o base.Options) (to string, err error) {
 	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), from: path}
 	o.Create = false
 	if c.source, err = c.open(path, o, moveMark); err != nil {
@@ -54,16 +55,16 @@ func Reopen(ctx context.Context, path string, o record.Options) (to string, err 
 		return "", err
 	}
 	err = c.source.Update(c.ctx, func(tx kv.RwTx) error {
-		format, err := tx.Get(record.MetaBucket, record.MetaFormat)
+		format, err := tx.Get(base.MetaBucket, base.MetaFormat)
 		place, moved := bytes.CutPrefix(format, []byte(moveMark))
 		if err == nil && !moved {
-			err = record.Conflict("%s has not moved", kv.Shown(path))
+			err = base.Conflict("%s has not moved", kv.Shown(path))
 		}
 		if err != nil {
 			return err
 		}
 		to = string(place)
-		return record.BringUp(tx)
+		return base.BringUp(tx)
 	})
 	return to, err
 }
@@ -85,9 +86,9 @@ func owned(ctx context.Context, db kv.DB) error {
 // target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns ErrConflict. At the
 // end it checks the copy in full and compares the digests of both; its error names the first problem. A store on a server is copied by its owner alone, else
 // CopyStore returns fs.ErrPermission.
-func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOptions) (*Copied, error) {
+func CopyStore(ctx context.Context, from, to string, o base.Options, co CopyOptions) (*Copied, error) {
 	if from == to {
-		return nil, record.Invalidf("a store cannot be copied onto itself: name another one")
+		return nil, base.Invalidf("a store cannot be copied onto itself: name another one")
 	}
 	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), CopyOptions: co, from: from, to: to}
 	o.Create = false
@@ -120,8 +121,8 @@ func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOp
 // During a copy, a mark replaces the format number of the copy and, if the store moves, of the original, so that nothing else opens them. Behind the mark
 // stands the store's id or its new place.
 const (
-	copyMark = record.CopyMark
-	moveMark = record.MoveMark
+	copyMark = base.CopyMark
+	moveMark = base.MoveMark
 	noMark   = "\x00" // no store has it
 )
 
@@ -137,20 +138,20 @@ type copying struct {
 }
 
 // open opens a store, or one with the mark.
-func (c *copying) open(path string, o record.Options, mark string) (kv.DB, error) {
+func (c *copying) open(path string, o base.Options, mark string) (kv.DB, error) {
 	db, err := openDB(path, o, func(tx kv.Tx) error {
-		raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
+		raw, err := tx.Get(base.MetaBucket, base.MetaFormat)
 		if err != nil || bytes.HasPrefix(raw, []byte(mark)) {
 			return err
 		}
-		_, err = record.Version(raw)
+		_, err = base.Version(raw)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	// The first read checks a file.
-	if err := db.View(c.ctx, func(tx kv.Tx) error { _, err := tx.Get(record.MetaBucket, record.MetaFormat); return err }); err != nil {
+	if err := db.View(c.ctx, func(tx kv.Tx) error { _, err := tx.Get(base.MetaBucket, base.MetaFormat); return err }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -159,9 +160,9 @@ func (c *copying) open(path string, o record.Options, mark string) (kv.DB, error
 // begin checks both stores and sets the marks.
 func (c *copying) begin() error {
 	err := c.source.View(c.ctx, func(tx kv.Tx) error {
-		raw, err := tx.Get(record.MetaBucket, record.MetaStore)
+		raw, err := tx.Get(base.MetaBucket, base.MetaStore)
 		if err == nil && len(raw) != len(c.id) {
-			err = record.Damaged("the store has no id")
+			err = base.Damaged("the store has no id")
 		}
 		copy(c.id[:], raw)
 		return err
@@ -171,17 +172,17 @@ func (c *copying) begin() error {
 	}
 	mark := append([]byte(copyMark), c.id.String()...)
 	err = c.target.Update(c.ctx, func(tx kv.RwTx) error {
-		format, err := tx.Get(record.MetaBucket, record.MetaFormat)
+		format, err := tx.Get(base.MetaBucket, base.MetaFormat)
 		if err != nil || bytes.Equal(format, mark) {
 			return err
 		}
 		if bytes.HasPrefix(format, []byte(copyMark)) {
-			return record.Conflict("%s holds the beginning of a copy of another store: remove it first", kv.Shown(c.to))
+			return base.Conflict("%s holds the beginning of a copy of another store: remove it first", kv.Shown(c.to))
 		}
 		if err := untouched(tx); err != nil {
-			return record.Conflict("%s holds something already (%v): a copy goes into what is empty", kv.Shown(c.to), err)
+			return base.Conflict("%s holds something already (%v): a copy goes into what is empty", kv.Shown(c.to), err)
 		}
-		return tx.Put(record.MetaBucket, record.MetaFormat, mark)
+		return tx.Put(base.MetaBucket, base.MetaFormat, mark)
 	})
 	if err != nil || c.Keep {
 		return err
@@ -192,17 +193,17 @@ func (c *copying) begin() error {
 func (c *copying) markMoved() error {
 	return c.source.Update(c.ctx, func(tx kv.RwTx) error {
 		// whoever takes the store back finds it in today's form
-		if err := record.BringUp(tx); err != nil {
+		if err := base.BringUp(tx); err != nil {
 			return err
 		}
-		return tx.Put(record.MetaBucket, record.MetaFormat, []byte(moveMark+kv.Shown(c.to)))
+		return tx.Put(base.MetaBucket, base.MetaFormat, []byte(moveMark+kv.Shown(c.to)))
 	})
 }
 
 // untouched returns an error that names what an otherwise new store already holds.
 func untouched(tx kv.Tx) error {
 	for _, bucket := range AllBuckets {
-		if bucket == record.MetaBucket {
+		if bucket == base.MetaBucket {
 			continue
 		}
 		err := tx.Scan(bucket, kv.Range{}, func(_, _ []byte) error { return fmt.Errorf("records in %s", bucket) })
@@ -210,7 +211,7 @@ func untouched(tx kv.Tx) error {
 			return err
 		}
 	}
-	raw, err := tx.Get(record.MetaBucket, record.MetaJournal)
+	raw, err := tx.Get(base.MetaBucket, base.MetaJournal)
 	if err == nil && raw != nil {
 		err = errors.New("a journal")
 	}
@@ -235,7 +236,7 @@ func (c *copying) run() error {
 			return nil
 		}
 		if round == mostRounds {
-			return record.Conflict("%s is still written to by a program that had opened it before: end that, and copy again", kv.Shown(c.from))
+			return base.Conflict("%s is still written to by a program that had opened it before: end that, and copy again", kv.Shown(c.from))
 		}
 	}
 }
@@ -318,19 +319,19 @@ func (c *copying) pass(tx kv.Tx) error {
 // the copy.
 func carried(bucket string, key, value []byte) ([]byte, error) {
 	switch {
-	case bucket == record.MetaBucket && (bytes.Equal(key, record.MetaFormat) || bytes.Equal(key, record.MetaStore)):
+	case bucket == base.MetaBucket && (bytes.Equal(key, base.MetaFormat) || bytes.Equal(key, base.MetaStore)):
 		return nil, nil
-	case bucket != record.ClaimBucket:
+	case bucket != base.ClaimBucket:
 		return value, nil
 	}
 	claim := &record.Claim{}
-	if err := record.DecMode.Unmarshal(value, claim); err != nil {
-		return nil, record.Damaged("the claim %x: %v", key, err)
+	if err := base.DecMode.Unmarshal(value, claim); err != nil {
+		return nil, base.Damaged("the claim %x: %v", key, err)
 	}
 	if claim.Task != (pool.ID{}) { // the claim of a call that a sub-context answers; the sub-context is copied too
 		return value, nil
 	}
-	return record.EncodeRecord(&record.Claim{Program: claim.Program, Since: claim.Since, Renewed: 1})
+	return base.EncodeRecord(&record.Claim{Program: claim.Program, Since: claim.Since, Renewed: 1})
 }
 
 // write makes a range of the target hold exactly these records.
@@ -367,7 +368,7 @@ func (c *copying) write(bucket string, r kv.Range, page []pair) error {
 }
 
 // end checks that the copy equals the original, and makes it a store that opens.
-func (c *copying) end(o record.Options) (*Copied, error) {
+func (c *copying) end(o base.Options) (*Copied, error) {
 	out := &Copied{Records: c.records, Digest: c.sum}
 	var sum pool.Hash
 	err := c.target.View(c.ctx, func(tx kv.Tx) (err error) { out.Records, sum, err = digest(tx); return err })
@@ -375,10 +376,10 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 		return nil, err
 	}
 	if sum != c.sum {
-		return nil, record.Damaged("the copy in %s has another digest than %s: copy again", kv.Shown(c.to), kv.Shown(c.from))
+		return nil, base.Damaged("the copy in %s has another digest than %s: copy again", kv.Shown(c.to), kv.Shown(c.from))
 	}
-	w := &record.Warnings{}
-	s := newStore(c.target, o, record.NewFormat(w), w)
+	w := &base.Warnings{}
+	s := newStore(c.target, o, base.NewFormat(w), w)
 	var problem *Problem
 	err = Check(c.ctx, s, true, func(p Problem) {
 		if problem == nil && p.Invariant != 9 { // the copy has no format yet
@@ -386,7 +387,7 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 		}
 	})
 	if err == nil && problem != nil {
-		err = record.Damaged("the copy is as %s, and a check finds in it: %s: %s", kv.Shown(c.from), problem.Where, problem.Text)
+		err = base.Damaged("the copy is as %s, and a check finds in it: %s: %s", kv.Shown(c.from), problem.Where, problem.Text)
 	}
 	if err != nil {
 		return nil, err
@@ -401,14 +402,14 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 		id = pool.NewID()
 	}
 	return out, c.target.Update(c.ctx, func(tx kv.RwTx) error {
-		if err := tx.Put(record.MetaBucket, record.MetaStore, id[:]); err != nil {
+		if err := tx.Put(base.MetaBucket, base.MetaStore, id[:]); err != nil {
 			return err
 		}
-		format, err := json.Marshal(record.FormatVersion)
+		format, err := json.Marshal(base.FormatVersion)
 		if err != nil {
 			return err
 		}
-		return tx.Put(record.MetaBucket, record.MetaFormat, format)
+		return tx.Put(base.MetaBucket, base.MetaFormat, format)
 	})
 }
 

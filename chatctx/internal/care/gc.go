@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/intake"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // OwnBuckets lists the buckets whose keys begin with a context's id, except that of the context's own record.
-var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, record.CallBucket, record.UnansweredBucket, record.CallIDBucket, record.ClaimBucket,
-	record.TagBucket, record.MarkBucket, record.OperationBucket, record.KeyBucket, record.ToolBucket, record.RuleBucket, record.CountBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket}
+var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, base.CallBucket, base.UnansweredBucket, base.CallIDBucket, base.ClaimBucket,
+	base.TagBucket, base.MarkBucket, base.OperationBucket, base.KeyBucket, base.ToolBucket, base.RuleBucket, base.CountBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket}
 
 // GCOptions says what GC may remove. A zero field removes nothing.
 type GCOptions struct {
@@ -48,7 +49,7 @@ type Collected struct {
 // operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
 // receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back. It runs also with o.DryRun, for which its
 // caller gives it a trial.
-func GC(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
+func GC(ctx context.Context, s *base.Store, o GCOptions) (*Collected, error) {
 	ctx = kv.WithPurpose(ctx, "gc")
 	var err error
 	if o.OlderThan, err = fitting(ctx, s, o); err != nil {
@@ -57,7 +58,7 @@ func GC(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
 	return collect(ctx, s, o)
 }
 
-func collect(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
+func collect(ctx context.Context, s *base.Store, o GCOptions) (*Collected, error) {
 	out := &Collected{Kept: map[string]int{}, OlderThan: o.OlderThan}
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
@@ -108,7 +109,7 @@ type collector struct {
 }
 
 func (c *collector) context() error {
-	rec, _, err := record.GetContext(c.tx, c.id)
+	rec, _, err := base.GetContext(c.tx, c.id)
 	if rec == nil || err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (c *collector) context() error {
 		return nil
 	}
 	rec.Messages -= uint64(c.out.Messages - before)
-	return record.PutRecord(c.tx, record.ContextBucket, c.id[:], rec)
+	return base.PutRecord(c.tx, base.ContextBucket, c.id[:], rec)
 }
 
 // delete removes a record and counts its bytes.
@@ -159,13 +160,13 @@ func (c *collector) deleteUnder(bucket string, prefix []byte) (int, error) {
 }
 
 // removeContext removes a context with everything that belongs to it, including its open calls and the record of its imports.
-func (c *collector) removeContext(rec *record.ContextRecord) error {
+func (c *collector) removeContext(rec *base.ContextRecord) error {
 	open, err := c.openKeys()
 	if err != nil {
 		return err
 	}
 	for _, key := range open {
-		if err := c.delete(record.OpenBucket, key); err != nil {
+		if err := c.delete(base.OpenBucket, key); err != nil {
 			return err
 		}
 	}
@@ -177,35 +178,35 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 		if bucket == pool.Bucket {
 			c.out.Messages += n
 		}
-		if bucket == record.OperationBucket {
+		if bucket == base.OperationBucket {
 			c.out.Operations += n
 		}
 	}
 	if err := c.forgetSources(); err != nil {
 		return err
 	}
-	if err := c.delete(record.RecentBucket, record.RecentKey(rec.ListedAt(), c.id)); err != nil {
+	if err := c.delete(base.RecentBucket, base.RecentKey(rec.ListedAt(), c.id)); err != nil {
 		return err
 	}
 	if current, err := view.StoresContext(c.tx); err != nil || current == c.id {
 		if err != nil {
 			return err
 		}
-		if err := c.tx.Delete(record.MetaBucket, record.MetaCurrent); err != nil {
+		if err := c.tx.Delete(base.MetaBucket, base.MetaCurrent); err != nil {
 			return err
 		}
 	}
 	for _, l := range rec.Labels {
-		if err := c.delete(record.LabelBucket, record.LabelKey(l, c.id)); err != nil {
+		if err := c.delete(base.LabelBucket, base.LabelKey(l, c.id)); err != nil {
 			return err
 		}
 	}
 	c.out.Contexts++
-	return c.delete(record.ContextBucket, c.id[:])
+	return c.delete(base.ContextBucket, c.id[:])
 }
 
 // RemoveContext removes a context that no operation has made visible, with everything that belongs to it and its words in the search index.
-func RemoveContext(s *record.Store, tx kv.RwTx, id pool.ID, rec *record.ContextRecord) error {
+func RemoveContext(s *base.Store, tx kv.RwTx, id pool.ID, rec *base.ContextRecord) error {
 	c := &collector{tx: tx, id: id, now: s.Now(), out: &Collected{}}
 	if err := c.removeContext(rec); err != nil {
 		return err
@@ -216,12 +217,12 @@ func RemoveContext(s *record.Store, tx kv.RwTx, id pool.ID, rec *record.ContextR
 // openKeys returns this context's keys in the list of open calls, by way of its calls.
 func (c *collector) openKeys() ([][]byte, error) {
 	var keys [][]byte
-	err := c.tx.Scan(record.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+	err := c.tx.Scan(base.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		var rec record.CallRecord
-		if err := record.DecMode.Unmarshal(value, &rec); err != nil {
-			return record.Damaged("the record of call %x: %v", key, err)
+		if err := base.DecMode.Unmarshal(value, &rec); err != nil {
+			return base.Damaged("the record of call %x: %v", key, err)
 		}
-		keys = append(keys, record.OpenKey(&rec, c.id, pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))))
+		keys = append(keys, base.OpenKey(&rec, c.id, pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))))
 		return nil
 	})
 	return keys, err
@@ -230,7 +231,7 @@ func (c *collector) openKeys() ([][]byte, error) {
 // forgetSources removes the record of imports into this context.
 func (c *collector) forgetSources() error {
 	var keys [][]byte
-	err := c.tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+	err := c.tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
 		if intake.SourceOf(value, c.id) {
 			keys = append(keys, bytes.Clone(key))
 		}
@@ -238,7 +239,7 @@ func (c *collector) forgetSources() error {
 	})
 	for _, key := range keys {
 		if err == nil {
-			err = c.delete(record.SourceBucket, key)
+			err = c.delete(base.SourceBucket, key)
 		}
 	}
 	return err
@@ -246,11 +247,11 @@ func (c *collector) forgetSources() error {
 
 // operations removes old operations and the removed branches that only these could bring back. An operation that a branch or the context points to stays as
 // a line that says what was done and that can no longer be undone.
-func (c *collector) operations(rec *record.ContextRecord, age pool.Time) error {
-	old := map[uint64]*record.Operation{}
+func (c *collector) operations(rec *base.ContextRecord, age pool.Time) error {
+	old := map[uint64]*base.Operation{}
 	held := map[pool.ID]bool{} // branches that the other operations are about
 	seen := 0
-	err := record.EachOperation(c.tx, record.NewestFirst(c.id), func(n uint64, op *record.Operation) error {
+	err := base.EachOperation(c.tx, base.NewestFirst(c.id), func(n uint64, op *base.Operation) error {
 		if seen++; op.Expired || c.o.OlderThan > 0 && seen > c.o.KeepOperations && op.At+age < c.now {
 			old[n] = op
 			return nil
@@ -279,9 +280,9 @@ func (c *collector) operations(rec *record.ContextRecord, age pool.Time) error {
 			continue
 		}
 		c.out.Operations++
-		if err = c.delete(record.OperationBucket, record.OperationKey(c.id, n)); err == nil && needed[n] {
+		if err = c.delete(base.OperationBucket, base.OperationKey(c.id, n)); err == nil && needed[n] {
 			op.Changes, op.Expired = nil, true
-			err = record.PutRecord(c.tx, record.OperationBucket, record.OperationKey(c.id, n), op)
+			err = base.PutRecord(c.tx, base.OperationBucket, base.OperationKey(c.id, n), op)
 		}
 	}
 	return err
@@ -300,8 +301,8 @@ func (c *collector) branches(held map[pool.ID]bool) error {
 		return err
 	}
 	for _, id := range gone {
-		for _, bucket := range []string{branch.Bucket, record.ClaimBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket} {
-			if _, err := c.deleteUnder(bucket, record.Under(c.id, id[:]...)); err != nil {
+		for _, bucket := range []string{branch.Bucket, base.ClaimBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket} {
+			if _, err := c.deleteUnder(bucket, base.Under(c.id, id[:]...)); err != nil {
 				return err
 			}
 		}
@@ -356,7 +357,7 @@ func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 
 // results adds results that wait until a branch holds their calls' messages again.
 func (l *live) results(tx kv.Tx, id pool.ID) error {
-	return tx.Scan(record.UnansweredBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	return tx.Scan(base.UnansweredBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		if len(key) != 34 || len(value) < 16 {
 			return nil // check reports it
 		}
@@ -365,7 +366,7 @@ func (l *live) results(tx kv.Tx, id pool.ID) error {
 			return nil
 		}
 		var rec record.CallRecord
-		_, err := record.GetRecord(tx, record.CallBucket, record.CallKey(id, message, int(binary.BigEndian.Uint16(key[32:]))), &rec)
+		_, err := base.GetRecord(tx, base.CallBucket, base.CallKey(id, message, int(binary.BigEndian.Uint16(key[32:]))), &rec)
 		if rec.Result != (pool.ID{}) {
 			l.messages[rec.Result] = "the result of a call"
 		}
@@ -395,7 +396,7 @@ func (l *live) sessions(sessions []branch.Session) {
 
 // journal adds what the operations need to be undone.
 func (l *live) journal(tx kv.Tx, id pool.ID) error {
-	return record.EachOperation(tx, kv.Prefix(id[:]), func(_ uint64, op *record.Operation) error {
+	return base.EachOperation(tx, kv.Prefix(id[:]), func(_ uint64, op *base.Operation) error {
 		for _, c := range op.Changes {
 			if err := l.change(c); err != nil {
 				return err
@@ -405,12 +406,12 @@ func (l *live) journal(tx kv.Tx, id pool.ID) error {
 	})
 }
 
-func (l *live) change(c record.Change) error {
+func (l *live) change(c base.Change) error {
 	switch {
-	case c.Kind == record.SpliceChange:
+	case c.Kind == base.SpliceChange:
 		l.pieces = append(l.pieces, c.Removed, c.Inserted)
-	case c.Bucket == branch.Bucket && c.Kind == record.FieldsChange:
-		raw, _, err := record.ReplaceFields(nil, c.Fields)
+	case c.Bucket == branch.Bucket && c.Kind == base.FieldsChange:
+		raw, _, err := base.ReplaceFields(nil, c.Fields)
 		if err != nil {
 			return err
 		}
@@ -420,9 +421,9 @@ func (l *live) change(c record.Change) error {
 		}
 		l.prompts[b.System], l.prompts[b.Prompt] = true, true
 		l.sessions(b.Sessions)
-	case (c.Bucket == pool.Bucket || c.Bucket == record.CallBucket || c.Bucket == record.MarkBucket) && len(c.Key) >= 32:
+	case (c.Bucket == pool.Bucket || c.Bucket == base.CallBucket || c.Bucket == base.MarkBucket) && len(c.Key) >= 32:
 		l.messages[pool.ID(c.Key[16:32])] = "an operation that can be undone"
-	case (c.Bucket == record.TagBucket || c.Bucket == record.QueuedBucket) && len(c.Old) == 16:
+	case (c.Bucket == base.TagBucket || c.Bucket == base.QueuedBucket) && len(c.Old) == 16:
 		l.messages[pool.ID(c.Old)] = "an operation that can be undone"
 	}
 	return nil
@@ -430,15 +431,15 @@ func (l *live) change(c record.Change) error {
 
 // named adds the messages with a tag or a mark and those in the queue.
 func (l *live) named(tx kv.Tx, id pool.ID) error {
-	err := tx.Scan(record.TagBucket, kv.Prefix(id[:]), func(_, value []byte) error { l.messages[pool.ID(value)] = "a tag"; return nil })
+	err := tx.Scan(base.TagBucket, kv.Prefix(id[:]), func(_, value []byte) error { l.messages[pool.ID(value)] = "a tag"; return nil })
 	if err != nil {
 		return err
 	}
-	err = tx.Scan(record.MarkBucket, kv.Prefix(id[:]), func(key, _ []byte) error { l.messages[pool.ID(key[16:])] = "a mark"; return nil })
+	err = tx.Scan(base.MarkBucket, kv.Prefix(id[:]), func(key, _ []byte) error { l.messages[pool.ID(key[16:])] = "a mark"; return nil })
 	if err != nil {
 		return err
 	}
-	return tx.Scan(record.QueuedBucket, kv.Prefix(id[:]), func(_, value []byte) error {
+	return tx.Scan(base.QueuedBucket, kv.Prefix(id[:]), func(_, value []byte) error {
 		if len(value) >= 16 {
 			l.messages[pool.ID(value[:16])] = "the queue"
 		}
@@ -486,33 +487,33 @@ func (c *collector) messages(l *live) error {
 // removeMessage removes a message with its records: calls, counts. The key of its import stays and means nothing without it.
 func (c *collector) removeMessage(mid pool.ID) error {
 	c.out.Messages++
-	calls, err := view.KeysWith(c.tx, record.CallBucket, record.Under(c.id, mid[:]...))
+	calls, err := view.KeysWith(c.tx, base.CallBucket, base.Under(c.id, mid[:]...))
 	if err != nil {
 		return err
 	}
 	for _, key := range calls {
 		var rec record.CallRecord
-		if _, err := record.GetRecord(c.tx, record.CallBucket, key, &rec); err != nil {
+		if _, err := base.GetRecord(c.tx, base.CallBucket, key, &rec); err != nil {
 			return err
 		}
 		index := int(binary.BigEndian.Uint16(key[32:]))
-		if err := c.tx.Delete(record.OpenBucket, record.OpenKey(&rec, c.id, mid, index)); err != nil {
+		if err := c.tx.Delete(base.OpenBucket, base.OpenKey(&rec, c.id, mid, index)); err != nil {
 			return err
 		}
-		if err := c.tx.Delete(record.UnansweredBucket, record.UnansweredKey(c.id, rec.Home, index)); err != nil {
+		if err := c.tx.Delete(base.UnansweredBucket, base.UnansweredKey(c.id, rec.Home, index)); err != nil {
 			return err
 		}
-		if err := c.tx.Delete(record.CallIDBucket, record.CallIDKey(c.id, rec.CallID, key[16:]...)); err != nil {
+		if err := c.tx.Delete(base.CallIDBucket, base.CallIDKey(c.id, rec.CallID, key[16:]...)); err != nil {
 			return err
 		}
-		if err := c.delete(record.CallBucket, key); err != nil {
+		if err := c.delete(base.CallBucket, key); err != nil {
 			return err
 		}
 	}
-	if _, err := c.deleteUnder(record.CountBucket, record.Under(c.id, mid[:]...)); err != nil {
+	if _, err := c.deleteUnder(base.CountBucket, base.Under(c.id, mid[:]...)); err != nil {
 		return err
 	}
-	return c.delete(pool.Bucket, record.Under(c.id, mid[:]...))
+	return c.delete(pool.Bucket, base.Under(c.id, mid[:]...))
 }
 
 // entries removes entries that no live piece covers and whose message goes. The entry before a piece and a segment's last one stay without their message,

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -18,24 +18,24 @@ func (p *Purged) noteContext(tx kv.Tx, id pool.ID) error {
 	if p.marks == nil {
 		return nil
 	}
-	p.marks.Add(record.GoneContext, record.GoneID(id))
+	p.marks.Add(base.GoneContext, base.GoneID(id))
 	made := p.forgets
-	err := tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if n, node := record.ParseSourceNode(value); node {
+	err := tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if n, node := base.ParseSourceNode(value); node {
 			p.forgetNode(key, n, id)
 			return nil
 		}
-		var rec record.SourceRecord
-		if record.DecodeKept(record.SourceBucket, value, &rec) == nil && rec.Context == id {
-			p.marks.Source(record.GoneContext, key)
-			made = made || bytes.Contains(key, []byte(record.MadeID))
+		var rec base.SourceRecord
+		if base.DecodeKept(base.SourceBucket, value, &rec) == nil && rec.Context == id {
+			p.marks.Source(base.GoneContext, key)
+			made = made || bytes.Contains(key, []byte(base.MadeID))
 		}
 		return nil
 	})
 	if err != nil || !made {
 		return err
 	}
-	return p.noteMessages(tx, id, record.GoneMessage, func(pool.ID) bool { return true })
+	return p.noteMessages(tx, id, base.GoneMessage, func(pool.ID) bool { return true })
 }
 
 // noteBranch notes a branch, and its messages that no other branch holds.
@@ -43,7 +43,7 @@ func (p *Purged) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
 	if p.marks == nil {
 		return nil
 	}
-	p.marks.Add(record.GoneBranch, record.GoneID(b.ID))
+	p.marks.Add(base.GoneBranch, base.GoneID(b.ID))
 	own, others := map[pool.ID]bool{}, map[pool.ID]bool{}
 	err := branch.List(tx, context, func(o *branch.Branch) error {
 		ids, err := branch.IDs(tx, context, o.Pieces)
@@ -59,7 +59,7 @@ func (p *Purged) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
 	if err != nil {
 		return err
 	}
-	return p.noteMessages(tx, context, record.GoneMessage, func(id pool.ID) bool { return own[id] && !others[id] })
+	return p.noteMessages(tx, context, base.GoneMessage, func(id pool.ID) bool { return own[id] && !others[id] })
 }
 
 // noteMessages notes those messages of a context that are wanted.
@@ -96,7 +96,7 @@ func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID,
 		return err
 	}
 	var before, after *pool.Message
-	if m.Source != nil && record.MadeUp(m.Source.Conversation) {
+	if m.Source != nil && base.MadeUp(m.Source.Conversation) {
 		if i > 0 {
 			before, err = pool.Get(tx, context, ids[i-1])
 		}
@@ -111,10 +111,10 @@ func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID,
 }
 
 // forgetNode notes what earlier purges may have noted of a node of a context, if this one is to leave nothing.
-func (p *Purged) forgetNode(key []byte, n record.SourceNode, context pool.ID) {
+func (p *Purged) forgetNode(key []byte, n base.SourceNode, context pool.ID) {
 	if p.forgets && n.Context == context {
-		p.marks.Source(record.GoneMessage, key)
-		p.marks.Add(record.GoneMessage, record.GoneID(n.Message))
+		p.marks.Source(base.GoneMessage, key)
+		p.marks.Add(base.GoneMessage, base.GoneID(n.Message))
 	}
 }
 
@@ -129,9 +129,9 @@ func (p *Purged) sourcesAnew(tx kv.RwTx, id pool.ID) error {
 	for _, key := range keys {
 		here[pool.ID(key[16:])] = true
 	}
-	stale, bare := map[string]record.SourceRecord{}, map[string]record.SourceNode{}
-	err = tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if n, node := record.ParseSourceNode(value); node {
+	stale, bare := map[string]base.SourceRecord{}, map[string]base.SourceNode{}
+	err = tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if n, node := base.ParseSourceNode(value); node {
 			if n.Context == id && !here[n.Message] {
 				p.forgetNode(key, n, id)
 				n.Words = [8]byte{}
@@ -139,8 +139,8 @@ func (p *Purged) sourcesAnew(tx kv.RwTx, id pool.ID) error {
 			}
 			return nil
 		}
-		var rec record.SourceRecord
-		if record.DecodeKept(record.SourceBucket, value, &rec) == nil && rec.Context == id && rec.Fingerprint != (pool.Hash{}) {
+		var rec base.SourceRecord
+		if base.DecodeKept(base.SourceBucket, value, &rec) == nil && rec.Context == id && rec.Fingerprint != (pool.Hash{}) {
 			stale[string(key)] = rec
 		}
 		return nil
@@ -150,13 +150,13 @@ func (p *Purged) sourcesAnew(tx kv.RwTx, id pool.ID) error {
 			return err
 		}
 		rec.Fingerprint, rec.Digest = pool.Hash{}, pool.Hash{}
-		err = record.PutRecord(tx, record.SourceBucket, []byte(key), rec)
+		err = base.PutRecord(tx, base.SourceBucket, []byte(key), rec)
 	}
 	for key, n := range bare {
 		if err != nil {
 			return err
 		}
-		err = tx.Put(record.SourceBucket, []byte(key), n.Value())
+		err = tx.Put(base.SourceBucket, []byte(key), n.Value())
 	}
 	return err
 }

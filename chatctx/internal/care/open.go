@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
@@ -27,17 +27,17 @@ import (
 )
 
 // sequential lists the buckets whose keys mostly come in order, so that their pages can be filled.
-var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
+var sequential = []string{"pool", branch.EntryBucket, base.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
 
 // Open opens the store in a file, or at a URL whose scheme has a driver.
 //
 // It does not wait for other programs, so a command that finds the store held waits once and not twice.
-func Open(path string, o record.Options) (*record.Store, error) {
+func Open(path string, o base.Options) (*base.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	found := &opening{warnings: &record.Warnings{}}
-	found.format = record.NewFormat(found.warnings)
+	found := &opening{warnings: &base.Warnings{}}
+	found.format = base.NewFormat(found.warnings)
 	db, err := openDB(path, o, found.check)
 	if err != nil {
 		return nil, err
@@ -53,23 +53,23 @@ func Open(path string, o record.Options) (*record.Store, error) {
 
 // opening is what Open reads of a store, in one round trip.
 type opening struct {
-	format   *record.Format
-	warnings *record.Warnings
+	format   *base.Format
+	warnings *base.Warnings
 
 	mu  sync.Mutex // an engine checks again after the file was replaced
 	id  pool.ID
 	due bool // a purge was cut short
 }
 
-var openingKeys = [][]byte{record.MetaFormat, record.MetaStore, metaPurging, record.MetaDoubt}
+var openingKeys = [][]byte{base.MetaFormat, base.MetaStore, metaPurging, base.MetaDoubt}
 
 func (f *opening) check(tx kv.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if kv.Doubt(tx) {
-		f.warnings.Add(record.DoubtText)
+		f.warnings.Add(base.DoubtText)
 	}
-	return tx.GetMany(record.MetaBucket, openingKeys, func(i int, value []byte) error {
+	return tx.GetMany(base.MetaBucket, openingKeys, func(i int, value []byte) error {
 		switch {
 		case i == 0:
 			return f.format.Found(value)
@@ -78,14 +78,14 @@ func (f *opening) check(tx kv.Tx) error {
 		case i == 2:
 			f.due = value != nil
 		case i == 3 && value != nil:
-			f.warnings.Add(record.DoubtText)
+			f.warnings.Add(base.DoubtText)
 		}
 		return nil
 	})
 }
 
 // settle sets the store's fields from what was read, and reports whether a purge was cut short.
-func (f *opening) settle(s *record.Store, path string, o record.Options) (due bool) {
+func (f *opening) settle(s *base.Store, path string, o base.Options) (due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.ID = f.id; kv.Scheme(path) != "" && o.Place != nil {
@@ -95,7 +95,7 @@ func (f *opening) settle(s *record.Store, path string, o record.Options) (due bo
 }
 
 // openDB first removes what programs left that were killed: such a file may hold all of the store.
-func openDB(path string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
+func openDB(path string, o base.Options, check func(kv.Tx) error) (kv.DB, error) {
 	leftover.Sweep(folders(path)...)
 	if kv.Scheme(path) != "" {
 		return openURL(context.Background(), path, o, check)
@@ -118,13 +118,13 @@ func folders(path string) []string {
 
 // Leftovers removes what programs left that were killed while they used the store, and returns what else of the kind is there: it belongs to programs that run,
 // or cannot be removed. Each may hold all of the store.
-func Leftovers(s *record.Store) []string { return leftover.Sweep(s.Folders...) }
+func Leftovers(s *base.Store) []string { return leftover.Sweep(s.Folders...) }
 
 // openURL opens a database on a server. If it does not exist and Create is set, it makes it.
-func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
+func openURL(ctx context.Context, url string, o base.Options, check func(kv.Tx) error) (kv.DB, error) {
 	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: check}
 	for _, key := range openingKeys {
-		ko.Checks = append(ko.Checks, kv.Key{Bucket: record.MetaBucket, Key: key})
+		ko.Checks = append(ko.Checks, kv.Key{Bucket: base.MetaBucket, Key: key})
 	}
 	db, err := kv.Open(ctx, url, ko)
 	if !errors.Is(err, kv.ErrNotExist) || !o.Create {
@@ -137,23 +137,23 @@ func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx
 }
 
 // OpenMemory makes a store in memory. Close discards it.
-func OpenMemory(o record.Options) (*record.Store, error) { return OpenDB(memkv.New(), o) }
+func OpenMemory(o base.Options) (*base.Store, error) { return OpenDB(memkv.New(), o) }
 
 // OpenDB makes a store of an engine that the caller opened; an empty one is initialised. The store's Close closes the engine.
-func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
+func OpenDB(db kv.DB, o base.Options) (*base.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	w := &record.Warnings{}
-	format := record.NewFormat(w)
+	w := &base.Warnings{}
+	format := base.NewFormat(w)
 	err := db.View(context.Background(), func(tx kv.Tx) error {
-		raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
+		raw, err := tx.Get(base.MetaBucket, base.MetaFormat)
 		if err != nil {
 			return err
 		}
 		return format.Found(raw)
 	})
-	if errors.Is(err, record.ErrNotOurs) {
+	if errors.Is(err, base.ErrNotOurs) {
 		err = db.Update(context.Background(), initEmpty)
 	}
 	if err != nil {
@@ -162,9 +162,9 @@ func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 	return newStore(db, o, format, w), nil
 }
 
-func newStore(db kv.DB, o record.Options, format *record.Format, w *record.Warnings) *record.Store {
-	s := &record.Store{DB: format.Guard(db), Engine: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge,
-		Indexing: &record.Beside{Step: find.IndexStep}, Hints: &record.Hints{}, Format: format, Warnings: w}
+func newStore(db kv.DB, o base.Options, format *base.Format, w *base.Warnings) *base.Store {
+	s := &base.Store{DB: format.Guard(db), Engine: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge,
+		Indexing: &base.Beside{Step: find.IndexStep}, Hints: &base.Hints{}, Format: format, Warnings: w}
 	if s.Program == "" {
 		s.Program = strings.ToValidUTF8(filepath.Base(os.Args[0]), "\uFFFD")
 	}
@@ -177,7 +177,7 @@ func newStore(db kv.DB, o record.Options, format *record.Format, w *record.Warni
 		s.User = h.User() + "/" + local
 	}
 	if g, is := db.(kv.Guarded); is {
-		g.Guard(record.Guard)
+		g.Guard(base.Guard)
 	}
 	if s.Clock == nil {
 		s.Clock = clockOf(db)
@@ -202,7 +202,7 @@ func clockOf(db kv.DB) func() time.Time {
 }
 
 func initEmpty(tx kv.RwTx) error {
-	for _, bucket := range []string{record.MetaBucket, record.ContextBucket, pool.Bucket} {
+	for _, bucket := range []string{base.MetaBucket, base.ContextBucket, pool.Bucket} {
 		err := tx.Scan(bucket, kv.Range{}, func(_, _ []byte) error {
 			return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
 		})
@@ -218,9 +218,9 @@ func initStore(tx kv.RwTx) error {
 	id := pool.NewID()
 	created := jsontree.AppendString(nil, time.Now().UTC().Format(time.RFC3339))
 	for _, p := range []struct{ key, value []byte }{
-		{record.MetaFormat, fmt.Append(nil, record.FormatVersion)}, {record.MetaStore, id[:]}, {record.MetaCreated, created},
+		{base.MetaFormat, fmt.Append(nil, base.FormatVersion)}, {base.MetaStore, id[:]}, {base.MetaCreated, created},
 	} {
-		if err := tx.Put(record.MetaBucket, p.key, p.value); err != nil {
+		if err := tx.Put(base.MetaBucket, p.key, p.value); err != nil {
 			return err
 		}
 	}

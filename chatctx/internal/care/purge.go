@@ -9,18 +9,19 @@ import (
 	"os"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // sweepArtifacts removes the artifacts that no message and no kept operation refers to. It reads each context in a short transaction; the transaction that
 // deletes reads those again that changed meanwhile.
-func sweepArtifacts(ctx context.Context, s *record.Store, out *Collected) error {
+func sweepArtifacts(ctx context.Context, s *base.Store, out *Collected) error {
 	u := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}}
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
@@ -54,7 +55,7 @@ type usedArtifacts struct {
 }
 
 func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
-	rec, _, err := record.GetContext(tx, id)
+	rec, _, err := base.GetContext(tx, id)
 	if rec == nil || err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
 	if err != nil {
 		return err
 	}
-	return tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(_, value []byte) error { return u.operation(value) })
+	return tx.Scan(base.OperationBucket, kv.Prefix(id[:]), func(_, value []byte) error { return u.operation(value) })
 }
 
 func (u *usedArtifacts) message(m *pool.Message) {
@@ -79,12 +80,12 @@ func (u *usedArtifacts) message(m *pool.Message) {
 
 // operation adds the artifacts of the records that an operation would put back.
 func (u *usedArtifacts) operation(raw []byte) error {
-	op := &record.Operation{}
-	if err := record.DecMode.Unmarshal(raw, op); err != nil {
-		return record.Damaged("an operation: %v", err)
+	op := &base.Operation{}
+	if err := base.DecMode.Unmarshal(raw, op); err != nil {
+		return base.Damaged("an operation: %v", err)
 	}
 	for _, c := range op.Changes {
-		if c.Kind != record.RecordChange || c.Bucket != pool.Bucket || c.Old == nil {
+		if c.Kind != base.RecordChange || c.Bucket != pool.Bucket || c.Old == nil {
 			continue
 		}
 		m := &pool.Message{}
@@ -99,7 +100,7 @@ func (u *usedArtifacts) operation(raw []byte) error {
 // changed reads the contexts again that have changed since.
 func (u *usedArtifacts) changed(tx kv.Tx) error {
 	var again []pool.ID
-	err := tx.Scan(record.RecentBucket, kv.Range{}, func(key, _ []byte) error {
+	err := tx.Scan(base.RecentBucket, kv.Range{}, func(key, _ []byte) error {
 		if id := pool.ID(key[8:]); u.seen[id] != pool.Time(binary.BigEndian.Uint64(key)) {
 			again = append(again, id)
 		}
@@ -116,8 +117,8 @@ func (u *usedArtifacts) changed(tx kv.Tx) error {
 // sweep deletes unused artifacts, except those that were stored a short while ago and have no reference yet.
 func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 	var old [][]byte
-	err := tx.Scan(record.LooseBucket, kv.Range{}, func(key, value []byte) error {
-		if len(key) == 32 && len(value) == 8 && pool.Time(binary.BigEndian.Uint64(value))+record.LooseLife > now {
+	err := tx.Scan(base.LooseBucket, kv.Range{}, func(key, value []byte) error {
+		if len(key) == 32 && len(value) == 8 && pool.Time(binary.BigEndian.Uint64(value))+base.LooseLife > now {
 			u.hashes[pool.Hash(key)] = true
 			return nil
 		}
@@ -128,7 +129,7 @@ func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 		return err
 	}
 	for _, key := range old {
-		if err := tx.Delete(record.LooseBucket, key); err != nil {
+		if err := tx.Delete(base.LooseBucket, key); err != nil {
 			return err
 		}
 	}
@@ -159,8 +160,8 @@ type Purged struct {
 	Collected Collected
 	touched   map[pool.ID]bool // contexts
 	rewritten map[index.Doc]bool
-	marks     *record.GoneMarks // nil: nothing is noted
-	forgets   bool              // the marks are taken back, and none is left
+	marks     *base.GoneMarks // nil: nothing is noted
+	forgets   bool            // the marks are taken back, and none is left
 }
 
 func (p *Purged) begin(what string, id pool.ID, title string) {
@@ -170,8 +171,8 @@ func (p *Purged) begin(what string, id pool.ID, title string) {
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge. Unless
 // noMarks is set, marks of what was purged stay, so that no import brings it back.
-func PurgeContext(ctx context.Context, s *record.Store, ref string, noMarks bool) (*Purged, error) {
-	if err := record.Named("conversation", ref); err != nil {
+func PurgeContext(ctx context.Context, s *base.Store, ref string, noMarks bool) (*Purged, error) {
+	if err := base.Named("conversation", ref); err != nil {
 		return nil, err
 	}
 	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
@@ -179,7 +180,7 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string, noMarks bool
 		if err != nil {
 			return err
 		}
-		rec, _, err := record.GetContext(tx, id)
+		rec, _, err := base.GetContext(tx, id)
 		if err != nil {
 			return err
 		}
@@ -197,8 +198,8 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string, noMarks bool
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
-func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, noMarks bool) (*Purged, error) {
-	if err := record.Named("branch", name); err != nil {
+func PurgeBranch(ctx context.Context, s *base.Store, contextRef, name string, noMarks bool) (*Purged, error) {
+	if err := base.Named("branch", name); err != nil {
 		return nil, err
 	}
 	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
@@ -207,7 +208,7 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 			return err
 		}
 		if t.Target.ID == t.Rec.Active {
-			return record.Conflict("%q is the active branch: chatctx switch to another first", t.Target.Name)
+			return base.Conflict("%q is the active branch: chatctx switch to another first", t.Target.Name)
 		}
 		out.begin("branch", t.ID, t.Rec.Title)
 		out.Branches = []string{t.Target.Name}
@@ -229,9 +230,9 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
-func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref, noMarks bool) (*Purged, error) {
+func PurgeMessages(ctx context.Context, s *base.Store, contextRef, branchName string, refs []record.Ref, noMarks bool) (*Purged, error) {
 	for _, ref := range refs {
-		if err := record.Named("message", string(ref)); err != nil {
+		if err := base.Named("message", string(ref)); err != nil {
 			return nil, err
 		}
 	}
@@ -256,7 +257,7 @@ func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName 
 		out.Copies = len(doomed) - len(refs)
 		for _, id := range where {
 			out.touched[id] = true
-			if err := out.noteMessages(tx, id, record.GoneMessage, func(m pool.ID) bool { return doomed[m] }); err != nil {
+			if err := out.noteMessages(tx, id, base.GoneMessage, func(m pool.ID) bool { return doomed[m] }); err != nil {
 				return err
 			}
 			if err := purgeFrom(s, tx, id, doomed, out); err != nil {
@@ -270,7 +271,7 @@ func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName 
 // copiesOf adds to doomed all copies of its messages, and copies of copies. It returns the contexts that hold any.
 func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
 	var ids []pool.ID
-	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
+	err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +304,7 @@ func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
 }
 
 // purgeFrom removes doomed messages from one context.
-func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, out *Purged) error {
+func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, out *Purged) error {
 	t, err := journal.BeginAt(s, tx, id)
 	if err != nil {
 		return err
@@ -374,7 +375,7 @@ func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, er
 
 // unname removes the tags, the marks and the derived title of doomed messages.
 func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
-	for _, bucket := range []string{record.TagBucket, record.MarkBucket} {
+	for _, bucket := range []string{base.TagBucket, base.MarkBucket} {
 		keys, err := view.KeysWith(t.Tx, bucket, t.ID[:])
 		if err != nil {
 			return err
@@ -384,7 +385,7 @@ func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
 			if err != nil {
 				return err
 			}
-			if bucket == record.TagBucket && doomed[pool.ID(value)] || bucket == record.MarkBucket && doomed[pool.ID(key[16:])] {
+			if bucket == base.TagBucket && doomed[pool.ID(value)] || bucket == base.MarkBucket && doomed[pool.ID(key[16:])] {
 				if err := t.Tx.Delete(bucket, key); err != nil {
 					return err
 				}
@@ -400,12 +401,12 @@ func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
 // forget drops the context's journal and everything that only the journal could bring back.
 func forget(t *journal.Txn, out *Collected) error {
 	c := &collector{tx: t.Tx, id: t.ID, now: t.Now, out: out}
-	for _, bucket := range []string{record.OperationBucket, record.KeyBucket, record.PartialBucket, record.RequestBucket} {
+	for _, bucket := range []string{base.OperationBucket, base.KeyBucket, base.PartialBucket, base.RequestBucket} {
 		n, err := c.deleteUnder(bucket, t.ID[:])
 		if err != nil {
 			return err
 		}
-		if bucket == record.OperationBucket {
+		if bucket == base.OperationBucket {
 			out.Operations += n
 		}
 	}
@@ -443,9 +444,9 @@ func unlink(t *journal.Txn) error {
 
 // scrubStoreJournal removes a context from the store's operations. An operation about that context alone goes.
 func scrubStoreJournal(tx kv.RwTx, id pool.ID) error {
-	all := map[uint64]*record.Operation{}
-	err := record.EachOperation(tx, kv.Prefix(make([]byte, 16)), func(n uint64, op *record.Operation) error {
-		if journal.Touches(op, []record.Chain{{Branch: id}}) || op.Current == id {
+	all := map[uint64]*base.Operation{}
+	err := base.EachOperation(tx, kv.Prefix(make([]byte, 16)), func(n uint64, op *base.Operation) error {
+		if journal.Touches(op, []base.Chain{{Branch: id}}) || op.Current == id {
 			all[n] = op
 		}
 		return nil
@@ -454,28 +455,28 @@ func scrubStoreJournal(tx kv.RwTx, id pool.ID) error {
 		if err != nil {
 			return err
 		}
-		key := record.OperationKey(pool.ID{}, n)
+		key := base.OperationKey(pool.ID{}, n)
 		if without(op, id); len(op.Chains) == 0 {
-			err = tx.Delete(record.OperationBucket, key)
+			err = tx.Delete(base.OperationBucket, key)
 		} else {
-			err = record.PutRecord(tx, record.OperationBucket, key, op)
+			err = base.PutRecord(tx, base.OperationBucket, key, op)
 		}
 	}
 	return err
 }
 
 // without removes what is about a context from an operation of the store.
-func without(op *record.Operation, id pool.ID) {
-	var chains []record.Chain
+func without(op *base.Operation, id pool.ID) {
+	var chains []base.Chain
 	for _, c := range op.Chains {
 		if c.Branch != id {
 			chains = append(chains, c)
 		}
 	}
-	var changes []record.Change
+	var changes []base.Change
 	for _, c := range op.Changes {
 		about := bytes.Equal(c.Key, id[:]) || bytes.Equal(c.Old, id[:])
-		if !about && c.Bucket != record.SourceBucket {
+		if !about && c.Bucket != base.SourceBucket {
 			changes = append(changes, c)
 		}
 	}
@@ -489,11 +490,11 @@ func without(op *record.Operation, id pool.ID) {
 var errNothing = errors.New("nothing to remove")
 
 // purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
-func purge(ctx context.Context, s *record.Store, noMarks bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
+func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
 	ctx = kv.WithPurpose(ctx, "purge")
 	out := &Purged{}
 	err := s.Update(ctx, func(tx kv.RwTx) (err error) {
-		if out.marks, err = record.NewGoneMarks(tx); err != nil {
+		if out.marks, err = base.NewGoneMarks(tx); err != nil {
 			return err
 		}
 		out.forgets = noMarks
@@ -561,11 +562,11 @@ func cause(err error) error {
 var metaPurging = []byte("purging")
 
 // finishPurge does the rest of a purge after its records are gone: it sweeps artifacts and rewrites the file.
-func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
+func finishPurge(ctx context.Context, s *base.Store, out *Collected) error {
 	if err := sweepArtifacts(ctx, s, out); err != nil {
 		return err
 	}
-	done := func(tx kv.RwTx) error { return tx.Delete(record.MetaBucket, metaPurging) }
+	done := func(tx kv.RwTx) error { return tx.Delete(base.MetaBucket, metaPurging) }
 	if k, ok := s.Engine.(kv.Keeper); ok {
 		return k.Rewrite(ctx, s.Format.Edit(done))
 	}
@@ -574,17 +575,17 @@ func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
 
 // PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. The next program that opens the
 // store to write finishes it if it can.
-func PurgeDue(ctx context.Context, s *record.Store) (bool, error) {
+func PurgeDue(ctx context.Context, s *base.Store) (bool, error) {
 	var begun []byte
 	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
-		begun, err = tx.Get(record.MetaBucket, metaPurging)
+		begun, err = tx.Get(base.MetaBucket, metaPurging)
 		return err
 	})
 	return begun != nil, err
 }
 
 // notePurge records that something was purged, but not what.
-func notePurge(s *record.Store, tx kv.RwTx, out *Purged) error {
+func notePurge(s *base.Store, tx kv.RwTx, out *Purged) error {
 	t, err := journal.BeginStore(s, tx)
 	if err != nil {
 		return err
@@ -594,10 +595,10 @@ func notePurge(s *record.Store, tx kv.RwTx, out *Purged) error {
 	if out.What == "redact" {
 		what = out.What
 	}
-	if err := tx.Put(record.MetaBucket, metaPurging, []byte{1}); err != nil {
+	if err := tx.Put(base.MetaBucket, metaPurging, []byte{1}); err != nil {
 		return err
 	}
-	op := &record.Operation{What: what, At: t.Now, By: s.Program, User: s.User, Undone: n}
+	op := &base.Operation{What: what, At: t.Now, By: s.Program, User: s.User, Undone: n}
 	if out.What == "branch" || out.What == "message" {
 		op.Current = out.Context
 	}

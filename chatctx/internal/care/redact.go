@@ -12,12 +12,13 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -60,9 +61,9 @@ type Redacted struct {
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
 // records are found (of tools, calls and imports), and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
 // bytes are gone.
-func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
+func Redact(ctx context.Context, s *base.Store, o RedactOptions) (*Redacted, error) {
 	if o.Find == nil {
-		return nil, record.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
+		return nil, base.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
 	}
 	out := &Redacted{}
 	p, err := purge(ctx, s, false, func(tx kv.RwTx, p *Purged) error {
@@ -114,20 +115,20 @@ func (p *Purged) changed(docs map[index.Doc]bool) {
 	}
 }
 
-func toRedact(s *record.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
+func toRedact(s *base.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
 	if ref != "" {
 		id, err := view.ResolveContext(s, tx, ref)
 		return []pool.ID{id}, err
 	}
 	var ids []pool.ID
-	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
+	err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
 	return ids, err
 }
 
 // redactor redacts one context.
 type redactor struct {
 	tx      kv.RwTx
-	store   *record.Store
+	store   *base.Store
 	find    func(string) ([]Secret, error)
 	found   []Redaction
 	blind   map[pool.Hash]string // artifacts in which nothing can be found, and their kinds
@@ -142,7 +143,7 @@ type redactor struct {
 }
 
 // newRedactor also compiles its expression, since as a variable of the package that would link package regexp into every program with a store.
-func newRedactor(tx kv.RwTx, s *record.Store, find func(string) ([]Secret, error), blind map[pool.Hash]string) *redactor {
+func newRedactor(tx kv.RwTx, s *base.Store, find func(string) ([]Secret, error), blind map[pool.Hash]string) *redactor {
 	return &redactor{tx: tx, store: s, find: find, blind: blind, changed: map[index.Doc]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
 }
 
@@ -155,7 +156,7 @@ func (r *redactor) text(field, left string, text *string) {
 	var b strings.Builder
 	last := 0
 	for _, s := range secrets {
-		b.WriteString((*text)[last:s.From] + record.RedactedMark)
+		b.WriteString((*text)[last:s.From] + base.RedactedMark)
 		last = s.To
 	}
 	*text = b.String() + (*text)[last:]
@@ -352,7 +353,7 @@ func (r *redactor) messages(t *journal.Txn) error {
 		for _, m := range changed {
 			hit[m.ID] = true
 		}
-		err = r.purged.noteMessages(r.tx, id, record.GoneRedacted, func(m pool.ID) bool { return hit[m] })
+		err = r.purged.noteMessages(r.tx, id, base.GoneRedacted, func(m pool.ID) bool { return hit[m] })
 	}
 	for _, m := range changed {
 		r.changed[find.DocOf(find.MessageDoc, id, m.ID)] = true
@@ -411,13 +412,13 @@ func (r *redactor) branches(t *journal.Txn) error {
 
 // calls redacts the decisions about calls.
 func (r *redactor) calls(t *journal.Txn) error {
-	keys, err := view.KeysWith(t.Tx, record.CallBucket, t.ID[:])
+	keys, err := view.KeysWith(t.Tx, base.CallBucket, t.ID[:])
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		rec := &record.CallRecord{}
-		if _, err := record.GetRecord(t.Tx, record.CallBucket, key, rec); err != nil {
+		if _, err := base.GetRecord(t.Tx, base.CallBucket, key, rec); err != nil {
 			return err
 		}
 		r.at.Message, r.hit = pool.ID(key[16:32]), false
@@ -438,7 +439,7 @@ func (r *redactor) calls(t *journal.Txn) error {
 			}
 		}
 		if r.hit {
-			if err := record.PutRecord(t.Tx, record.CallBucket, key, rec); err != nil {
+			if err := base.PutRecord(t.Tx, base.CallBucket, key, rec); err != nil {
 				return err
 			}
 		}
@@ -462,7 +463,7 @@ func (r *redactor) record(t *journal.Txn) error {
 		r.text("label", "", &labels[i])
 	}
 	var err error
-	if t.Rec.Labels, err = record.WithLabels(nil, labels...); err != nil {
+	if t.Rec.Labels, err = base.WithLabels(nil, labels...); err != nil {
 		return err
 	}
 	if t.Rec.Task != nil {

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/charset"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -25,7 +25,7 @@ func (r *redactor) artifact(p *pool.Part, left string) {
 	}
 	if data, changed := r.file(p.SHA256, data, cmp.Or(p.MediaType, kind), left); changed {
 		p.Data = data
-		r.err = cmp.Or(r.err, r.tx.Delete(record.LooseBucket, p.SHA256[:]))
+		r.err = cmp.Or(r.err, r.tx.Delete(base.LooseBucket, p.SHA256[:]))
 	}
 }
 
@@ -40,7 +40,7 @@ func (r *redactor) file(hash pool.Hash, data []byte, mediaType, left string) (ou
 			for i, s := range secrets {
 				spans[i] = charset.Span{From: s.From, To: s.To}
 			}
-			data, changed = text.Replace(spans, record.RedactedMark), true
+			data, changed = text.Replace(spans, base.RedactedMark), true
 			r.hit, r.put = true, true
 		}
 		if left != "" || text.Text == string(data) {

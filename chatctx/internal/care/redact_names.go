@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +40,7 @@ func (r *redactor) branchName(t *journal.Txn, b *branch.Branch) error {
 
 // tags redacts the names of tags.
 func (r *redactor) tags(t *journal.Txn) error {
-	keys, err := view.KeysWith(t.Tx, record.TagBucket, t.ID[:])
+	keys, err := view.KeysWith(t.Tx, base.TagBucket, t.ID[:])
 	if err != nil {
 		return err
 	}
@@ -48,14 +49,14 @@ func (r *redactor) tags(t *journal.Txn) error {
 		if r.text("tag", "", &name); name == string(key[16:]) {
 			continue
 		}
-		value, err := t.Tx.Get(record.TagBucket, key)
+		value, err := t.Tx.Get(base.TagBucket, key)
 		if err != nil {
 			return err
 		}
 		value = bytes.Clone(value)
 		free := name
 		for n := 2; ; n++ {
-			taken, err := t.Tx.Get(record.TagBucket, record.Under(t.ID, []byte(free)...))
+			taken, err := t.Tx.Get(base.TagBucket, base.Under(t.ID, []byte(free)...))
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ func (r *redactor) tags(t *journal.Txn) error {
 			}
 			free = fmt.Sprint(name, ".", n)
 		}
-		if err := cmp.Or(t.Tx.Delete(record.TagBucket, key), t.Tx.Put(record.TagBucket, record.Under(t.ID, []byte(free)...), value)); err != nil {
+		if err := cmp.Or(t.Tx.Delete(base.TagBucket, key), t.Tx.Put(base.TagBucket, base.Under(t.ID, []byte(free)...), value)); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (r *redactor) tools(t *journal.Txn) error { return r.toolsOf(t.ID) }
 // toolsOf redacts the descriptions of tools, how they are run, and the reasons of rules. The conditions of rules stay: changed, they would allow something
 // else.
 func (r *redactor) toolsOf(owner pool.ID) error {
-	err := eachRecord(r.tx, record.ToolBucket, owner, func(tool *record.Tool) bool {
+	err := eachRecord(r.tx, base.ToolBucket, owner, func(tool *record.Tool) bool {
 		r.hit = false
 		r.tool(tool)
 		return r.hit
@@ -84,7 +85,7 @@ func (r *redactor) toolsOf(owner pool.ID) error {
 	if err != nil {
 		return err
 	}
-	err = eachRecord(r.tx, record.RuleBucket, owner, func(rule *record.Rule) bool {
+	err = eachRecord(r.tx, base.RuleBucket, owner, func(rule *record.Rule) bool {
 		r.hit = false
 		r.text("rule", "", &rule.Reason)
 		r.text("rule", "", &rule.By)
@@ -122,8 +123,8 @@ func eachRecord[T any](tx kv.RwTx, bucket string, owner pool.ID, fn func(*T) boo
 			return err
 		}
 		v := new(T)
-		if _, err = record.GetRecord(tx, bucket, key, v); err == nil && fn(v) {
-			err = record.PutRecord(tx, bucket, key, v)
+		if _, err = base.GetRecord(tx, bucket, key, v); err == nil && fn(v) {
+			err = base.PutRecord(tx, bucket, key, v)
 		}
 	}
 	return err
@@ -141,7 +142,7 @@ func (r *redactor) forgotten(t *journal.Txn) error {
 	if err != nil {
 		return err
 	}
-	for bucket, field := range map[string]string{record.OperationBucket: "undo", record.KeyBucket: "key", record.PartialBucket: "reply"} {
+	for bucket, field := range map[string]string{base.OperationBucket: "undo", base.KeyBucket: "key", base.PartialBucket: "reply"} {
 		err := t.Tx.Scan(bucket, kv.Prefix(t.ID[:]), func(key, value []byte) error {
 			r.within(field, "", key[16:])
 			r.within(field, "", value)
@@ -156,7 +157,7 @@ func (r *redactor) forgotten(t *journal.Txn) error {
 
 // imports lists the secrets in the names under which imported messages are known.
 func (r *redactor) imports(t *journal.Txn) error {
-	return t.Tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+	return t.Tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
 		if intake.SourceOf(value, t.ID) {
 			r.within("source", asName, key)
 		}
@@ -168,19 +169,19 @@ func (r *redactor) imports(t *journal.Txn) error {
 func (r *redactor) wholeStore() error {
 	r.at.Title = "the store"
 	settings := map[string]json.RawMessage{}
-	ok, err := record.GetRecord(r.tx, record.MetaBucket, record.MetaSettings, &settings)
+	ok, err := base.GetRecord(r.tx, base.MetaBucket, base.MetaSettings, &settings)
 	if err != nil {
 		return err
 	}
 	if r.data("settings", settings); ok && r.hit {
-		if err := record.PutRecord(r.tx, record.MetaBucket, record.MetaSettings, settings); err != nil {
+		if err := base.PutRecord(r.tx, base.MetaBucket, base.MetaSettings, settings); err != nil {
 			return err
 		}
 	}
 	if err := r.toolsOf(pool.ID{}); err != nil {
 		return err
 	}
-	err = eachRecord(r.tx, record.OperationBucket, pool.ID{}, func(op *record.Operation) bool {
+	err = eachRecord(r.tx, base.OperationBucket, pool.ID{}, func(op *base.Operation) bool {
 		r.hit = false
 		for i := range op.Chains {
 			r.text("undo", "", &op.Chains[i].Name)
@@ -207,7 +208,7 @@ func (r *redactor) wholeStore() error {
 
 // looseArtifacts drops stored texts to which nothing refers yet.
 func (r *redactor) looseArtifacts() error {
-	keys, err := view.KeysWith(r.tx, record.LooseBucket, nil)
+	keys, err := view.KeysWith(r.tx, base.LooseBucket, nil)
 	for _, key := range keys {
 		if err != nil {
 			return err
@@ -222,7 +223,7 @@ func (r *redactor) looseArtifacts() error {
 			continue
 		}
 		if _, changed := r.file(pool.Hash(key), data, kind, ""); changed {
-			err = r.tx.Delete(record.LooseBucket, key)
+			err = r.tx.Delete(base.LooseBucket, key)
 		}
 	}
 	return cmp.Or(err, r.err)

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
@@ -47,7 +47,7 @@ const RecoveredBranch = "recovered"
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages that have lost
 // their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails with ErrDamaged;
 // then Salvage reads what it can into a new file.
-func Repair(ctx context.Context, s *record.Store, o RepairOptions) (*Repaired, error) {
+func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*Repaired, error) {
 	ctx = kv.WithPurpose(ctx, "repair")
 	out := &Repaired{}
 	found, err := Problems(ctx, s)
@@ -80,7 +80,7 @@ func Repair(ctx context.Context, s *record.Store, o RepairOptions) (*Repaired, e
 
 // mendPages rewrites the file before anything else is mended, since records cannot be found in pages whose keys are out of order. It returns what a check
 // finds then.
-func mendPages(ctx context.Context, s *record.Store, out *Repaired) ([]Problem, error) {
+func mendPages(ctx context.Context, s *base.Store, out *Repaired) ([]Problem, error) {
 	if err := Vacuum(ctx, s); err != nil {
 		return nil, fmt.Errorf("it cannot be mended in place: %w", err)
 	}
@@ -89,7 +89,7 @@ func mendPages(ctx context.Context, s *record.Store, out *Repaired) ([]Problem, 
 }
 
 // rehearse repairs a copy to show what a repair would do. If pages have to be rewritten, there is no other way.
-func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
+func rehearse(ctx context.Context, s *base.Store) (*Repaired, error) {
 	dir, err := os.MkdirTemp("", leftover.Name("repair"))
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
 	if err := errors.Join(Backup(ctx, s, f), f.Close()); err != nil {
 		return nil, err
 	}
-	c, err := Open(f.Name(), record.Options{Program: s.Program, By: s.Person, Clock: s.Clock})
+	c, err := Open(f.Name(), base.Options{Program: s.Program, By: s.Person, Clock: s.Clock})
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +112,14 @@ func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
 }
 
 // Problems returns what a full check finds.
-func Problems(ctx context.Context, s *record.Store) ([]Problem, error) {
+func Problems(ctx context.Context, s *base.Store) ([]Problem, error) {
 	var all []Problem
 	err := Check(ctx, s, true, func(p Problem) { all = append(all, p) })
 	return all, err
 }
 
 // copyBeside copies the file: as a backup or, if that fails for damage, byte for byte.
-func copyBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
+func copyBeside(ctx context.Context, s *base.Store, path, what string) (string, error) {
 	due, err := PurgeDue(ctx, s)
 	if err != nil && !errors.Is(err, kv.ErrDamaged) {
 		return "", err
@@ -142,7 +142,7 @@ func copyBeside(ctx context.Context, s *record.Store, path, what string) (string
 }
 
 // mend mends everything in one transaction.
-func mend(ctx context.Context, s *record.Store, dry bool, out *Repaired) error {
+func mend(ctx context.Context, s *base.Store, dry bool, out *Repaired) error {
 	var done []Mended
 	err := update(ctx, s, dry, func(tx kv.RwTx) error {
 		m := &mender{tx: tx, store: s, now: s.Now()}
@@ -156,7 +156,7 @@ func mend(ctx context.Context, s *record.Store, dry bool, out *Repaired) error {
 
 // doubt ends the warning that the newest change may be lost: nothing can bring that back.
 func (m *mender) doubt() error {
-	was, err := m.tx.Get(record.MetaBucket, record.MetaDoubt)
+	was, err := m.tx.Get(base.MetaBucket, base.MetaDoubt)
 	if was == nil || err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (m *mender) all() error {
 func (m *mender) owners() ([]pool.ID, error) {
 	var ids []pool.ID
 	seen := map[pool.ID]bool{{}: true}
-	for _, bucket := range append([]string{record.ContextBucket}, OwnBuckets...) {
+	for _, bucket := range append([]string{base.ContextBucket}, OwnBuckets...) {
 		err := eachOwner(m.tx, bucket, func(id []byte) {
 			if len(id) == 16 && !seen[pool.ID(id)] {
 				seen[pool.ID(id)] = true
@@ -228,7 +228,7 @@ func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
 }
 
 // mendRest rebuilds the search index if something is wrong with it or anything was mended.
-func mendRest(ctx context.Context, s *record.Store, dry bool, found []Problem, out *Repaired) error {
+func mendRest(ctx context.Context, s *base.Store, dry bool, found []Problem, out *Repaired) error {
 	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 10 }) {
 		return nil
 	}
@@ -240,7 +240,7 @@ func mendRest(ctx context.Context, s *record.Store, dry bool, found []Problem, o
 }
 
 // update runs a change in a transaction. With dry it only shows the change to fn and writes nothing.
-func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) error) error {
+func update(ctx context.Context, s *base.Store, dry bool, fn func(kv.RwTx) error) error {
 	if !dry {
 		return s.Update(ctx, fn)
 	}

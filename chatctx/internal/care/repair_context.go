@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -20,7 +21,7 @@ import (
 // mender mends in one transaction and records what it did.
 type mender struct {
 	tx    kv.RwTx
-	store *record.Store
+	store *base.Store
 	now   pool.Time
 	done  []Mended
 	where string // the context
@@ -33,7 +34,7 @@ func (m *mender) say(invariant int, where, format string, args ...any) {
 // mended is a context under repair.
 type mended struct {
 	id       pool.ID
-	rec      *record.ContextRecord
+	rec      *base.ContextRecord
 	messages map[pool.ID]*pool.Message // without contents
 	entries  map[uint64]map[uint64]pool.ID
 	branches []*branch.Branch
@@ -58,7 +59,7 @@ func (m *mender) context(id pool.ID) error {
 
 // ghost removes the data of a context that has no record, messages or branches. It reports whether the context was such a one.
 func (m *mender) ghost(id pool.ID) (bool, error) {
-	if raw, err := m.tx.Get(record.ContextBucket, id[:]); raw != nil || err != nil {
+	if raw, err := m.tx.Get(base.ContextBucket, id[:]); raw != nil || err != nil {
 		return false, err
 	}
 	for _, bucket := range []string{pool.Bucket, branch.Bucket} {
@@ -85,7 +86,7 @@ func (m *mender) ghost(id pool.ID) (bool, error) {
 func (m *mender) strayed(ids []pool.ID) error {
 	var real, none []pool.ID
 	for _, id := range ids {
-		raw, err := m.tx.Get(record.ContextBucket, id[:])
+		raw, err := m.tx.Get(base.ContextBucket, id[:])
 		if err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 			continue
 		}
 		m.say(1, "message "+msg.ID.String(), "is put back into the conversation %s, which lacks it", id)
-		if err := m.tx.Put(pool.Bucket, record.Under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
+		if err := m.tx.Put(pool.Bucket, base.Under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
 			return err
 		}
 		return m.tx.Delete(pool.Bucket, key)
@@ -147,13 +148,13 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 
 // record reads the context's record, or makes one.
 func (m *mender) record(c *mended) error {
-	rec, _, err := record.GetContext(m.tx, c.id)
+	rec, _, err := base.GetContext(m.tx, c.id)
 	if err != nil && !errors.Is(err, kv.ErrDamaged) {
 		return err
 	}
 	if rec == nil {
 		m.say(3, m.where, "has no record that can be read: it gets one with the title Recovered; settings and app data are lost")
-		rec, c.lost = &record.ContextRecord{Title: "Recovered " + record.Short(c.id), Created: m.now, Updated: m.now}, true
+		rec, c.lost = &base.ContextRecord{Title: "Recovered " + record.Short(c.id), Created: m.now, Updated: m.now}, true
 	}
 	c.rec = rec
 	return nil

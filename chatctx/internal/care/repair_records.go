@@ -10,9 +10,10 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -41,7 +42,7 @@ func (m *mender) take(invariant int, bucket string, r kv.Range, bad func(key, va
 }
 
 func unchecked(_, value []byte) (string, error) {
-	if record.Readable(value) != nil {
+	if base.Readable(value) != nil {
 		return "is not as it was stored", nil
 	}
 	return "", nil
@@ -50,7 +51,7 @@ func unchecked(_, value []byte) (string, error) {
 // journal removes operations that cannot be read. A branch or context that points to one of these, or is not as its newest operation left it, starts a new
 // history: undo ends there.
 func (m *mender) journal(c *mended) error {
-	if err := m.take(7, record.OperationBucket, kv.Prefix(c.id[:]), unchecked); err != nil {
+	if err := m.take(7, base.OperationBucket, kv.Prefix(c.id[:]), unchecked); err != nil {
 		return err
 	}
 	if err := m.orphans(c); err != nil {
@@ -83,7 +84,7 @@ func (m *mender) journal(c *mended) error {
 		c.rec.Last, c.rec.Newest = 0, 0
 	}
 	c.rec.Redo = slices.DeleteFunc(c.rec.Redo, func(n uint64) bool {
-		op, err := record.GetOperation(m.tx, c.id, n)
+		op, err := base.GetOperation(m.tx, c.id, n)
 		return op == nil || err != nil
 	})
 	return nil
@@ -95,10 +96,10 @@ func (m *mender) orphans(c *mended) error {
 	for _, b := range c.branches {
 		there[b.ID] = true
 	}
-	lost := map[uint64]*record.Operation{}
-	err := m.tx.Scan(record.OperationBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		op := &record.Operation{}
-		if len(key) == 24 && record.DecMode.Unmarshal(value, op) == nil && !op.Expired && slices.ContainsFunc(op.Chains, func(link record.Chain) bool { return !there[link.Branch] }) {
+	lost := map[uint64]*base.Operation{}
+	err := m.tx.Scan(base.OperationBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		op := &base.Operation{}
+		if len(key) == 24 && base.DecMode.Unmarshal(value, op) == nil && !op.Expired && slices.ContainsFunc(op.Chains, func(link base.Chain) bool { return !there[link.Branch] }) {
 			lost[binary.BigEndian.Uint64(key[16:])] = op
 		}
 		return nil
@@ -110,14 +111,14 @@ func (m *mender) orphans(c *mended) error {
 		m.say(7, m.where, "the operation %d is about a branch that is lost: it can no longer be undone", n)
 		op := lost[n]
 		op.Changes, op.Expired = nil, true
-		err = record.PutRecord(m.tx, record.OperationBucket, record.OperationKey(c.id, n), op)
+		err = base.PutRecord(m.tx, base.OperationBucket, base.OperationKey(c.id, n), op)
 	}
 	return err
 }
 
 // leads reports whether an operation exists and led to a revision.
 func (m *mender) leads(id pool.ID, n uint64, of pool.ID, revision uint64) (bool, error) {
-	op, err := record.GetOperation(m.tx, id, n)
+	op, err := base.GetOperation(m.tx, id, n)
 	if op == nil || err != nil {
 		return false, err
 	}
@@ -132,14 +133,14 @@ func (m *mender) leads(id pool.ID, n uint64, of pool.ID, revision uint64) (bool,
 // calls makes the records and indexes of calls fit the messages.
 func (m *mender) calls(c *mended) error {
 	had := len(m.done)
-	err := m.take(5, record.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
-		if _, err := record.DecodeCall(key, value); err != nil {
+	err := m.take(5, base.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if _, err := base.DecodeCall(key, value); err != nil {
 			return "is not as it was stored", nil
 		}
 		if len(key) != 34 {
 			return "is not a call", nil
 		}
-		message, index := record.CallOfKey(key)
+		message, index := base.CallOfKey(key)
 		if msg := c.messages[message]; msg == nil || index >= len(msg.Calls) {
 			return "its message has no such call", nil
 		}
@@ -171,24 +172,24 @@ func (m *mender) callRecord(c *mended, id pool.ID, msg *pool.Message, i int) err
 	if !call.Open() || msg.Home == (pool.Home{}) {
 		return nil
 	}
-	key := record.CallKey(c.id, id, i)
-	old, err := m.tx.Get(record.CallBucket, key)
+	key := base.CallKey(c.id, id, i)
+	old, err := m.tx.Get(base.CallBucket, key)
 	if old != nil || err != nil {
 		return err
 	}
 	m.say(5, fmt.Sprintf("call %s:%d", id, i+1), "has lost what was decided: it waits again")
 	rec := &record.CallRecord{CallID: call.ID, Tool: call.Tool, Status: pool.Pending, Execution: pool.NotRun, Since: m.now, Home: msg.Home}
-	return record.PutRecord(m.tx, record.CallBucket, key, rec)
+	return base.PutRecord(m.tx, base.CallBucket, key, rec)
 }
 
 // claims removes the claims of calls that do not run. A running call without a claim becomes uncertain.
 func (m *mender) claims(c *mended) error {
-	err := m.take(5, record.ClaimBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+	err := m.take(5, base.ClaimBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
 		if why, _ := unchecked(key, value); why != "" || len(key) != 34 {
 			return why, nil
 		}
 		var rec record.CallRecord
-		ok, err := record.GetRecord(m.tx, record.CallBucket, key, &rec)
+		ok, err := base.GetRecord(m.tx, base.CallBucket, key, &rec)
 		if err == nil && (!ok || rec.Execution != pool.Running) {
 			return "its call does not run", nil
 		}
@@ -198,7 +199,7 @@ func (m *mender) claims(c *mended) error {
 		return err
 	}
 	return m.eachCall(c, func(key []byte, rec *record.CallRecord) error {
-		claim, err := m.tx.Get(record.ClaimBucket, key)
+		claim, err := m.tx.Get(base.ClaimBucket, key)
 		changed := steps(rec)
 		if rec.Result != (pool.ID{}) && (rec.Open() || c.messages[rec.Result] == nil || c.held(rec.Home)) {
 			rec.Result, changed = pool.ID{}, true
@@ -213,7 +214,7 @@ func (m *mender) claims(c *mended) error {
 			return err
 		}
 		m.say(5, fmt.Sprintf("call %x", key[16:]), "its record is made to fit: it is %s", rec.State())
-		return record.PutRecord(m.tx, record.CallBucket, key, rec)
+		return base.PutRecord(m.tx, base.CallBucket, key, rec)
 	})
 }
 
@@ -232,13 +233,13 @@ func steps(rec *record.CallRecord) (changed bool) {
 }
 
 func (m *mender) eachCall(c *mended, fn func(key []byte, rec *record.CallRecord) error) error {
-	keys, err := view.KeysWith(m.tx, record.CallBucket, c.id[:])
+	keys, err := view.KeysWith(m.tx, base.CallBucket, c.id[:])
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		rec := &record.CallRecord{}
-		if _, err := record.GetRecord(m.tx, record.CallBucket, key, rec); err != nil {
+		if _, err := base.GetRecord(m.tx, base.CallBucket, key, rec); err != nil {
 			return err
 		}
 		if err := fn(key, rec); err != nil {
@@ -250,22 +251,22 @@ func (m *mender) eachCall(c *mended, fn func(key []byte, rec *record.CallRecord)
 
 // indexes rebuilds the three indexes of calls from the records. It reports whether they were wrong.
 func (m *mender) indexes(c *mended) (wrong bool, err error) {
-	want := map[string]map[string][]byte{record.UnansweredBucket: {}, record.CallIDBucket: {}, record.OpenBucket: {}}
+	want := map[string]map[string][]byte{base.UnansweredBucket: {}, base.CallIDBucket: {}, base.OpenBucket: {}}
 	err = m.eachCall(c, func(key []byte, rec *record.CallRecord) error {
-		message, index := record.CallOfKey(key)
+		message, index := base.CallOfKey(key)
 		if home := c.messages[message].Home; home != rec.Home {
 			rec.Home = home
-			if err := record.PutRecord(m.tx, record.CallBucket, key, rec); err != nil {
+			if err := base.PutRecord(m.tx, base.CallBucket, key, rec); err != nil {
 				return err
 			}
 		}
-		want[record.CallIDBucket][string(record.CallIDKey(c.id, rec.CallID, key[16:]...))] = []byte{}
+		want[base.CallIDBucket][string(base.CallIDKey(c.id, rec.CallID, key[16:]...))] = []byte{}
 		if !rec.Listed() {
 			return nil
 		}
-		want[record.UnansweredBucket][string(record.UnansweredKey(c.id, rec.Home, index))] = append(message[:], rec.CallID...)
+		want[base.UnansweredBucket][string(base.UnansweredKey(c.id, rec.Home, index))] = append(message[:], rec.CallID...)
 		if rec.Open() && c.held(rec.Home) {
-			want[record.OpenBucket][string(record.OpenKey(rec, c.id, message, index))] = record.HomeBytes(rec.Home)
+			want[base.OpenBucket][string(base.OpenKey(rec, c.id, message, index))] = base.HomeBytes(rec.Home)
 		}
 		return nil
 	})
@@ -274,12 +275,12 @@ func (m *mender) indexes(c *mended) (wrong bool, err error) {
 	}
 	for bucket, records := range want {
 		r := kv.Prefix(c.id[:])
-		if bucket == record.OpenBucket {
+		if bucket == base.OpenBucket {
 			r = kv.Range{}
 		}
 		var gone [][]byte
 		err := m.tx.Scan(bucket, r, func(key, _ []byte) error {
-			if _, ok := records[string(key)]; !ok && (bucket != record.OpenBucket || len(key) != 42 || pool.ID(key[8:24]) == c.id) {
+			if _, ok := records[string(key)]; !ok && (bucket != base.OpenBucket || len(key) != 42 || pool.ID(key[8:24]) == c.id) {
 				gone = append(gone, bytes.Clone(key))
 			}
 			return nil
@@ -313,9 +314,9 @@ func (m *mender) indexes(c *mended) (wrong bool, err error) {
 // named removes names of missing messages, and other records that are damaged.
 func (m *mender) named(c *mended) error {
 	of := map[string]func(key, value []byte) []byte{
-		record.TagBucket:    func(_, value []byte) []byte { return value },
-		record.MarkBucket:   func(key, _ []byte) []byte { return key[16:] },
-		record.QueuedBucket: func(_, value []byte) []byte { return value },
+		base.TagBucket:    func(_, value []byte) []byte { return value },
+		base.MarkBucket:   func(key, _ []byte) []byte { return key[16:] },
+		base.QueuedBucket: func(_, value []byte) []byte { return value },
 	}
 	for bucket, message := range of {
 		err := m.take(3, bucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
@@ -329,7 +330,7 @@ func (m *mender) named(c *mended) error {
 			return err
 		}
 	}
-	for _, bucket := range []string{record.KeyBucket, record.ToolBucket, record.RuleBucket} {
+	for _, bucket := range []string{base.KeyBucket, base.ToolBucket, base.RuleBucket} {
 		if err := m.take(3, bucket, kv.Prefix(c.id[:]), unchecked); err != nil {
 			return err
 		}
@@ -362,7 +363,7 @@ func (m *mender) finish(c *mended) error {
 		m.say(1, m.where, "has %s and %s, and counted %d and %d", plural.Count(messages, "message"), plural.Count(n, "branch"), r.Messages, r.Branches)
 		r.Messages, r.Branches = uint64(messages), uint64(n)
 	}
-	return record.PutRecord(m.tx, record.ContextBucket, c.id[:], r)
+	return base.PutRecord(m.tx, base.ContextBucket, c.id[:], r)
 }
 
 // active returns the branch to be active: the active one if it exists, else main, else the first.
@@ -373,7 +374,7 @@ func (c *mended) active() *branch.Branch {
 		case b.Removed != 0:
 		case b.ID == c.rec.Active:
 			return b
-		case to == nil || b.Name == record.MainBranch:
+		case to == nil || b.Name == base.MainBranch:
 			to = b
 		}
 	}
@@ -470,13 +471,13 @@ func (m *mender) strayArtifacts() error {
 func (m *mender) rest() error {
 	m.where = "store"
 	zero := kv.Prefix(make([]byte, 16))
-	for _, bucket := range []string{record.OperationBucket, record.ToolBucket, record.RuleBucket} {
+	for _, bucket := range []string{base.OperationBucket, base.ToolBucket, base.RuleBucket} {
 		if err := m.take(3, bucket, zero, unchecked); err != nil {
 			return err
 		}
 	}
-	err := m.take(3, record.SourceBucket, kv.Range{}, func(key, value []byte) (string, error) {
-		if _, ok := record.ParseSourceNode(value); ok {
+	err := m.take(3, base.SourceBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if _, ok := base.ParseSourceNode(value); ok {
 			return "", nil
 		}
 		return unchecked(key, value)
@@ -484,7 +485,7 @@ func (m *mender) rest() error {
 	if err != nil {
 		return err
 	}
-	if err := m.take(3, record.TokenBucket, kv.Range{}, unchecked); err != nil {
+	if err := m.take(3, base.TokenBucket, kv.Range{}, unchecked); err != nil {
 		return err
 	}
 	for _, step := range []func() error{m.recents, m.openStrays, m.meta} {
@@ -509,25 +510,25 @@ func (m *mender) rest() error {
 // recents rebuilds the lists of contexts by last change and by label.
 func (m *mender) recents() error {
 	want, labels := map[string]bool{}, map[string]bool{}
-	err := m.take(3, record.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
+	err := m.take(3, base.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
 		if len(key) != 16 {
 			return "is not a conversation", nil
 		}
-		rec, err := record.DecodeContext(pool.ID(key), value)
+		rec, err := base.DecodeContext(pool.ID(key), value)
 		if err != nil {
 			return "", err
 		}
-		want[string(record.RecentKey(rec.ListedAt(), pool.ID(key)))] = true
+		want[string(base.RecentKey(rec.ListedAt(), pool.ID(key)))] = true
 		for _, l := range rec.Labels {
-			labels[string(record.LabelKey(l, pool.ID(key)))] = true
+			labels[string(base.LabelKey(l, pool.ID(key)))] = true
 		}
 		return "", nil
 	})
 	if err == nil {
-		err = m.listed(3, record.RecentBucket, want, "is not when its conversation changed last", "is put on the list")
+		err = m.listed(3, base.RecentBucket, want, "is not when its conversation changed last", "is put on the list")
 	}
 	if err == nil {
-		err = m.listed(12, record.LabelBucket, labels, "leads to a conversation that does not have the label", "is found by its label again")
+		err = m.listed(12, base.LabelBucket, labels, "leads to a conversation that does not have the label", "is found by its label again")
 	}
 	return err
 }
@@ -552,11 +553,11 @@ func (m *mender) listed(invariant int, bucket string, want map[string]bool, stra
 
 // openStrays removes entries of the open calls whose call does not exist.
 func (m *mender) openStrays() error {
-	return m.take(5, record.OpenBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+	return m.take(5, base.OpenBucket, kv.Range{}, func(key, _ []byte) (string, error) {
 		if len(key) != 42 {
 			return "is not a call", nil
 		}
-		has, err := m.tx.Get(record.CallBucket, key[8:])
+		has, err := m.tx.Get(base.CallBucket, key[8:])
 		if err == nil && has == nil {
 			return "its call has no record", nil
 		}
@@ -565,35 +566,35 @@ func (m *mender) openStrays() error {
 }
 
 func (m *mender) meta() error {
-	raw, err := m.tx.Get(record.MetaBucket, record.MetaStore)
+	raw, err := m.tx.Get(base.MetaBucket, base.MetaStore)
 	if err != nil {
 		return err
 	}
 	if len(raw) != 16 {
 		m.say(9, "meta", "the store gets a new id")
 		id := pool.NewID()
-		if err := m.tx.Put(record.MetaBucket, record.MetaStore, id[:]); err != nil {
+		if err := m.tx.Put(base.MetaBucket, base.MetaStore, id[:]); err != nil {
 			return err
 		}
 	}
 	if _, err := view.StoreSettings(m.tx); errors.Is(err, kv.ErrDamaged) {
 		m.say(3, "meta", "the store's settings cannot be read: they are removed")
-		if err := m.tx.Delete(record.MetaBucket, record.MetaSettings); err != nil {
+		if err := m.tx.Delete(base.MetaBucket, base.MetaSettings); err != nil {
 			return err
 		}
 	}
-	current, err := m.tx.Get(record.MetaBucket, record.MetaCurrent)
+	current, err := m.tx.Get(base.MetaBucket, base.MetaCurrent)
 	if err != nil {
 		return err
 	}
 	if current != nil {
 		var rec []byte
 		if len(current) == 16 {
-			rec, err = m.tx.Get(record.ContextBucket, current)
+			rec, err = m.tx.Get(base.ContextBucket, current)
 		}
 		if err == nil && rec == nil {
 			m.say(3, "meta", "the current conversation is not there: none is current now")
-			err = m.tx.Delete(record.MetaBucket, record.MetaCurrent)
+			err = m.tx.Delete(base.MetaBucket, base.MetaCurrent)
 		}
 		if err != nil {
 			return err
@@ -604,14 +605,14 @@ func (m *mender) meta() error {
 
 // storeJournal makes the store's journal continue after its last operation.
 func (m *mender) storeJournal() error {
-	var rec record.ContextRecord
-	_, err := record.GetRecord(m.tx, record.MetaBucket, record.MetaJournal, &rec)
+	var rec base.ContextRecord
+	_, err := base.GetRecord(m.tx, base.MetaBucket, base.MetaJournal, &rec)
 	broken := errors.Is(err, kv.ErrDamaged)
 	if err != nil && !broken {
 		return err
 	}
 	if broken {
-		rec = record.ContextRecord{}
+		rec = base.ContextRecord{}
 	}
 	last, err := lastOperation(m.tx, pool.ID{})
 	if err != nil || !broken && last < max(rec.NextOperation, 1) {
@@ -619,5 +620,5 @@ func (m *mender) storeJournal() error {
 	}
 	m.say(7, "meta", "the store's journal goes on after operation %d", last)
 	rec.NextOperation = last + 1
-	return record.PutRecord(m.tx, record.MetaBucket, record.MetaJournal, &rec)
+	return base.PutRecord(m.tx, base.MetaBucket, base.MetaJournal, &rec)
 }

@@ -10,8 +10,8 @@ import (
 	"os"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/pool"
@@ -27,9 +27,9 @@ type Salvaged struct {
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
 // branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read. The error
 // is ErrNotOurs where nothing of a store is left, and then no new one is made.
-func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salvaged, err error) {
+func Salvage(ctx context.Context, from, to string, o base.Options) (out *Salvaged, err error) {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return nil, record.Conflict("%s is there already: name a new file", to)
+		return nil, base.Conflict("%s is there already: name a new file", to)
 	}
 	ctx = kv.WithPurpose(ctx, "repair")
 	if err := sameVersion(ctx, from); err != nil {
@@ -37,8 +37,8 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 	}
 	out = &Salvaged{}
 	o.Create, o.ReadOnly = true, false
-	var s *record.Store
-	v := &salvager{ctx: ctx, begin: func() (_ *record.Store, err error) {
+	var s *base.Store
+	v := &salvager{ctx: ctx, begin: func() (_ *base.Store, err error) {
 		s, err = Open(to, o)
 		return s, err
 	}}
@@ -74,11 +74,11 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 
 // sameVersion refuses a store of another version, since its records would be misread. A store that cannot be opened passes.
 func sameVersion(ctx context.Context, path string) error {
-	s, err := Open(path, record.Options{ReadOnly: true})
+	s, err := Open(path, base.Options{ReadOnly: true})
 	if err == nil {
-		err = errors.Join(s.DB.View(ctx, record.CheckFormat), s.Close())
+		err = errors.Join(s.DB.View(ctx, base.CheckFormat), s.Close())
 	}
-	if errors.Is(err, record.ErrTooNew) || errors.Is(err, record.ErrTooOld) {
+	if errors.Is(err, base.ErrTooNew) || errors.Is(err, base.ErrTooOld) {
 		return err
 	}
 	return nil
@@ -87,8 +87,8 @@ func sameVersion(ctx context.Context, path string) error {
 // salvager puts the records that it recognises into a new store, in transactions of some megabytes. The first one makes the store.
 type salvager struct {
 	ctx   context.Context
-	begin func() (*record.Store, error)
-	store *record.Store
+	begin func() (*base.Store, error)
+	store *base.Store
 	held  []foundRecord
 	bytes int
 }
@@ -143,8 +143,8 @@ func (v *salvager) flush() (err error) {
 func bucketOf(key, value []byte) string {
 	switch len(key) {
 	case 16:
-		if rec, err := record.DecodeContext(pool.ID(key), value); err == nil && rec.Active != (pool.ID{}) {
-			return record.ContextBucket
+		if rec, err := base.DecodeContext(pool.ID(key), value); err == nil && rec.Active != (pool.ID{}) {
+			return base.ContextBucket
 		}
 	case 32:
 		if bucket := bucketOf32(key, value); bucket != "" {
@@ -159,8 +159,8 @@ func bucketOf(key, value []byte) string {
 		return branch.EntryBucket
 	}
 	if len(key) == 34 && pool.CheckRecord(value, nil) == nil {
-		if rec, err := record.DecodeCall(key, value); err == nil && rec.Status != "" && rec.Execution != "" {
-			return record.CallBucket
+		if rec, err := base.DecodeCall(key, value); err == nil && rec.Status != "" && rec.Execution != "" {
+			return base.CallBucket
 		}
 	}
 	return ""
@@ -203,13 +203,13 @@ func newer(r *foundRecord, old []byte) bool {
 		a, errA := branch.Decode(pool.ID(r.key[16:]), r.value)
 		b, errB := branch.Decode(pool.ID(r.key[16:]), old)
 		return errA == nil && errB == nil && (a.Revision > b.Revision || a.Revision == b.Revision && a.High > b.High)
-	case record.ContextBucket:
-		a, errA := record.DecodeContext(pool.ID(r.key), r.value)
-		b, errB := record.DecodeContext(pool.ID(r.key), old)
+	case base.ContextBucket:
+		a, errA := base.DecodeContext(pool.ID(r.key), r.value)
+		b, errB := base.DecodeContext(pool.ID(r.key), old)
 		return errA == nil && errB == nil && (a.NextOperation > b.NextOperation || a.NextOperation == b.NextOperation && a.Updated > b.Updated)
-	case record.CallBucket:
-		a, errA := record.DecodeCall(r.key, r.value)
-		b, errB := record.DecodeCall(r.key, old)
+	case base.CallBucket:
+		a, errA := base.DecodeCall(r.key, r.value)
+		b, errB := base.DecodeCall(r.key, old)
 		return errA == nil && errB == nil && len(a.Decisions) > len(b.Decisions)
 	}
 	return false

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -26,7 +26,7 @@ type ContextSpace struct {
 }
 
 // SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
-func SpaceByContext(ctx context.Context, s *record.Store) ([]*ContextSpace, error) {
+func SpaceByContext(ctx context.Context, s *base.Store) ([]*ContextSpace, error) {
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func SpaceByContext(ctx context.Context, s *record.Store) ([]*ContextSpace, erro
 }
 
 func spaceOf(tx kv.Tx, id pool.ID) (*ContextSpace, error) {
-	rec, raw, err := record.GetContext(tx, id)
+	rec, raw, err := base.GetContext(tx, id)
 	if rec == nil || err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func spaceOf(tx kv.Tx, id pool.ID) (*ContextSpace, error) {
 		switch bucket {
 		case pool.Bucket:
 			out.MessageBytes = bytes
-		case record.OperationBucket:
+		case base.OperationBucket:
 			out.OperationBytes = bytes
 		}
 	}
@@ -97,7 +97,7 @@ const unlimited = 365 * 24 * time.Hour
 
 // fitting returns the largest age at which GC leaves at most o.MaxSize in use, by halving o.OlderThan, or else the shortest age, a minute. If no more is in
 // use already, that is o.OlderThan, zero too.
-func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, error) {
+func fitting(ctx context.Context, s *base.Store, o GCOptions) (time.Duration, error) {
 	k, ok := s.Engine.(kv.Sized)
 	if !ok || o.MaxSize <= 0 {
 		return o.OlderThan, nil
@@ -110,7 +110,7 @@ func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, 
 	o.OlderThan = max(o.OlderThan, time.Minute)
 	for {
 		var took *Collected
-		err := Trial(s, func(trial *record.Store) (err error) { took, err = collect(ctx, trial, o); return err })
+		err := Trial(s, func(trial *base.Store) (err error) { took, err = collect(ctx, trial, o); return err })
 		if err != nil || space.Used-took.Bytes <= o.MaxSize || o.OlderThan == time.Minute {
 			return o.OlderThan, err
 		}

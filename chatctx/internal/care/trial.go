@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 // Trial calls do with a store that shows s and keeps what do changes to itself, in a temporary file that is removed afterwards.
-func Trial(s *record.Store, do func(*record.Store) error) (err error) {
+func Trial(s *base.Store, do func(*base.Store) error) (err error) {
 	dir, err := os.MkdirTemp("", leftover.Name("trial"))
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func Trial(s *record.Store, do func(*record.Store) error) (err error) {
 		return err
 	}
 	trial := *s
-	trial.DB, trial.Indexing, trial.Hints = kv.Layered(s.DB, top), record.Idle(), &record.Hints{}
+	trial.DB, trial.Indexing, trial.Hints = kv.Layered(s.DB, top), base.Idle(), &base.Hints{}
 	trial.Engine = trial.DB
 	defer func() { err = errors.Join(err, trial.Close()) }()
 	return do(&trial)

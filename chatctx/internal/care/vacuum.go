@@ -3,13 +3,13 @@ package care
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // Vacuum rewrites the file without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. It returns
 // ErrInvalid if the engine keeps no file.
-func Vacuum(ctx context.Context, s *record.Store) error {
+func Vacuum(ctx context.Context, s *base.Store) error {
 	k, ok := s.Engine.(kv.Keeper)
 	if !ok {
 		return notKept(s, kv.CareVacuum, "a store in memory has no file to write anew")

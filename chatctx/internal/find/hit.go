@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -24,14 +24,14 @@ type hitReader struct {
 	looked   int
 	score    float64
 	hits     []*Hit
-	contexts map[pool.ID]*record.ContextRecord
+	contexts map[pool.ID]*base.ContextRecord
 }
 
 // view runs fn in a transaction and yields the hits that it found. It returns kv.ErrStop if the caller wants no more.
 func (q *search) view(fn func(*hitReader) error) error {
 	r, enough := &hitReader{search: q}, false
 	err := q.store.DB.View(q.ctx, func(tx kv.Tx) error {
-		*r = hitReader{search: q, tx: tx, began: time.Now(), contexts: map[pool.ID]*record.ContextRecord{}}
+		*r = hitReader{search: q, tx: tx, began: time.Now(), contexts: map[pool.ID]*base.ContextRecord{}}
 		err := fn(r)
 		enough = err == errPassed
 		if err != nil && !enough {
@@ -75,7 +75,7 @@ func (r *hitReader) look(d index.Doc) error {
 	case TitleDoc:
 		h.What, texts = "title", []field{{"title", rec.Title}}
 	case PromptDoc:
-		raw, err := r.tx.Get(branch.PromptBucket, record.Under(h.Context, d[17:]...))
+		raw, err := r.tx.Get(branch.PromptBucket, base.Under(h.Context, d[17:]...))
 		if raw == nil || err != nil {
 			return err
 		}
@@ -106,11 +106,11 @@ func (r *hitReader) look(d index.Doc) error {
 	return nil
 }
 
-func (r *hitReader) context(id pool.ID) (*record.ContextRecord, error) {
+func (r *hitReader) context(id pool.ID) (*base.ContextRecord, error) {
 	if rec, ok := r.contexts[id]; ok {
 		return rec, nil
 	}
-	rec, _, err := record.GetContext(r.tx, id)
+	rec, _, err := base.GetContext(r.tx, id)
 	if err == nil {
 		r.contexts[id] = rec
 	}
@@ -118,7 +118,7 @@ func (r *hitReader) context(id pool.ID) (*record.ContextRecord, error) {
 }
 
 // narrowed reports whether a document fits all options but the words.
-func (r *hitReader) narrowed(h *Hit, rec *record.ContextRecord) bool {
+func (r *hitReader) narrowed(h *Hit, rec *base.ContextRecord) bool {
 	o, m, at := &r.o, h.Message, rec.Created
 	if slices.ContainsFunc(o.Labels, func(l string) bool { return !slices.Contains(rec.Labels, l) }) {
 		return false
@@ -258,7 +258,7 @@ func (r *hitReader) places() error {
 
 // onMain places the messages that main holds where they were first put, and returns the other hits.
 func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
-	main, err := branch.Find(r.tx, id, record.MainBranch)
+	main, err := branch.Find(r.tx, id, base.MainBranch)
 	if main == nil || err != nil {
 		return hits, err
 	}
@@ -286,9 +286,9 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 	}
 	slices.SortStableFunc(branches, func(a, b *branch.Branch) int { // main first
 		switch {
-		case a.Name == record.MainBranch && b.Name != record.MainBranch:
+		case a.Name == base.MainBranch && b.Name != base.MainBranch:
 			return -1
-		case b.Name == record.MainBranch && a.Name != record.MainBranch:
+		case b.Name == base.MainBranch && a.Name != base.MainBranch:
 			return 1
 		}
 		return 0

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -53,7 +53,7 @@ func Wait(tx kv.RwTx, at pool.Time, d index.Doc) error {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], rand.Uint64())
 	if stamp[0] == 0 { // one in 256, so that many programs that store one message each count as one program that stores many
-		record.IndexLot(tx)
+		base.IndexLot(tx)
 	}
 	return index.Wait(tx, uint64(max(at, 0)), d, stamp)
 }
@@ -159,11 +159,11 @@ func contentKeys(batch []index.Waiting) []kv.Key {
 		ctx, id := docContext(w.Doc), docID(w.Doc)
 		switch w.Doc[0] {
 		case TitleDoc:
-			keys[i] = kv.Key{Bucket: record.ContextBucket, Key: ctx[:]}
+			keys[i] = kv.Key{Bucket: base.ContextBucket, Key: ctx[:]}
 		case PromptDoc:
-			keys[i] = kv.Key{Bucket: branch.PromptBucket, Key: record.Under(ctx, id[:]...)}
+			keys[i] = kv.Key{Bucket: branch.PromptBucket, Key: base.Under(ctx, id[:]...)}
 		default:
-			keys[i] = kv.Key{Bucket: pool.Bucket, Key: record.Under(ctx, id[:]...)}
+			keys[i] = kv.Key{Bucket: pool.Bucket, Key: base.Under(ctx, id[:]...)}
 		}
 	}
 	return keys
@@ -175,13 +175,13 @@ func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 	ctx, id := docContext(doc), docID(doc)
 	switch doc[0] {
 	case TitleDoc:
-		rec, _, err := record.GetContext(tx, ctx)
+		rec, _, err := base.GetContext(tx, ctx)
 		if rec == nil || err != nil {
 			return d, err
 		}
 		d.text = &rec.Title
 	case PromptDoc:
-		text, err := tx.Get(branch.PromptBucket, record.Under(ctx, id[:]...))
+		text, err := tx.Get(branch.PromptBucket, base.Under(ctx, id[:]...))
 		if text == nil || err != nil {
 			return d, err
 		}
@@ -294,8 +294,8 @@ func (x *indexer) text(text string) {
 }
 
 // IndexStep puts a small portion of the waiting documents into the index, if there are enough, and else goes on with a merge. It is the step of
-// record.Beside.
-func IndexStep(ctx context.Context, s *record.Store) (more bool, err error) {
+// base.Beside.
+func IndexStep(ctx context.Context, s *base.Store) (more bool, err error) {
 	return IndexSome(ctx, s, EnoughWaiting, smallPortion, portionTime)
 }
 
@@ -307,7 +307,7 @@ var errChanged = errors.New("changed meanwhile")
 
 // IndexSome puts up to most waiting documents into a block if at least least are waiting; else it does a step of a merge under way. It stops reading
 // documents, but for the first few, after the time within. It reports whether there is more to do.
-func IndexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (more bool, err error) {
+func IndexSome(ctx context.Context, s *base.Store, least, most int, within time.Duration) (more bool, err error) {
 	_, more, err = indexSome(ctx, s, least, most, within)
 	if errors.Is(err, errChanged) {
 		return true, nil
@@ -316,7 +316,7 @@ func IndexSome(ctx context.Context, s *record.Store, least, most int, within tim
 }
 
 // indexSome is IndexSome, and counts the documents that it put into a block.
-func indexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (n int, more bool, err error) {
+func indexSome(ctx context.Context, s *base.Store, least, most int, within time.Duration) (n int, more bool, err error) {
 	waiting, err := Waiting(ctx, s, most+1)
 	if err != nil {
 		return 0, false, err
@@ -339,7 +339,7 @@ func indexSome(ctx context.Context, s *record.Store, least, most int, within tim
 }
 
 // mergeSome does a step of merging, and reports whether one was due.
-func mergeSome(ctx context.Context, s *record.Store) (bool, error) {
+func mergeSome(ctx context.Context, s *base.Store) (bool, error) {
 	st, err := indexState(ctx, s)
 	if st == nil || !st.Due() || err != nil {
 		return false, err
@@ -362,7 +362,7 @@ func stepIn(tx kv.RwTx, st *index.State) error {
 }
 
 // Waiting lists up to n waiting documents, the oldest first. It lists none if there is no complete index.
-func Waiting(ctx context.Context, s *record.Store, n int) ([]index.Waiting, error) {
+func Waiting(ctx context.Context, s *base.Store, n int) ([]index.Waiting, error) {
 	var list []index.Waiting
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		list = nil
@@ -419,7 +419,7 @@ func (x *indexer) store(tx kv.RwTx) error {
 
 // Index puts all waiting documents into the search index, in portions, and then merges what is due. After each portion it calls progress, if
 // that is not nil, with the number of documents done.
-func Index(ctx context.Context, s *record.Store, progress func(done int)) error {
+func Index(ctx context.Context, s *base.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	for done, changed := 0, 0; ; {
 		n, more, err := indexSome(ctx, s, 1, largePortion, time.Minute)
@@ -428,7 +428,7 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 			continue
 		}
 		if errors.Is(err, errChanged) {
-			return record.Damaged("documents that wait for the search index are not found where they are listed")
+			return base.Damaged("documents that wait for the search index are not found where they are listed")
 		}
 		if changed = 0; err != nil || !more {
 			return err
@@ -441,7 +441,7 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 
 // Reindex builds the search index anew from the store. Other programs can go on; until it is done, their searches read everything. If it is interrupted, it
 // has to be started again from the beginning.
-func Reindex(ctx context.Context, s *record.Store, progress func(done int)) error {
+func Reindex(ctx context.Context, s *base.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	if k, ok := s.Engine.(kv.Keeper); ok {
 		if err := k.CheckPages(ctx, func(string) {}); err != nil {
@@ -478,7 +478,7 @@ func Reindex(ctx context.Context, s *record.Store, progress func(done int)) erro
 }
 
 // waitAll lists all documents of a context for the index.
-func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
+func waitAll(ctx context.Context, s *base.Store, id pool.ID) error {
 	for after, more := (pool.ID{}), true; more; {
 		var last pool.ID
 		err := s.Update(ctx, func(tx kv.RwTx) error {
@@ -500,7 +500,7 @@ func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
 
 // waitNamed lists a context's title and prompts for the index.
 func waitNamed(tx kv.RwTx, id pool.ID) error {
-	rec, _, err := record.GetContext(tx, id)
+	rec, _, err := base.GetContext(tx, id)
 	if rec == nil || err != nil {
 		return err
 	}
@@ -516,7 +516,7 @@ func waitNamed(tx kv.RwTx, id pool.ID) error {
 	return err
 }
 
-func waitMessages(s *record.Store, tx kv.RwTx, id, after pool.ID, last *pool.ID) error {
+func waitMessages(s *base.Store, tx kv.RwTx, id, after pool.ID, last *pool.ID) error {
 	type found struct {
 		id pool.ID
 		at pool.Time
@@ -557,7 +557,7 @@ func DropFromIndex(tx kv.RwTx, contexts map[pool.ID]bool, rewritten map[index.Do
 		}
 	}
 	for id := range contexts {
-		there, getErr := tx.Get(record.ContextBucket, id[:])
+		there, getErr := tx.Get(base.ContextBucket, id[:])
 		if err = errors.Join(err, getErr); err == nil && there != nil {
 			err = Wait(tx, now, DocOf(TitleDoc, id, pool.ID{}))
 		}
@@ -586,7 +586,7 @@ func docExists(tx kv.Tx, d index.Doc) (bool, error) {
 	ctx, id := docContext(d), docID(d)
 	switch d[0] {
 	case PromptDoc:
-		raw, err := tx.Get(branch.PromptBucket, record.Under(ctx, id[:]...))
+		raw, err := tx.Get(branch.PromptBucket, base.Under(ctx, id[:]...))
 		return raw != nil, err
 	}
 	return pool.Has(tx, ctx, id)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -73,7 +73,7 @@ type HitBranch struct {
 
 // Search yields the hits, reading in short transactions. It finds everything that was stored before it began: documents that are not in the index yet it
 // reads. It yields ErrInvalid for a query without words and for a regular expression that does not compile.
-func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hit, error] {
+func Search(ctx context.Context, s *base.Store, o SearchOptions) iter.Seq2[*Hit, error] {
 	return func(yield func(*Hit, error) bool) {
 		q, err := NewSearch(ctx, s, o)
 		if err != nil {
@@ -102,7 +102,7 @@ func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hi
 // search is one search under way.
 type search struct {
 	ctx    context.Context
-	store  *record.Store
+	store  *base.Store
 	o      SearchOptions
 	in     pool.ID // the context; zero: all
 	query  words.Query
@@ -114,15 +114,15 @@ type search struct {
 	Yield  func(*Hit) bool
 }
 
-func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, error) {
+func NewSearch(ctx context.Context, s *base.Store, o SearchOptions) (*search, error) {
 	q := &search{ctx: ctx, store: s, o: o, given: map[index.Doc]bool{}}
 	var err error
 	if o.Regexp != "" {
 		if q.re, err = regexp.Compile(o.Regexp); err != nil {
-			return nil, record.Invalidf("the expression: %v", err)
+			return nil, base.Invalidf("the expression: %v", err)
 		}
 	} else if q.query = words.Parse(o.Text); len(q.query) == 0 {
-		return nil, record.Invalidf("%q has no word to look for", o.Text)
+		return nil, base.Invalidf("%q has no word to look for", o.Text)
 	}
 	if o.Parts {
 		q.query = q.query.AsParts()
@@ -166,7 +166,7 @@ func (q *search) run() error {
 }
 
 // indexState reads the state of the index; nil if there is no complete one.
-func indexState(ctx context.Context, s *record.Store) (*index.State, error) {
+func indexState(ctx context.Context, s *base.Store) (*index.State, error) {
 	var st *index.State
 	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
 		if st, err = index.Load(tx, words.Version); st != nil && st.Building {
@@ -178,7 +178,7 @@ func indexState(ctx context.Context, s *record.Store) (*index.State, error) {
 }
 
 // Indexed reports whether there is a complete search index, and how many documents wait for it, counted up to 10,000.
-func Indexed(ctx context.Context, s *record.Store) (whole bool, waiting int, err error) {
+func Indexed(ctx context.Context, s *base.Store) (whole bool, waiting int, err error) {
 	st, err := indexState(ctx, s)
 	if st == nil || err != nil {
 		return false, 0, err
@@ -349,7 +349,7 @@ func (q *search) Everything() error {
 }
 
 // allDocs returns the documents of a context: its title, prompts and messages, each kind with the newest first.
-func allDocs(ctx context.Context, s *record.Store, id pool.ID) ([]index.Doc, error) {
+func allDocs(ctx context.Context, s *base.Store, id pool.ID) ([]index.Doc, error) {
 	var docs []index.Doc
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		docs = append(docs[:0], DocOf(TitleDoc, id, pool.ID{}))

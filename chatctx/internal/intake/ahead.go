@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -36,12 +36,12 @@ func (r *ImportRun) storeAhead(ctx context.Context, in *Incoming) error {
 	if err != nil {
 		return err
 	}
-	labels, err := record.WithLabels(nil, in.Labels...)
+	labels, err := base.WithLabels(nil, in.Labels...)
 	if err != nil {
 		return err
 	}
 	i := &NativeImport{run: r, context: Native{ID: pool.NewID(), Updated: in.Updated}}
-	i.rec = record.ContextRecord{Title: in.Title, Derived: in.Derived, Settings: set, AppData: in.AppData, Labels: labels, Created: in.Created, NextOperation: 1}
+	i.rec = base.ContextRecord{Title: in.Title, Derived: in.Derived, Settings: set, AppData: in.AppData, Labels: labels, Created: in.Created, NextOperation: 1}
 	if i.rec.Created == 0 {
 		i.rec.Created = r.store.Now()
 	}
@@ -89,7 +89,7 @@ func (in *Incoming) large() bool {
 // branchAhead stores a branch and the messages on it that are not stored yet, some in each transaction.
 func (i *NativeImport) branchAhead(ctx context.Context, g *graft, want *IncomingBranch, now pool.Time) error {
 	if i.named(want.Name) != nil {
-		return record.Invalidf("two branches are named %q", want.Name)
+		return base.Invalidf("two branches are named %q", want.Name)
 	}
 	set, _, err := view.MergeValues(nil, want.Settings)
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *graft) oneAhead(st *journal.StoreTxn, t *journal.Txn, b *branch.Branch,
 	if _, err := t.Put(b, []*pool.Message{m}); err != nil || n.ID == "" || g.in.Conversation == "" {
 		return m, err
 	}
-	return m, st.Tx.Put(record.SourceBucket, g.in.nodeKey(node), sourceNode(t.ID, m.ID, g.in.words[node]).Value())
+	return m, st.Tx.Put(base.SourceBucket, g.in.nodeKey(node), sourceNode(t.ID, m.ID, g.in.words[node]).Value())
 }
 
 // finishIncoming makes a conversation visible that was stored ahead.
@@ -201,10 +201,10 @@ func (i *NativeImport) finishIncoming(st *journal.StoreTxn, in *Incoming, key []
 	if err := g.tags(); err != nil {
 		return res, err
 	}
-	if err := writeSources(st, in, key, record.SourceRecord{Context: id, Dated: in.dated(), About: in.about(), Labels: in.Labels}, nil); err != nil {
+	if err := writeSources(st, in, key, base.SourceRecord{Context: id, Dated: in.dated(), About: in.about(), Labels: in.Labels}, nil); err != nil {
 		return res, err
 	}
-	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.ListedAt(), id)); err != nil {
+	if err := t.Tx.Delete(base.RecentBucket, base.RecentKey(rec.ListedAt(), id)); err != nil {
 		return res, err
 	}
 	rec.Active, rec.Trashed, rec.Updated = i.branches[0].ID, 0, 0

@@ -3,7 +3,7 @@ package intake
 import (
 	"encoding/binary"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -48,12 +48,12 @@ func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
 			continue
 		}
 		l := in.link()
-		keys = append(keys, kv.Key{Bucket: record.SourceBucket, Key: record.SourceKey(in.Format, in.Conversation, "")})
+		keys = append(keys, kv.Key{Bucket: base.SourceBucket, Key: base.SourceKey(in.Format, in.Conversation, "")})
 		if parents[in.Format] {
-			keys = append(keys, kv.In(record.SourceBucket, kv.Prefix(parentKey(l))))
+			keys = append(keys, kv.In(base.SourceBucket, kv.Prefix(parentKey(l))))
 		}
 		if copied[in.Format] {
-			keys = append(keys, kv.In(record.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{Conversation: in.Conversation}))))
+			keys = append(keys, kv.In(base.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{Conversation: in.Conversation}))))
 		}
 	}
 	for ; len(keys) > 0; keys = keys[min(fetchedAtOnce, len(keys)):] {
@@ -103,7 +103,7 @@ func (in *Incoming) link() SourceLink { return SourceLink{in.Format, in.Conversa
 
 // formatKey begins the keys of all notes of a kind about a format.
 func formatKey(kind, format string) []byte {
-	key := record.SourceKey(kind, format, "")
+	key := base.SourceKey(kind, format, "")
 	return key[:len(key)-1]
 }
 
@@ -136,15 +136,15 @@ func (a *awaited) came(in *Incoming, id pool.ID) {
 // findNodes sets the contexts of wanted messages of a format, by the ends of their keys.
 func findNodes(tx kv.Tx, format string, wanted map[string]*pool.ID) error {
 	left := len(wanted)
-	first := record.SourceKey(format, "", "")
+	first := base.SourceKey(format, "", "")
 	first = first[:len(first)-2] // without the lengths of the conversation and the node
-	return tx.Scan(record.SourceBucket, kv.Prefix(first), func(key, value []byte) error {
+	return tx.Scan(base.SourceBucket, kv.Prefix(first), func(key, value []byte) error {
 		size, n := binary.Uvarint(key[len(first):])
 		if rest := len(key) - len(first) - n; n <= 0 || size > uint64(rest) {
 			return nil
 		}
 		at := wanted[string(key[len(first)+n+int(size):])]
-		node, is := record.ParseSourceNode(value)
+		node, is := base.ParseSourceNode(value)
 		if at == nil || !is || *at != (pool.ID{}) {
 			return nil
 		}
@@ -157,4 +157,4 @@ func findNodes(tx kv.Tx, format string, wanted map[string]*pool.ID) error {
 }
 
 // nodeKey is the end of a message's key in the source bucket.
-func nodeKey(node string) string { return string(record.SourceKey("", "", node)[2:]) }
+func nodeKey(node string) string { return string(base.SourceKey("", "", node)[2:]) }

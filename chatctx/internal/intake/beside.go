@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -216,7 +217,7 @@ func walk(path string, depth int, now, here any, f func(path string)) {
 			walk(path, depth+1, it, at, f)
 		}
 	case string:
-		if was, _ := here.(string); x != "" && x != was && !strings.Contains(was, record.RedactedMark) {
+		if was, _ := here.(string); x != "" && x != was && !strings.Contains(was, base.RedactedMark) {
 			f(path)
 		}
 	case bool:
@@ -246,7 +247,7 @@ func (g *graft) besideBranch(b *branch.Branch, want *IncomingBranch) (out []stri
 		if err != nil {
 			return nil, err
 		}
-		if p.now != "" && p.now != here && !strings.Contains(here, record.RedactedMark) {
+		if p.now != "" && p.now != here && !strings.Contains(here, base.RedactedMark) {
 			out = append(out, p.name)
 		}
 	}
@@ -280,7 +281,7 @@ func (g *graft) besideSession(b *branch.Branch, s *branch.Session) ([]string, er
 			out = append(out, "summary of the "+name)
 		}
 		for _, d := range s.Digests {
-			if !slices.ContainsFunc(here.Digests, func(h branch.Digest) bool { return h.Text == d.Text || strings.Contains(h.Text, record.RedactedMark) }) {
+			if !slices.ContainsFunc(here.Digests, func(h branch.Digest) bool { return h.Text == d.Text || strings.Contains(h.Text, base.RedactedMark) }) {
 				out = append(out, "digests of the "+name)
 				break
 			}
@@ -307,7 +308,7 @@ func (g *graft) sameSummary(now, here pool.ID) (bool, error) {
 	}
 	for _, m := range g.in.Loose {
 		if m.ID == now {
-			return pool.SameBut(was, m, record.RedactedMark)
+			return pool.SameBut(was, m, base.RedactedMark)
 		}
 	}
 	return false, nil
@@ -316,12 +317,12 @@ func (g *graft) sameSummary(now, here pool.ID) (bool, error) {
 // besideCall names what a file says of a known call that is not here: the texts of its decisions, and the arguments that were in force.
 func besideCall(t *journal.Txn, c *NativeCall) ([]string, error) {
 	var rec record.CallRecord
-	if _, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, c.Message, c.Index), &rec); err != nil {
+	if _, err := base.GetRecord(t.Tx, base.CallBucket, base.CallKey(t.ID, c.Message, c.Index), &rec); err != nil {
 		return nil, err
 	}
 	has := func(text string) bool {
-		return text == "" || text == rec.Reason || strings.Contains(rec.Reason, record.RedactedMark) || slices.ContainsFunc(rec.Decisions, func(d record.Decision) bool {
-			return d.Reason == text || strings.Contains(d.Reason, record.RedactedMark)
+		return text == "" || text == rec.Reason || strings.Contains(rec.Reason, base.RedactedMark) || slices.ContainsFunc(rec.Decisions, func(d record.Decision) bool {
+			return d.Reason == text || strings.Contains(d.Reason, base.RedactedMark)
 		})
 	}
 	if !has(c.Reason) || slices.ContainsFunc(c.Decisions, func(d record.Decision) bool { return !has(d.Reason) }) {

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -102,12 +103,12 @@ func (g *graft) held(pieces []branch.Piece, path []int) (out []int) {
 func (g *graft) takenOff(b *branch.Branch, path []int) (out []int, err error) {
 	known := slices.ContainsFunc(path, func(n int) bool { return g.home[n].Segment != 0 })
 	for n := b.Last; n != 0 && known; {
-		op, err := record.GetOperation(g.t.Tx, g.t.ID, n)
+		op, err := base.GetOperation(g.t.Tx, g.t.ID, n)
 		if err != nil || op == nil {
 			return out, err
 		}
 		for _, c := range op.Changes {
-			if c.Kind != record.SpliceChange || pool.ID(c.Key) != b.ID {
+			if c.Kind != base.SpliceChange || pool.ID(c.Key) != b.ID {
 				continue
 			}
 			for _, node := range g.held(c.Removed, path) {
@@ -116,7 +117,7 @@ func (g *graft) takenOff(b *branch.Branch, path []int) (out []int, err error) {
 				}
 			}
 		}
-		at := slices.IndexFunc(op.Chains, func(c record.Chain) bool { return c.Branch == b.ID })
+		at := slices.IndexFunc(op.Chains, func(c base.Chain) bool { return c.Branch == b.ID })
 		if at < 0 {
 			break
 		}
@@ -186,7 +187,7 @@ func (g *graft) holdResults(path []int, grows bool, res *Imported) error {
 			continue
 		}
 		var rec record.CallRecord
-		waited, err := record.GetRecord(g.t.Tx, record.CallBucket, record.CallKey(g.t.ID, of.message, of.index), &rec)
+		waited, err := base.GetRecord(g.t.Tx, base.CallBucket, base.CallKey(g.t.ID, of.message, of.index), &rec)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -19,13 +19,13 @@ import (
 // hook or a redaction changed does not look new. A node that said several things over time has a record for each: the first under its own key, the others
 // under longer keys.
 
-func sourceNode(context, message pool.ID, words pool.Hash) record.SourceNode {
-	return record.SourceNode{Context: context, Message: message, Words: [8]byte(words[:8])}
+func sourceNode(context, message pool.ID, words pool.Hash) base.SourceNode {
+	return base.SourceNode{Context: context, Message: message, Words: [8]byte(words[:8])}
 }
 
 // nodeKey returns the key of a node's first record.
 func (in *Incoming) nodeKey(i int) []byte {
-	return record.SourceKey(in.Format, in.Conversation, in.Nodes[i].ID)
+	return base.SourceKey(in.Format, in.Conversation, in.Nodes[i].ID)
 }
 
 // match is how a node relates to what was imported of it before.
@@ -96,22 +96,22 @@ const redactedHere = "text (parts of it were redacted here)"
 
 // wasRedacted reports whether parts of a message were redacted here.
 func wasRedacted(tx kv.Tx, id pool.ID) (bool, error) {
-	key := record.GoneID(id)
-	var mark record.GoneMark
-	ok, err := record.GetRecord(tx, record.GoneBucket, key[:], &mark)
-	return ok && mark.Kind == record.GoneRedacted, err
+	key := base.GoneID(id)
+	var mark base.GoneMark
+	ok, err := base.GetRecord(tx, base.GoneBucket, key[:], &mark)
+	return ok && mark.Kind == base.GoneRedacted, err
 }
 
 // variant is one thing that a node has said.
 type variant struct {
 	key  []byte
-	node record.SourceNode
+	node base.SourceNode
 }
 
 func variants(tx kv.Tx, context pool.ID, key []byte) ([]variant, error) {
 	var out []variant
-	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, value []byte) error {
-		n, ok := record.ParseSourceNode(value)
+	err := tx.Scan(base.SourceBucket, kv.Prefix(key), func(k, value []byte) error {
+		n, ok := base.ParseSourceNode(value)
 		if ok && n.Context == context && (len(k) == len(key) || len(k) == len(key)+len(n.Words)) {
 			out = append(out, variant{slices.Clone(k), n})
 		}
@@ -170,7 +170,7 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 		if found.goesOn {
 			id = found.message.ID
 		}
-		if err := g.t.PutRaw(record.SourceBucket, found.key, sourceNode(g.t.ID, id, g.in.words[i]).Value()); err != nil {
+		if err := g.t.PutRaw(base.SourceBucket, found.key, sourceNode(g.t.ID, id, g.in.words[i]).Value()); err != nil {
 			return err
 		}
 	}
@@ -290,10 +290,10 @@ func (g *graft) touchGrown() error {
 
 // retitle makes the title and the app data follow the file where they differ from its newest earlier state. A title given by the file beats one made from a
 // message, and a title given here beats both. It reports what is not taken and, if the conversation comes twice in one file, what the earlier one said.
-func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
+func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 	rec, about := g.t.Rec, g.in.about()
 	newer := g.dated >= src.Dated
-	switch own, other := !g.in.Derived, g.in.Title != rec.Title && !strings.Contains(rec.Title, record.RedactedMark); {
+	switch own, other := !g.in.Derived, g.in.Title != rec.Title && !strings.Contains(rec.Title, base.RedactedMark); {
 	case g.in.Title == "":
 	case !rec.Named() && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
 		if twice && other && !rec.Derived {
@@ -332,7 +332,7 @@ func (g *graft) retitle(src *record.SourceRecord, twice bool, res *Imported) {
 
 // relabel makes the labels follow the file: it adds labels that the file's newest earlier state did not have, and removes those that the file no longer
 // has.
-func (g *graft) relabel(src *record.SourceRecord, res *Imported) error {
+func (g *graft) relabel(src *base.SourceRecord, res *Imported) error {
 	if g.dated < src.Dated || slices.Equal(g.in.Labels, src.Labels) {
 		return nil
 	}
@@ -340,7 +340,7 @@ func (g *graft) relabel(src *record.SourceRecord, res *Imported) error {
 	var own []string // labels of the file that somebody gave here before: they stay if the file drops them
 	for _, l := range src.Labels {
 		if !slices.Contains(g.in.Labels, l) && slices.Contains(labels, l) {
-			labels = record.WithoutLabel(labels, l)
+			labels = base.WithoutLabel(labels, l)
 			res.note("its label %q is gone, as in the file", l)
 		}
 	}
@@ -353,7 +353,7 @@ func (g *graft) relabel(src *record.SourceRecord, res *Imported) error {
 			continue
 		}
 		var err error
-		if labels, err = record.WithLabels(labels, l); err != nil {
+		if labels, err = base.WithLabels(labels, l); err != nil {
 			return err
 		}
 		res.note("it has the label %q, as in the file", l)
@@ -367,8 +367,8 @@ func (g *graft) relabel(src *record.SourceRecord, res *Imported) error {
 // tags names messages as the file does. A name that is in use here keeps its message.
 func (g *graft) tags() error {
 	for _, name := range slices.Sorted(maps.Keys(g.in.Tags)) {
-		key := append(record.Under(g.t.ID), name...)
-		old, err := g.t.Tx.Get(record.TagBucket, key)
+		key := append(base.Under(g.t.ID), name...)
+		old, err := g.t.Tx.Get(base.TagBucket, key)
 		if err != nil {
 			return err
 		}
@@ -377,7 +377,7 @@ func (g *graft) tags() error {
 		}
 		id := g.in.Nodes[g.in.Tags[name]-1].Message.ID
 		g.t.OnContext = true
-		if err := g.t.PutRaw(record.TagBucket, key, id[:]); err != nil {
+		if err := g.t.PutRaw(base.TagBucket, key, id[:]); err != nil {
 			return err
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Copy makes a new context with everything of another except its journal, and returns its id. An empty title means the other's. With use, the copy becomes the current one.
-func Copy(ctx context.Context, s *record.Store, ref, title string, use bool) (pool.ID, error) {
+func Copy(ctx context.Context, s *base.Store, ref, title string, use bool) (pool.ID, error) {
 	if err := s.Title(&title); err != nil {
 		return pool.ID{}, err
 	}
@@ -40,7 +40,7 @@ type copier struct {
 }
 
 func copyContext(st *journal.StoreTxn, from, id pool.ID, title string, use bool) error {
-	rec, _, err := record.GetContext(st.Tx, from)
+	rec, _, err := base.GetContext(st.Tx, from)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *copier) lineage(infos []*view.BranchInfo, active pool.ID) error {
 	hasMain := false
 	for _, info := range infos {
 		c.branches[info.ID].From = c.copyOf(info.Branch.From)
-		hasMain = hasMain || info.Name == record.MainBranch
+		hasMain = hasMain || info.Name == base.MainBranch
 	}
 	c.t.Rec.Active = c.copyOf(active)
 	if hasMain {
@@ -100,7 +100,7 @@ func (c *copier) copyOf(id pool.ID) pool.ID {
 
 func (c *copier) branch(info *view.BranchInfo) error {
 	b := c.t.Target
-	if info.Name != record.MainBranch {
+	if info.Name != base.MainBranch {
 		var err error
 		if b, err = c.t.Create(info.Name, nil); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (c *copier) message(id pool.ID) (*pool.Message, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, record.Damaged("message %s is missing", id)
+		return nil, base.Damaged("message %s is missing", id)
 	}
 	if err := view.FillCalls(c.from.Tx, c.from.ID, m); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (c *copier) loose(id pool.ID) (pool.ID, error) {
 func (c *copier) named() error {
 	type pair struct{ bucket, key, value []byte }
 	var all []pair
-	for _, bucket := range []string{record.TagBucket, record.MarkBucket, record.ToolBucket} {
+	for _, bucket := range []string{base.TagBucket, base.MarkBucket, base.ToolBucket} {
 		err := c.from.Tx.Scan(bucket, kv.Prefix(c.from.ID[:]), func(key, value []byte) error {
 			all = append(all, pair{[]byte(bucket), bytes.Clone(key[16:]), bytes.Clone(value)})
 			return nil
@@ -221,20 +221,20 @@ func (c *copier) named() error {
 	}
 	for _, r := range all {
 		switch string(r.bucket) {
-		case record.TagBucket:
+		case base.TagBucket:
 			id, ok := c.ids[pool.ID(r.value)]
 			if !ok {
 				continue
 			}
 			r.value = id[:]
-		case record.MarkBucket:
+		case base.MarkBucket:
 			id, ok := c.ids[pool.ID(r.key)]
 			if !ok {
 				continue
 			}
 			r.key = id[:]
 		}
-		if err := c.t.Tx.Put(string(r.bucket), record.Under(c.t.ID, r.key...), r.value); err != nil {
+		if err := c.t.Tx.Put(string(r.bucket), base.Under(c.t.ID, r.key...), r.value); err != nil {
 			return err
 		}
 	}
@@ -254,7 +254,7 @@ func (c *copier) rules() error {
 			continue
 		}
 		r.ID, r.Branch, r.Message = pool.NewID(), to, message
-		if err := record.PutRecord(c.t.Tx, record.RuleBucket, view.RuleKey(c.t.ID, r.ID), r); err != nil {
+		if err := base.PutRecord(c.t.Tx, base.RuleBucket, view.RuleKey(c.t.ID, r.ID), r); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -39,7 +39,7 @@ type fileConversation struct {
 
 // fileKey is the key of a file in the source bucket; with the zero hash it is the beginning of the keys of all files with that name and size.
 func fileKey(name string, size int64, sum pool.Hash) []byte {
-	key := record.SourceKey("file", fmt.Sprintf("%d %s", size, name), sum.String())
+	key := base.SourceKey("file", fmt.Sprintf("%d %s", size, name), sum.String())
 	if sum == (pool.Hash{}) {
 		key = key[:len(key)-len(sum.String())]
 	}
@@ -54,30 +54,30 @@ func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 	rec := fileRecord{Reader: f.Reader, Report: f.Report, SHA256: f.SHA256}
 	keys := make([]kv.Key, len(f.Conversations))
 	for i, l := range f.Conversations {
-		keys[i] = kv.Key{Bucket: record.SourceBucket, Key: record.SourceKey(l.Format, l.Conversation, "")}
+		keys[i] = kv.Key{Bucket: base.SourceBucket, Key: base.SourceKey(l.Format, l.Conversation, "")}
 	}
 	if err := kv.Fetch(st.Tx, keys...); err != nil {
 		return err
 	}
 	for _, l := range f.Conversations {
-		var src record.SourceRecord
-		ok, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(l.Format, l.Conversation, ""), &src)
+		var src base.SourceRecord
+		ok, err := base.GetRecord(st.Tx, base.SourceBucket, base.SourceKey(l.Format, l.Conversation, ""), &src)
 		if err != nil || !ok || l.Conversation == "" || src.Fingerprint == (pool.Hash{}) {
 			return err
 		}
 		rec.Conversations = append(rec.Conversations, fileConversation{l.Format, l.Conversation, src.Context, src.Fingerprint})
 	}
-	return record.PutRecord(st.Tx, record.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), rec)
+	return base.PutRecord(st.Tx, base.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), rec)
 }
 
 // KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
 // one of its conversations is gone, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
 // is called only if a file of that name and size was noted.
-func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
+func KnownFile(ctx context.Context, s *base.Store, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
 	candidate := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		candidate = false
-		return tx.Scan(record.SourceBucket, kv.Prefix(fileKey(f.Name, f.Size, pool.Hash{})), func(_, _ []byte) error {
+		return tx.Scan(base.SourceBucket, kv.Prefix(fileKey(f.Name, f.Size, pool.Hash{})), func(_, _ []byte) error {
 			candidate = true
 			return kv.ErrStop
 		})
@@ -93,7 +93,7 @@ func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() 
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		var rec fileRecord
 		out, f.Conversations = nil, nil
-		ok, err := record.GetRecord(tx, record.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), &rec)
+		ok, err := base.GetRecord(tx, base.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), &rec)
 		if found = ok && rec.Reader == f.Reader; err != nil || !found {
 			return err
 		}
@@ -116,12 +116,12 @@ func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() 
 
 // now returns the conversation as it is today, nil if it has changed since.
 func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
-	var src record.SourceRecord
-	ok, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(c.Format, c.Conversation, ""), &src)
+	var src base.SourceRecord
+	ok, err := base.GetRecord(tx, base.SourceBucket, base.SourceKey(c.Format, c.Conversation, ""), &src)
 	if err != nil || !ok || src.Context != c.Context || src.Fingerprint != c.Fingerprint {
 		return nil, err
 	}
-	rec, _, err := record.GetContext(tx, c.Context)
+	rec, _, err := base.GetContext(tx, c.Context)
 	if err != nil || rec == nil {
 		return nil, err
 	}
@@ -130,14 +130,14 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 
 // SourceOf reports whether a record of the source bucket is about a context: a message, a conversation, or a file that held one.
 func SourceOf(value []byte, id pool.ID) bool {
-	if n, ok := record.ParseSourceNode(value); ok {
+	if n, ok := base.ParseSourceNode(value); ok {
 		return n.Context == id
 	}
 	var rec struct {
-		record.SourceRecord
+		base.SourceRecord
 		fileRecord
 	}
-	if record.DecMode.Unmarshal(value, &rec) != nil {
+	if base.DecMode.Unmarshal(value, &rec) != nil {
 		return false
 	}
 	return rec.Context == id || slices.ContainsFunc(rec.Conversations, func(c fileConversation) bool { return c.Context == id })

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -172,7 +172,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			late.Kind, late.Unsent = was.Kind, was.Unsent
 			m = &late
 		}
-		same, err := pool.SameBut(was, m, record.RedactedMark)
+		same, err := pool.SameBut(was, m, base.RedactedMark)
 		if err != nil {
 			return no, err
 		}

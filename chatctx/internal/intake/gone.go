@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
@@ -18,27 +18,27 @@ import (
 // goneMarks are the marks of a store, as they were when it was read last.
 type goneMarks struct {
 	raw   []byte // of the state
-	state record.GoneState
-	kinds map[record.GoneKey]int
+	state base.GoneState
+	kinds map[base.GoneKey]int
 }
 
 // read reads the marks if they have changed.
 func (g *goneMarks) read(tx kv.Tx) error {
-	raw, err := tx.Get(record.MetaBucket, record.MetaGone)
+	raw, err := tx.Get(base.MetaBucket, base.MetaGone)
 	if err != nil || bytes.Equal(raw, g.raw) {
 		return err
 	}
-	now := goneMarks{raw: bytes.Clone(raw), kinds: map[record.GoneKey]int{}}
-	if err := record.DecodeKept(record.MetaBucket, raw, &now.state); err != nil {
+	now := goneMarks{raw: bytes.Clone(raw), kinds: map[base.GoneKey]int{}}
+	if err := base.DecodeKept(base.MetaBucket, raw, &now.state); err != nil {
 		return err
 	}
-	err = tx.Scan(record.GoneBucket, kv.Range{}, func(key, value []byte) error {
-		var mark record.GoneMark
-		if len(key) != len(record.GoneKey{}) {
+	err = tx.Scan(base.GoneBucket, kv.Range{}, func(key, value []byte) error {
+		var mark base.GoneMark
+		if len(key) != len(base.GoneKey{}) {
 			return nil
 		}
-		err := record.DecodeKept(record.GoneBucket, value, &mark)
-		now.kinds[record.GoneKey(key)] = mark.Kind
+		err := base.DecodeKept(base.GoneBucket, value, &mark)
+		now.kinds[base.GoneKey(key)] = mark.Kind
 		return err
 	})
 	if err == nil {
@@ -52,15 +52,15 @@ func (g *goneMarks) id(id pool.ID) int {
 	if len(g.kinds) == 0 {
 		return 0
 	}
-	return g.kinds[record.GoneID(id)]
+	return g.kinds[base.GoneID(id)]
 }
 
 // source returns the kind of the mark of a node, or of its conversation.
 func (g *goneMarks) source(format, conversation, node string) int {
-	if kind := g.kinds[record.GoneSource(format, conversation, "")]; kind != 0 || node == "" {
+	if kind := g.kinds[base.GoneSource(format, conversation, "")]; kind != 0 || node == "" {
 		return kind
 	}
-	return g.kinds[record.GoneSource(format, conversation, node)]
+	return g.kinds[base.GoneSource(format, conversation, node)]
 }
 
 // leaveOutGone takes what was purged here out of conversations that are about to be imported.
@@ -83,7 +83,7 @@ func (r *ImportRun) leaveOut(tx kv.Tx, in *Incoming) error {
 	if err != nil {
 		return err
 	}
-	whole := known == pool.ID{} && in.Conversation != "" && r.gone.source(in.Format, in.Conversation, "") == record.GoneContext
+	whole := known == pool.ID{} && in.Conversation != "" && r.gone.source(in.Format, in.Conversation, "") == base.GoneContext
 	if whole && !r.Purged {
 		in.wiped, in.erased = true, in.counted()
 		return nil
@@ -93,14 +93,14 @@ func (r *ImportRun) leaveOut(tx kv.Tx, in *Incoming) error {
 		return err
 	}
 	for i, kind := range kinds {
-		if kind == record.GoneRedacted && !r.Purged { // as it was redacted
+		if kind == base.GoneRedacted && !r.Purged { // as it was redacted
 			if err := in.hide(i); err != nil {
 				return err
 			}
 			in.untitle()
 		}
 	}
-	erased := func(kind int) bool { return kind == record.GoneMessage || kind == record.GoneContext }
+	erased := func(kind int) bool { return kind == base.GoneMessage || kind == base.GoneContext }
 	if r.Purged {
 		in.anew = true
 		if whole {
@@ -146,7 +146,7 @@ func (in *Incoming) counted() (n int) {
 func (r *ImportRun) kindsOf(tx kv.Tx, known pool.ID, in *Incoming) ([]int, error) {
 	g := &r.gone
 	out := make([]int, len(in.Nodes))
-	made := record.MadeUp(in.Conversation)
+	made := base.MadeUp(in.Conversation)
 	var words []nodeWords
 	if made {
 		words = in.neighbours()
@@ -154,7 +154,7 @@ func (r *ImportRun) kindsOf(tx kv.Tx, known pool.ID, in *Incoming) ([]int, error
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
 		if n.ID != "" && in.Conversation != "" {
-			out[i] = g.kinds[record.GoneSource(in.Format, in.Conversation, n.ID)]
+			out[i] = g.kinds[base.GoneSource(in.Format, in.Conversation, n.ID)]
 		}
 		if n.CopyOf.Node != "" && out[i] == 0 {
 			out[i] = g.source(in.Format, n.CopyOf.Conversation, n.CopyOf.Node)
@@ -164,7 +164,7 @@ func (r *ImportRun) kindsOf(tx kv.Tx, known pool.ID, in *Incoming) ([]int, error
 			if err != nil {
 				return nil, err
 			}
-			out[i] = g.text(in.words[i], record.ShortWords(m), &words[i])
+			out[i] = g.text(in.words[i], base.ShortWords(m), &words[i])
 		}
 		if out[i] == 0 || known == (pool.ID{}) || n.ID == "" {
 			continue
@@ -242,13 +242,13 @@ func (in *Incoming) hide(i int) error {
 // hiddenMessage returns a message with the mark of a redaction in place of all that it says.
 func hiddenMessage(m *pool.Message) *pool.Message {
 	out := &pool.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Created: m.Created, Hidden: m.Hidden, Unsent: m.Unsent, Unfinished: m.Unfinished, CopiedFrom: m.CopiedFrom,
-		Content: []pool.Part{{Type: pool.TextPart, Text: record.RedactedMark}}}
+		Content: []pool.Part{{Type: pool.TextPart, Text: base.RedactedMark}}}
 	for _, c := range m.Calls {
 		out.Calls = append(out.Calls, pool.Call{ID: c.ID, Tool: c.Tool, Arguments: []byte("{}"), Status: c.Status, Execution: c.Execution, Reason: c.Reason})
 	}
 	if r := m.Result; r != nil {
 		out.Content = nil
-		out.Result = &pool.Result{RequestID: r.RequestID, Tool: r.Tool, IsError: r.IsError, Text: record.RedactedMark}
+		out.Result = &pool.Result{RequestID: r.RequestID, Tool: r.Tool, IsError: r.IsError, Text: base.RedactedMark}
 	}
 	if s := m.Source; s != nil {
 		out.Source = &pool.Source{Format: s.Format, Conversation: s.Conversation, Node: s.Node, Role: s.Role}

@@ -13,10 +13,11 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -189,24 +190,24 @@ func (in *Incoming) dated() pool.Time {
 }
 
 // ready checks a conversation's shape and prepares its messages. No imported call waits for a decision.
-func (in *Incoming) ready(s *record.Store) error {
+func (in *Incoming) ready(s *base.Store) error {
 	for i, n := range in.Nodes {
 		if n.Message == nil || n.Parent > i || n.Parent < 0 {
-			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not come before it", i+1, in.Conversation)
+			return base.Invalidf("node %d of conversation %q has no message, or a parent that does not come before it", i+1, in.Conversation)
 		}
 	}
 	for name, n := range in.Tags {
 		if n < 1 || n > len(in.Nodes) || branch.CheckName(name) != nil {
-			return record.Invalidf("the tag %q of conversation %q names node %d, but there are %d nodes", name, in.Conversation, n, len(in.Nodes))
+			return base.Invalidf("the tag %q of conversation %q names node %d, but there are %d nodes", name, in.Conversation, n, len(in.Nodes))
 		}
 	}
 	for _, b := range in.Branches {
 		if b.Leaf < 0 || b.Leaf > len(in.Nodes) {
-			return record.Invalidf("branch %q of conversation %q ends at node %d, but there are %d nodes", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
+			return base.Invalidf("branch %q of conversation %q ends at node %d, but there are %d nodes", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
 		}
 	}
 	if len(in.Branches) == 0 {
-		return record.Invalidf("conversation %q has no branch", in.Conversation)
+		return base.Invalidf("conversation %q has no branch", in.Conversation)
 	}
 	var err error
 	if in.print, err = in.fingerprint(); err != nil {
@@ -239,12 +240,12 @@ func (in *Incoming) ready(s *record.Store) error {
 }
 
 // readyMessage prepares one message. ids are those of the messages before it.
-func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.ID]bool) error {
+func (in *Incoming) readyMessage(s *base.Store, m *pool.Message, ids map[pool.ID]bool) error {
 	if m == nil {
-		return record.Invalidf("a message of conversation %q is nil", in.Conversation)
+		return base.Invalidf("a message of conversation %q is nil", in.Conversation)
 	}
 	if m.ID != (pool.ID{}) && ids[m.ID] {
-		return record.Invalidf("two messages of conversation %q have the id %s", in.Conversation, m.ID)
+		return base.Invalidf("two messages of conversation %q have the id %s", in.Conversation, m.ID)
 	}
 	unknown := m.Created == 0
 	if err := s.Fit([]*pool.Message{m}); err != nil {
@@ -263,7 +264,7 @@ func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.
 }
 
 // texts passes a conversation's texts other than messages through the embedder's hook.
-func (in *Incoming) texts(s *record.Store) error {
+func (in *Incoming) texts(s *base.Store) error {
 	if err := s.Title(&in.Title); err != nil {
 		return err
 	}
@@ -297,7 +298,7 @@ func reachable(labels []string) []string {
 }
 
 // branchTexts passes the texts of a branch through the embedder's hook.
-func branchTexts(s *record.Store, system, prompt *string, set *map[string]json.RawMessage, sessions *[]branch.Session) error {
+func branchTexts(s *base.Store, system, prompt *string, set *map[string]json.RawMessage, sessions *[]branch.Session) error {
 	if err := s.Texts("prompt", system, prompt); err != nil {
 		return err
 	}
@@ -312,9 +313,9 @@ func branchTexts(s *record.Store, system, prompt *string, set *map[string]json.R
 
 // ImportRun makes the imports of one command. One undo takes them all back.
 type ImportRun struct {
-	store *record.Store
+	store *base.Store
 	// remove takes a context out of the store with all that belongs to it.
-	remove func(s *record.Store, tx kv.RwTx, id pool.ID, rec *record.ContextRecord) error
+	remove func(s *base.Store, tx kv.RwTx, id pool.ID, rec *base.ContextRecord) error
 	group  uint64
 	came   map[SourceLink]string    // the file that each conversation came from last
 	files  []ImportedFile           // to be noted
@@ -330,12 +331,12 @@ type ImportRun struct {
 }
 
 // NewImportRun begins the imports of one command. remove takes a context out of the store with all that belongs to it.
-func NewImportRun(s *record.Store, remove func(*record.Store, kv.RwTx, pool.ID, *record.ContextRecord) error) *ImportRun {
+func NewImportRun(s *base.Store, remove func(*base.Store, kv.RwTx, pool.ID, *base.ContextRecord) error) *ImportRun {
 	return &ImportRun{store: s, remove: remove, came: map[SourceLink]string{}}
 }
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
-func Import(ctx context.Context, s *record.Store, in []*Incoming) ([]Imported, error) {
+func Import(ctx context.Context, s *base.Store, in []*Incoming) ([]Imported, error) {
 	return NewImportRun(s, nil).Import(ctx, in)
 }
 
@@ -395,7 +396,7 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 // before.
 func (r *ImportRun) Ready(in *Incoming) error {
 	if in == nil {
-		return record.Invalidf("a conversation is nil")
+		return base.Invalidf("a conversation is nil")
 	}
 	if in.prepared {
 		return nil
@@ -504,17 +505,17 @@ func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, err
 	if in.wiped {
 		return Imported{Title: in.Title, Purged: in.erased, Wiped: true}, nil
 	}
-	key := record.SourceKey(in.Format, in.Conversation, "")
-	var src record.SourceRecord
+	key := base.SourceKey(in.Format, in.Conversation, "")
+	var src base.SourceRecord
 	known := false
 	if in.Conversation != "" {
 		var err error
-		if known, err = record.GetRecord(st.Tx, record.SourceBucket, key, &src); err != nil {
+		if known, err = base.GetRecord(st.Tx, base.SourceBucket, key, &src); err != nil {
 			return Imported{}, err
 		}
 	}
 	if known {
-		rec, _, err := record.GetContext(st.Tx, src.Context)
+		rec, _, err := base.GetContext(st.Tx, src.Context)
 		if err != nil {
 			return Imported{}, err
 		}
@@ -530,7 +531,7 @@ func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, err
 
 func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error) {
 	if in.stored { // its messages have ids in another context
-		return Imported{}, record.Invalidf("conversation %q was imported already: read it anew to import it once more", in.Title)
+		return Imported{}, base.Invalidf("conversation %q was imported already: read it anew to import it once more", in.Title)
 	}
 	if in.ahead != nil {
 		return in.ahead.finishIncoming(st, in, key)
@@ -541,7 +542,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 		return Imported{}, err
 	}
 	t.Rec.Derived, t.Rec.AppData = in.Derived, in.AppData
-	if t.Rec.Labels, err = record.WithLabels(nil, in.Labels...); err != nil {
+	if t.Rec.Labels, err = base.WithLabels(nil, in.Labels...); err != nil {
 		return Imported{}, err
 	}
 	if in.Created != 0 {
@@ -583,7 +584,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	t.Rec.Active = first.ID
 	t.DeriveTitle(nodeMessages(in))
 	res.Title, res.Branches, res.NewBranches = t.Rec.Title, int(t.Rec.Branches), len(in.Branches)
-	if err := writeSources(st, in, key, record.SourceRecord{Context: id, Dated: in.dated(), About: in.about(), Labels: in.Labels}, nil); err != nil {
+	if err := writeSources(st, in, key, base.SourceRecord{Context: id, Dated: in.dated(), About: in.about(), Labels: in.Labels}, nil); err != nil {
 		return res, err
 	}
 	if err := t.PutBranches(); err != nil {
@@ -632,7 +633,7 @@ func (res *Imported) count(n *Node) {
 // dropUnusedMain removes the branch main that every new context has, unless the conversation has a branch of that name.
 func dropUnusedMain(t *journal.Txn, in *Incoming) error {
 	for _, b := range in.Branches {
-		if b.Name == record.MainBranch {
+		if b.Name == base.MainBranch {
 			return nil
 		}
 	}
@@ -649,36 +650,36 @@ func nodeMessages(in *Incoming) []*pool.Message {
 
 // writeSources records a conversation and its nodes as known. To undo a new context it is enough to remove the record of the conversation, since its nodes
 // mean nothing without it. t is the operation that adds to a known conversation, nil for a new one.
-func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord, t *journal.Txn) error {
+func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceRecord, t *journal.Txn) error {
 	if in.Conversation == "" {
 		return nil
 	}
 	if src.Fingerprint, src.Digest = in.print, in.Digest; in.erased > 0 { // the next import says again what it leaves out
 		src.Fingerprint, src.Digest = pool.Hash{}, pool.Hash{}
 	}
-	raw, err := record.EncodeRecord(src)
+	raw, err := base.EncodeRecord(src)
 	if err != nil {
 		return err
 	}
 	switch {
 	case t != nil && t.Idle(): // nothing is new: this is no operation
-		return st.Tx.Put(record.SourceBucket, key, raw)
+		return st.Tx.Put(base.SourceBucket, key, raw)
 	case t != nil:
-		return t.PutRaw(record.SourceBucket, key, raw)
+		return t.PutRaw(base.SourceBucket, key, raw)
 	}
-	old, err := st.Tx.Get(record.SourceBucket, key)
+	old, err := st.Tx.Get(base.SourceBucket, key)
 	if err != nil {
 		return err
 	}
-	st.Changes = append(st.Changes, record.Change{Kind: record.RecordChange, Bucket: record.SourceBucket, Key: key, Old: bytes.Clone(old)})
-	if err := st.Tx.Put(record.SourceBucket, key, raw); err != nil {
+	st.Changes = append(st.Changes, base.Change{Kind: base.RecordChange, Bucket: base.SourceBucket, Key: key, Old: bytes.Clone(old)})
+	if err := st.Tx.Put(base.SourceBucket, key, raw); err != nil {
 		return err
 	}
 	for i, n := range in.Nodes {
 		if n.ID == "" || in.ahead != nil {
 			continue
 		}
-		if err := st.Tx.Put(record.SourceBucket, in.nodeKey(i), sourceNode(src.Context, n.Message.ID, in.words[i]).Value()); err != nil {
+		if err := st.Tx.Put(base.SourceBucket, in.nodeKey(i), sourceNode(src.Context, n.Message.ID, in.words[i]).Value()); err != nil {
 			return err
 		}
 	}
@@ -843,7 +844,7 @@ func (g *graft) origin(name string) (pool.ID, error) {
 
 func (g *graft) takeName(name string, first bool, id pool.ID) (*branch.Branch, error) {
 	name = branch.Reachable(name)
-	if first && name == record.MainBranch {
+	if first && name == base.MainBranch {
 		return g.t.Target, nil
 	}
 	other, err := branch.Lookup(g.t.Tx, g.t.ID, name)
@@ -866,7 +867,7 @@ func (in *Incoming) again() *Incoming {
 }
 
 // importMore adds what is new to a known conversation. twice says that it came from the same file before: then the report names what it replaces.
-func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord, twice bool) (Imported, error) {
+func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceRecord, twice bool) (Imported, error) {
 	res := Imported{Context: src.Context}
 	t, err := journal.BeginAt(st.Store, st.Tx, src.Context)
 	if err != nil {

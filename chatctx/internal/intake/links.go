@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -24,8 +25,8 @@ func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
 	key := followsKey(in.Format, in.Follows)
 	if in.Parent != nil {
 		key = parentKey(*in.Parent)
-		var src record.SourceRecord
-		if _, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(in.Parent.Format, in.Parent.Conversation, ""), &src); err != nil {
+		var src base.SourceRecord
+		if _, err := base.GetRecord(st.Tx, base.SourceBucket, base.SourceKey(in.Parent.Format, in.Parent.Conversation, ""), &src); err != nil {
 			return err
 		}
 		parent = src.Context
@@ -53,22 +54,22 @@ func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
 		}
 	}
 	in.awaited.note(in)
-	return record.PutRecord(st.Tx, record.SourceBucket, append(key, t.ID[:]...), note)
+	return base.PutRecord(st.Tx, base.SourceBucket, append(key, t.ID[:]...), note)
 }
 
 // noteOf returns what is noted of a conversation that names its parent. Of several states of it the newest says when it ended.
-func noteOf(tx kv.Tx, key []byte, in *Incoming) (note record.SourceRecord, err error) {
+func noteOf(tx kv.Tx, key []byte, in *Incoming) (note base.SourceRecord, err error) {
 	if in.Answers == "" {
 		return note, nil
 	}
-	_, err = record.GetRecord(tx, record.SourceBucket, key, &note)
+	_, err = base.GetRecord(tx, base.SourceBucket, key, &note)
 	note.Call, note.Dated = in.Answers, max(note.Dated, in.dated(), 1)
 	return note, err
 }
 
 // placed returns the task that a context has below a parent, by the note about it, and reports whether it stands there otherwise. A context that is somewhere
 // else, or a task that was started here, stays as it is.
-func placed(tx kv.Tx, rec *record.ContextRecord, parent pool.ID, note record.SourceRecord) (task *record.Task, changed bool, err error) {
+func placed(tx kv.Tx, rec *base.ContextRecord, parent pool.ID, note base.SourceRecord) (task *record.Task, changed bool, err error) {
 	task = rec.Task
 	if rec.Parent != (pool.ID{}) && rec.Parent != parent || task != nil && !task.Linked {
 		return task, false, nil
@@ -84,7 +85,7 @@ func placed(tx kv.Tx, rec *record.ContextRecord, parent pool.ID, note record.Sou
 }
 
 // answering returns the task of a context that answered a call of its parent, nil if the note names no call, or one that the parent does not have.
-func answering(tx kv.Tx, parent pool.ID, note record.SourceRecord) (*record.Task, error) {
+func answering(tx kv.Tx, parent pool.ID, note base.SourceRecord) (*record.Task, error) {
 	if note.Call == "" {
 		return nil, nil
 	}
@@ -110,7 +111,7 @@ func answering(tx kv.Tx, parent pool.ID, note record.SourceRecord) (*record.Task
 	if err != nil || task.Index == 0 {
 		return nil, err
 	}
-	rec, _, err := record.GetContext(tx, parent)
+	rec, _, err := base.GetContext(tx, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func below(tx kv.Tx, id, top pool.ID) (bool, error) {
 		if id == top || id == (pool.ID{}) {
 			return id == top, nil
 		}
-		rec, _, err := record.GetContext(tx, id)
+		rec, _, err := base.GetContext(tx, id)
 		if err != nil || rec == nil {
 			return false, err
 		}
@@ -152,9 +153,9 @@ func below(tx kv.Tx, id, top pool.ID) (bool, error) {
 }
 
 // parentKey begins the keys of notes about contexts that belong to a conversation, followsKey those about contexts that continue a message.
-func parentKey(to SourceLink) []byte { return record.SourceKey("wanted", to.Format, to.Conversation) }
+func parentKey(to SourceLink) []byte { return base.SourceKey("wanted", to.Format, to.Conversation) }
 func followsKey(format, node string) []byte {
-	return record.SourceKey("followed", format, node)
+	return base.SourceKey("followed", format, node)
 }
 
 // adopt puts contexts below the one they belong to, if they were imported before it.
@@ -171,7 +172,7 @@ func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
 
 // adoptFollowers puts the contexts that continue a message of a context below it.
 func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
-	var children []record.SourceRecord
+	var children []base.SourceRecord
 	var err error
 	for _, n := range in.Nodes {
 		if children, err = waiting(st.Tx, followsKey(in.Format, n.ID), children); err != nil {
@@ -183,7 +184,7 @@ func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
 
 // has reports whether a key of the source bucket has the prefix.
 func has(tx kv.Tx, prefix []byte) (any bool, err error) {
-	err = tx.Scan(record.SourceBucket, kv.Prefix(prefix), func(_, _ []byte) error {
+	err = tx.Scan(base.SourceBucket, kv.Prefix(prefix), func(_, _ []byte) error {
 		any = true
 		return kv.ErrStop
 	})
@@ -191,13 +192,13 @@ func has(tx kv.Tx, prefix []byte) (any bool, err error) {
 }
 
 // waiting appends the notes about contexts that stand under a key.
-func waiting(tx kv.Tx, key []byte, children []record.SourceRecord) ([]record.SourceRecord, error) {
-	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, value []byte) error {
+func waiting(tx kv.Tx, key []byte, children []base.SourceRecord) ([]base.SourceRecord, error) {
+	err := tx.Scan(base.SourceBucket, kv.Prefix(key), func(k, value []byte) error {
 		if len(k) != len(key)+16 {
 			return nil
 		}
-		var note record.SourceRecord
-		err := record.DecodeKept(record.SourceBucket, value, &note)
+		var note base.SourceRecord
+		err := base.DecodeKept(base.SourceBucket, value, &note)
 		children = append(children, note)
 		return err
 	})
@@ -205,9 +206,9 @@ func waiting(tx kv.Tx, key []byte, children []record.SourceRecord) ([]record.Sou
 }
 
 // putBelow gives a parent to those contexts that have none, and their tasks to those that answered a call of it.
-func putBelow(st *journal.StoreTxn, children []record.SourceRecord, parent pool.ID) error {
+func putBelow(st *journal.StoreTxn, children []base.SourceRecord, parent pool.ID) error {
 	for _, note := range children {
-		rec, _, err := record.GetContext(st.Tx, note.Context)
+		rec, _, err := base.GetContext(st.Tx, note.Context)
 		if err != nil {
 			return err
 		}
@@ -248,17 +249,17 @@ func setParent(st *journal.StoreTxn, id, parent pool.ID, task *record.Task) erro
 	if child.Rec.Parent = parent; task != nil {
 		child.Rec.Task = task
 	}
-	now, err := record.EncodeRecord(child.Rec)
+	now, err := base.EncodeRecord(child.Rec)
 	if err != nil {
 		return err
 	}
-	was, err := record.ChangedFields(child.RecRaw, now, parentFields)
+	was, err := base.ChangedFields(child.RecRaw, now, parentFields)
 	if err != nil {
 		return err
 	}
 	st.Changes = append(st.Changes, journal.ContextChange(id, was))
 	st.Subjects = append(st.Subjects, child)
-	if err := st.Tx.Delete(record.RecentBucket, record.RecentKey(child.Rec.ListedAt(), id)); err != nil {
+	if err := st.Tx.Delete(base.RecentBucket, base.RecentKey(child.Rec.ListedAt(), id)); err != nil {
 		return err
 	}
 	child.Dated, child.Rec.Updated = child.Rec.Updated, 0 // where it stands is no change of what it says: Finish puts it back where it was
@@ -270,24 +271,24 @@ func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) erro
 	if n.CopyOf == (NodeLink{}) || n.CopyOf.Conversation == in.Conversation {
 		return nil
 	}
-	at, err := st.Tx.Get(record.SourceBucket, record.SourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
+	at, err := st.Tx.Get(base.SourceBucket, base.SourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
 	if err != nil {
 		return err
 	}
 	n.Message.CopiedFrom = nil // an earlier run of the transaction may have set it
-	if of, ok := record.ParseSourceNode(at); ok {
+	if of, ok := base.ParseSourceNode(at); ok {
 		n.Message.CopiedFrom = &of.Message
 	}
 	if in.awaited != nil {
 		in.awaited.copied[SourceLink{in.Format, n.CopyOf.Conversation}] = true
 	}
 	key := slices.Concat(copyKey(in.Format, n.CopyOf), context[:], n.Message.ID[:])
-	return st.Tx.Put(record.SourceBucket, key, record.SourceNode{Context: context, Message: n.Message.ID}.Value())
+	return st.Tx.Put(base.SourceBucket, key, base.SourceNode{Context: context, Message: n.Message.ID}.Value())
 }
 
 // copyKey begins the keys of notes about copies of a message or, without a node, of any message of a conversation.
 func copyKey(format string, of NodeLink) []byte {
-	key := record.SourceKey("copy", format, of.Conversation)
+	key := base.SourceKey("copy", format, of.Conversation)
 	if of.Node != "" {
 		sum := sha256.Sum256([]byte(of.Node))
 		key = append(key, sum[:16]...)
@@ -305,9 +306,9 @@ func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 		if n.ID == "" {
 			continue
 		}
-		var copies []record.SourceNode
-		err := st.Tx.Scan(record.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{in.Conversation, n.ID})), func(_, value []byte) error {
-			if c, ok := record.ParseSourceNode(value); ok {
+		var copies []base.SourceNode
+		err := st.Tx.Scan(base.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{in.Conversation, n.ID})), func(_, value []byte) error {
+			if c, ok := base.ParseSourceNode(value); ok {
 				copies = append(copies, c)
 			}
 			return nil
@@ -325,7 +326,7 @@ func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 }
 
 // setCopy makes a stored message name its original. It is on no journal, since it stays true whatever becomes of the original.
-func setCopy(st *journal.StoreTxn, c record.SourceNode, of pool.ID) error {
+func setCopy(st *journal.StoreTxn, c base.SourceNode, of pool.ID) error {
 	m, err := pool.Get(st.Tx, c.Context, c.Message)
 	if err != nil || m == nil || m.CopiedFrom != nil && *m.CopiedFrom == of {
 		return err

@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
@@ -36,12 +37,12 @@ type (
 // NativeCalls returns the states of a context's calls.
 func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 	var out []NativeCall
-	err := tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	err := tx.Scan(base.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		var rec record.CallRecord
-		if err := record.DecMode.Unmarshal(value, &rec); err != nil {
-			return record.Damaged("the record of call %x: %v", key, err)
+		if err := base.DecMode.Unmarshal(value, &rec); err != nil {
+			return base.Damaged("the record of call %x: %v", key, err)
 		}
-		message, index := record.CallOfKey(key)
+		message, index := base.CallOfKey(key)
 		out = append(out, NativeCall{Message: message, Index: index, CallRecord: rec})
 		return nil
 	})
@@ -58,7 +59,7 @@ type NativeImport struct {
 	Copied   int  // messages of the file that got ids of their own, since another context has theirs
 	run      *ImportRun
 	context  Native
-	rec      record.ContextRecord
+	rec      base.ContextRecord
 	branches []*branch.Branch
 	homes    map[pool.ID]pool.Home // of the stored messages
 	sessions [][]branch.Session    // of each branch; written once their summaries are there
@@ -80,18 +81,18 @@ type NativeImport struct {
 // nativeSource is the source from which a message was imported.
 type nativeSource struct {
 	format, conversation, node string
-	known                      record.SourceNode
+	known                      base.SourceNode
 }
 
 // Native begins to take in a context.
 func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error) {
 	if n.ID == (pool.ID{}) {
-		return nil, record.Invalidf("the conversation has no id")
+		return nil, base.Invalidf("the conversation has no id")
 	}
 	if err := textsOf(r.store, &n); err != nil {
 		return nil, err
 	}
-	labels, err := record.WithLabels(nil, n.Labels...)
+	labels, err := base.WithLabels(nil, n.Labels...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +100,11 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	i := &NativeImport{Alone: alone, run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{},
 		seen: map[pool.ID]bool{}, out: map[pool.ID]bool{}, renamed: map[pool.ID]pool.ID{}, changed: map[pool.ID]bool{}}
 	err = r.store.DB.View(ctx, func(tx kv.Tx) error {
-		rec, _, err := record.GetContext(tx, n.ID)
+		rec, _, err := base.GetContext(tx, n.ID)
 		if err == nil {
 			err = r.gone.read(tx)
 		}
-		if rec == nil && r.gone.id(n.ID) == record.GoneContext {
+		if rec == nil && r.gone.id(n.ID) == base.GoneContext {
 			i.wiped, i.revived = !r.Purged, r.Purged
 		}
 		if rec != nil {
@@ -114,13 +115,13 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		}
 		return err
 	})
-	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, RenamedThere: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
+	i.rec = base.ContextRecord{Title: n.Title, Derived: n.Derived, RenamedThere: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
 		Labels: labels, Created: n.Created, NextOperation: 1, Task: n.Task}
 	return i, err
 }
 
 // textsOf passes the texts of a context through the embedder's hook.
-func textsOf(s *record.Store, n *Native) error {
+func textsOf(s *base.Store, n *Native) error {
 	if err := s.Title(&n.Title); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func textsOf(s *record.Store, n *Native) error {
 }
 
 // textsOfCall passes the texts of a call's record through the embedder's hook.
-func textsOfCall(s *record.Store, c *NativeCall) error {
+func textsOfCall(s *base.Store, c *NativeCall) error {
 	c.Decisions = slices.Clone(c.Decisions)
 	reasons := []*string{&c.Reason}
 	for i := range c.Decisions {
@@ -172,7 +173,7 @@ func (i *NativeImport) shared(n *NativeBranch) ([]bool, error) {
 	}
 	at := slices.IndexFunc(i.branches, func(b *branch.Branch) bool { return b.Name == n.Like })
 	if at < 0 || len(i.kept[at]) < n.Shared {
-		return nil, record.Invalidf("branch %q begins with %s of the branch %q, which has fewer", n.Name, plural.Count(n.Shared, "message"), n.Like)
+		return nil, base.Invalidf("branch %q begins with %s of the branch %q, which has fewer", n.Name, plural.Count(n.Shared, "message"), n.Like)
 	}
 	kept := slices.Clone(i.kept[at][:n.Shared])
 	n.Shared = 0
@@ -197,10 +198,10 @@ func (i *NativeImport) leftOut(ctx context.Context, msgs []*pool.Message, calls 
 			switch {
 			case err != nil:
 				return err
-			case kind == record.GoneMessage:
+			case kind == base.GoneMessage:
 				i.out[m.ID] = true
 				continue
-			case kind == record.GoneRedacted:
+			case kind == base.GoneRedacted:
 				m = hiddenMessage(m)
 			}
 			left = append(left, m)
@@ -249,7 +250,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		return err
 	}
 	if i.named(n.Name) != nil {
-		return record.Invalidf("two branches are named %q", n.Name)
+		return base.Invalidf("two branches are named %q", n.Name)
 	}
 	if err := branchTexts(i.run.store, &n.System, &n.Prompt, &n.Settings, &n.Sessions); err != nil {
 		return err
@@ -263,7 +264,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		b.ID = pool.NewID()
 	}
 	if slices.ContainsFunc(i.branches, func(other *branch.Branch) bool { return other.ID == b.ID }) {
-		return record.Invalidf("two branches have the id %s", b.ID)
+		return base.Invalidf("two branches have the id %s", b.ID)
 	}
 	shared, err := i.shared(&n)
 	if err != nil {
@@ -299,7 +300,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 // write changes the branch b in a transaction. Meanwhile the context lies in the trash, and its first branch is active.
 func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(*journal.Txn, *branch.Branch) error) error {
 	var changed branch.Branch
-	var rec record.ContextRecord
+	var rec base.ContextRecord
 	err := i.run.store.Update(ctx, func(tx kv.RwTx) error {
 		changed, rec = *b, i.rec
 		changed.Pieces = slices.Clone(b.Pieces)
@@ -315,7 +316,7 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 		}
 		if rec.Trashed == 0 {
 			rec.Trashed, rec.Updated, rec.Active = max(t.Now, 1), max(i.context.Updated, 1), b.ID
-			if err := tx.Put(record.RecentBucket, record.RecentKey(rec.ListedAt(), t.ID), []byte{}); err != nil {
+			if err := tx.Put(base.RecentBucket, base.RecentKey(rec.ListedAt(), t.ID), []byte{}); err != nil {
 				return err
 			}
 		}
@@ -345,7 +346,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 		return nil
 	}
 	if len(i.branches) == 0 {
-		return record.Invalidf("a message stands before the first branch")
+		return base.Invalidf("a message stands before the first branch")
 	}
 	ids := make([]pool.ID, len(msgs))
 	for n, m := range msgs {
@@ -410,15 +411,15 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 	for _, c := range calls {
 		m := byID[c.Message]
 		if m == nil {
-			return record.Invalidf("the call %q belongs to message %s, which does not come before it", c.CallID, c.Message)
+			return base.Invalidf("the call %q belongs to message %s, which does not come before it", c.CallID, c.Message)
 		}
 		if c.Index < 0 || c.Index >= len(m.Calls) {
-			return record.Invalidf("message %s has no call %d", c.Message, c.Index+1)
+			return base.Invalidf("message %s has no call %d", c.Message, c.Index+1)
 		}
 		home, call := m.Home, &m.Calls[c.Index]
 		rec := &record.CallRecord{CallID: call.ID, Tool: call.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
 			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions, Program: t.Store.Program, Origin: "import"}
-		told[string(record.CallKey(t.ID, c.Message, c.Index))] = true
+		told[string(base.CallKey(t.ID, c.Message, c.Index))] = true
 		if err := t.PutCall(c.Message, c.Index, rec); err != nil {
 			return err
 		}
@@ -426,10 +427,10 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 	for _, m := range msgs {
 		for n := range m.Calls {
 			c := &m.Calls[n]
-			if !c.Open() || told[string(record.CallKey(t.ID, m.ID, n))] {
+			if !c.Open() || told[string(base.CallKey(t.ID, m.ID, n))] {
 				continue
 			}
-			if has, err := t.Tx.Get(record.CallBucket, record.CallKey(t.ID, m.ID, n)); err != nil || has != nil {
+			if has, err := t.Tx.Get(base.CallBucket, base.CallKey(t.ID, m.ID, n)); err != nil || has != nil {
 				if err != nil {
 					return err
 				}
@@ -455,10 +456,10 @@ func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 	}
 	for _, m := range msgs {
 		if m.ID == (pool.ID{}) {
-			return record.Invalidf("a message has no id")
+			return base.Invalidf("a message has no id")
 		}
 		if i.seen[m.ID] {
-			return record.Invalidf("message %s is appended twice", m.ID)
+			return base.Invalidf("message %s is appended twice", m.ID)
 		}
 		i.seen[m.ID] = true
 		if err := i.run.store.Message(m); err != nil {
@@ -485,13 +486,13 @@ func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
 		return i.more.again(ids)
 	}
 	if len(i.branches) == 0 {
-		return record.Invalidf("a message stands before the first branch")
+		return base.Invalidf("a message stands before the first branch")
 	}
 	return i.write(ctx, i.branches[len(i.branches)-1], func(_ *journal.Txn, b *branch.Branch) error {
 		for _, id := range ids {
 			h, ok := i.homes[i.to(id)]
 			if !ok || h.Segment == 0 {
-				return record.Invalidf("message %s is named before it comes", id)
+				return base.Invalidf("message %s is named before it comes", id)
 			}
 			b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 		}
@@ -514,7 +515,7 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 		return err
 	}
 	if len(i.branches) == 0 {
-		return record.Invalidf("a message stands before the first branch")
+		return base.Invalidf("a message stands before the first branch")
 	}
 	if i.more != nil {
 		i.more.in.Loose = append(i.more.in.Loose, m)
@@ -556,7 +557,7 @@ func (i *NativeImport) Tag(name string, message pool.ID) error {
 
 // Mark marks a message pinned or excluded. If the message does not come before Finish, the mark has no effect.
 func (i *NativeImport) Mark(message pool.ID, mark string) error {
-	if err := record.CheckKey("a mark", mark); err != nil {
+	if err := base.CheckKey("a mark", mark); err != nil {
 		return err
 	}
 	i.marks[message] = mark
@@ -602,7 +603,7 @@ func (i *NativeImport) Drop(ctx context.Context) error {
 		return nil
 	}
 	return i.run.store.Update(ctx, func(tx kv.RwTx) error {
-		rec, _, err := record.GetContext(tx, i.context.ID)
+		rec, _, err := base.GetContext(tx, i.context.ID)
 		if err != nil || rec == nil || rec.Trashed != i.rec.Trashed || rec.StoreLast != 0 { // another program has it now
 			return err
 		}
@@ -617,7 +618,7 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 	}
 	i.resolve()
 	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
-		return Imported{}, record.Invalidf("conversation %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
+		return Imported{}, base.Invalidf("conversation %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
 	}
 	var res Imported
 	task, below := i.context.Task, true
@@ -629,7 +630,7 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 		if res, err = i.finishMore(st); err != nil {
 			return err
 		}
-		rec, _, err := record.GetContext(st.Tx, i.context.ID)
+		rec, _, err := base.GetContext(st.Tx, i.context.ID)
 		if err == nil {
 			task = rec.Task
 			below, err = cameIn(st.Tx, i.context.ID, rec)
@@ -672,7 +673,7 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 	if err := i.putSources(st); err != nil {
 		return Imported{}, err
 	}
-	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.ListedAt(), id)); err != nil {
+	if err := t.Tx.Delete(base.RecentBucket, base.RecentKey(rec.ListedAt(), id)); err != nil {
 		return Imported{}, err
 	}
 	rec.Active, rec.Trashed, rec.Updated = i.named(i.context.Active).ID, 0, 0
@@ -691,14 +692,14 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 		conversation := [2]string{s.format, s.conversation}
 		mine, seen := ours[conversation]
 		if !seen {
-			key := record.SourceKey(s.format, s.conversation, "")
-			old, err := st.Tx.Get(record.SourceBucket, key)
+			key := base.SourceKey(s.format, s.conversation, "")
+			old, err := st.Tx.Get(base.SourceBucket, key)
 			if err != nil {
 				return err
 			}
 			if mine = old == nil; mine {
-				st.Changes = append(st.Changes, record.Change{Kind: record.RecordChange, Bucket: record.SourceBucket, Key: key})
-				if err := record.PutRecord(st.Tx, record.SourceBucket, key, record.SourceRecord{Context: i.context.ID}); err != nil {
+				st.Changes = append(st.Changes, base.Change{Kind: base.RecordChange, Bucket: base.SourceBucket, Key: key})
+				if err := base.PutRecord(st.Tx, base.SourceBucket, key, base.SourceRecord{Context: i.context.ID}); err != nil {
 					return err
 				}
 				if err := adopt(st, SourceLink{s.format, s.conversation}, i.context.ID); err != nil {
@@ -710,7 +711,7 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 		if !mine || s.node == "" {
 			continue
 		}
-		if err := st.Tx.Put(record.SourceBucket, record.SourceKey(s.format, s.conversation, s.node), s.known.Value()); err != nil {
+		if err := st.Tx.Put(base.SourceBucket, base.SourceKey(s.format, s.conversation, s.node), s.known.Value()); err != nil {
 			return err
 		}
 	}
@@ -722,7 +723,7 @@ func (i *NativeImport) putNames(t *journal.Txn, tags map[string]pool.ID, marks m
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		id, free := i.to(tags[name]), name
 		for n := 2; ; n++ {
-			was, err := i.putName(t, record.TagBucket, []byte(free), id[:])
+			was, err := i.putName(t, base.TagBucket, []byte(free), id[:])
 			if err != nil {
 				return err
 			}
@@ -734,7 +735,7 @@ func (i *NativeImport) putNames(t *journal.Txn, tags map[string]pool.ID, marks m
 	}
 	for id, mark := range marks {
 		id = i.to(id)
-		if _, err := i.putName(t, record.MarkBucket, id[:], []byte(mark)); err != nil {
+		if _, err := i.putName(t, base.MarkBucket, id[:], []byte(mark)); err != nil {
 			return err
 		}
 	}
@@ -743,7 +744,7 @@ func (i *NativeImport) putNames(t *journal.Txn, tags map[string]pool.ID, marks m
 
 // putName writes a record if its key is free, and returns the value that the key has then.
 func (i *NativeImport) putName(t *journal.Txn, bucket string, key, value []byte) ([]byte, error) {
-	key = record.Under(t.ID, key...)
+	key = base.Under(t.ID, key...)
 	old, err := t.Tx.Get(bucket, key)
 	if err != nil || old != nil {
 		return old, err
@@ -803,7 +804,7 @@ func (n *nativeMore) again(ids []pool.ID) error {
 	for _, id := range ids {
 		m := n.known[id]
 		if m == nil || len(n.paths) == 0 {
-			return record.Invalidf("message %s is named before it comes", id)
+			return base.Invalidf("message %s is named before it comes", id)
 		}
 		n.step(m)
 	}
@@ -895,7 +896,7 @@ func (i *NativeImport) grafting(t *journal.Txn) (*graft, error) {
 	}
 	for n := range g.in.Branches {
 		id := g.in.Branches[n].ID
-		if i.run.Purged || i.run.gone.id(id) != record.GoneBranch {
+		if i.run.Purged || i.run.gone.id(id) != base.GoneBranch {
 			continue
 		}
 		l, err := t.Load(id)
@@ -1042,7 +1043,7 @@ func (i *NativeImport) findUnheld(g *graft) error {
 // putMoreNames writes the tags and marks of messages that came with the file. What it has of messages that are here stays as it is here, and is reported.
 func (i *NativeImport) putMoreNames(g *graft, res *Imported) error {
 	here := func(of pool.ID, what, bucket string, key, value []byte) error {
-		has, err := g.t.Tx.Get(bucket, record.Under(g.t.ID, key...))
+		has, err := g.t.Tx.Get(bucket, base.Under(g.t.ID, key...))
 		if err == nil && !bytes.Equal(has, value) {
 			res.untaken(of.String(), "", what)
 		}
@@ -1053,7 +1054,7 @@ func (i *NativeImport) putMoreNames(g *graft, res *Imported) error {
 		of := i.tags[name]
 		if id := i.to(of); g.brought[id] || g.unheld[id] {
 			tags[name] = of
-		} else if err := here(of, fmt.Sprintf("tag %q", name), record.TagBucket, []byte(name), id[:]); err != nil {
+		} else if err := here(of, fmt.Sprintf("tag %q", name), base.TagBucket, []byte(name), id[:]); err != nil {
 			return err
 		}
 	}
@@ -1061,7 +1062,7 @@ func (i *NativeImport) putMoreNames(g *graft, res *Imported) error {
 		mark := i.marks[of]
 		if id := i.to(of); g.brought[id] || g.unheld[id] {
 			marks[of] = mark
-		} else if err := here(of, fmt.Sprintf("mark %q", mark), record.MarkBucket, id[:], []byte(mark)); err != nil {
+		} else if err := here(of, fmt.Sprintf("mark %q", mark), base.MarkBucket, id[:], []byte(mark)); err != nil {
 			return err
 		}
 	}
@@ -1074,7 +1075,7 @@ func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
 	n, rec := &i.context, t.Rec
 	t.Dated = min(max(n.Updated, rec.Updated), t.Now) // so that a later file is later, whenever this one comes
 	switch {
-	case n.Title == "" || n.Title == rec.Title || strings.Contains(rec.Title, record.RedactedMark):
+	case n.Title == "" || n.Title == rec.Title || strings.Contains(rec.Title, base.RedactedMark):
 	case !rec.Renamed && n.Updated >= rec.Updated && (rec.Derived || !n.Derived):
 		res.note("its title follows the file; it was %q", rec.Title)
 		rec.Title, rec.Derived, rec.RenamedThere, t.OnContext = n.Title, n.Derived, n.Renamed, true
@@ -1093,7 +1094,7 @@ func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
 
 // knownContext returns the context that a conversation became, the zero id if there is none.
 func knownContext(tx kv.Tx, in *Incoming) (pool.ID, error) {
-	var src record.SourceRecord
+	var src base.SourceRecord
 	if in.Format == NativeFormat {
 		var err error
 		if src.Context, err = uuid.Parse(in.Conversation); err != nil {
@@ -1101,10 +1102,10 @@ func knownContext(tx kv.Tx, in *Incoming) (pool.ID, error) {
 		}
 	} else if in.Conversation == "" {
 		return pool.ID{}, nil
-	} else if _, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(in.Format, in.Conversation, ""), &src); err != nil {
+	} else if _, err := base.GetRecord(tx, base.SourceBucket, base.SourceKey(in.Format, in.Conversation, ""), &src); err != nil {
 		return pool.ID{}, err
 	}
-	rec, _, err := record.GetContext(tx, src.Context)
+	rec, _, err := base.GetContext(tx, src.Context)
 	if rec == nil {
 		return pool.ID{}, err
 	}

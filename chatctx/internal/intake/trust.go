@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -101,7 +102,7 @@ func (r *ImportRun) Below(ctx context.Context, child, parent pool.ID, task *reco
 	}
 	err = r.update(ctx, func(st *journal.StoreTxn) error {
 		done = false
-		rec, _, err := record.GetContext(st.Tx, child)
+		rec, _, err := base.GetContext(st.Tx, child)
 		if err != nil || rec == nil {
 			return err
 		}
@@ -123,13 +124,13 @@ func (r *ImportRun) Below(ctx context.Context, child, parent pool.ID, task *reco
 
 // cameIn reports whether a file brought the context into the store. A context that was made here takes no sub-contexts from a file, since what it allows
 // would hold for them.
-func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
+func cameIn(tx kv.Tx, id pool.ID, rec *base.ContextRecord) (bool, error) {
 	for n := rec.StoreLast; n != 0; {
-		op, err := record.GetOperation(tx, pool.ID{}, n)
+		op, err := base.GetOperation(tx, pool.ID{}, n)
 		if err != nil || op == nil {
 			return false, err
 		}
-		at := slices.IndexFunc(op.Chains, func(c record.Chain) bool { return c.Branch == id })
+		at := slices.IndexFunc(op.Chains, func(c base.Chain) bool { return c.Branch == id })
 		if at < 0 {
 			return false, nil
 		}
@@ -171,6 +172,6 @@ func (r *ImportRun) Hold(ctx context.Context, set map[string]json.RawMessage) er
 		if err != nil || !changed {
 			return err
 		}
-		return st.Put(record.MetaSettings, merged)
+		return st.Put(base.MetaSettings, merged)
 	})
 }

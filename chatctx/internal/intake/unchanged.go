@@ -3,24 +3,24 @@ package intake
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
 // result is 0, since only the file tells how many messages it has.
-func Unchanged(ctx context.Context, s *record.Store, from SourceLink, digest pool.Hash) (Imported, bool, error) {
+func Unchanged(ctx context.Context, s *base.Store, from SourceLink, digest pool.Hash) (Imported, bool, error) {
 	var res Imported
 	same := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
-		var src record.SourceRecord
+		var src base.SourceRecord
 		same = false
-		ok, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(from.Format, from.Conversation, ""), &src)
+		ok, err := base.GetRecord(tx, base.SourceBucket, base.SourceKey(from.Format, from.Conversation, ""), &src)
 		if err != nil || !ok || from.Conversation == "" || digest == (pool.Hash{}) || src.Digest != digest {
 			return err
 		}
-		rec, _, err := record.GetContext(tx, src.Context)
+		rec, _, err := base.GetContext(tx, src.Context)
 		if err != nil || rec == nil {
 			return err
 		}

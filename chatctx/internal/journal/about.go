@@ -12,16 +12,16 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
-	records "github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // Changed is a value that an operation replaced.
-type Changed = records.Changed
+type Changed = record.Changed
 
 // past reads a journal from its end. An operation is stored with the old values of what it changed, so the values after it are those that the next newer
 // operation found, or the present ones. Texts are not stored twice: they are read from their records, so what was purged or redacted does not show up here
@@ -42,16 +42,16 @@ func (p *past) in(tx kv.Tx) *past {
 }
 
 // tell fills in what an operation was about, and steps back past it.
-func (p *past) tell(out *Operation, op *record.Operation) error {
+func (p *past) tell(out *Operation, op *base.Operation) error {
 	t := &telling{past: p, out: out, op: op}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
 		var err error
 		switch c := &op.Changes[i]; c.Kind {
-		case record.RecordChange:
+		case base.RecordChange:
 			err = t.record(c)
-		case record.FieldsChange:
+		case base.FieldsChange:
 			err = t.fields(c)
-		case record.SpliceChange:
+		case base.SpliceChange:
 			err = t.splice(c)
 		}
 		if err != nil {
@@ -75,7 +75,7 @@ const wentOn = "branch "
 type telling struct {
 	*past
 	out  *Operation
-	op   *record.Operation
+	op   *base.Operation
 	made bool // the operation made a branch
 }
 
@@ -93,7 +93,7 @@ func (t *telling) changed(of, from, to string) {
 }
 
 // record adds a change of a whole record.
-func (t *telling) record(c *record.Change) error {
+func (t *telling) record(c *base.Change) error {
 	at := c.Bucket + "\x00" + string(c.Key)
 	after, known := t.values[at]
 	if !known {
@@ -108,16 +108,16 @@ func (t *telling) record(c *record.Change) error {
 	if one == nil {
 		one = c.Old
 	}
-	if c.Bucket == record.MetaBucket && bytes.Equal(c.Key, record.MetaSettings) {
+	if c.Bucket == base.MetaBucket && bytes.Equal(c.Key, base.MetaSettings) {
 		t.settings(settingsIn(c.Old), settingsIn(after))
 		return nil
 	}
-	if c.Bucket == record.TagBucket && len(c.Key) > len(pool.ID{}) && len(one) == len(pool.ID{}) {
+	if c.Bucket == base.TagBucket && len(c.Key) > len(pool.ID{}) && len(one) == len(pool.ID{}) {
 		words, err := t.words(pool.ID(c.Key[:16]), pool.ID(one))
 		t.about(string(c.Key[16:]) + ": " + words)
 		return err
 	}
-	if c.Bucket == record.MarkBucket && len(c.Key) == 2*len(pool.ID{}) {
+	if c.Bucket == base.MarkBucket && len(c.Key) == 2*len(pool.ID{}) {
 		words, err := t.words(pool.ID(c.Key[:16]), pool.ID(c.Key[16:]))
 		t.about(words)
 		t.changed("mark", string(c.Old), string(after))
@@ -132,10 +132,10 @@ func nameIn(bucket string, raw []byte) string {
 	var call record.CallRecord
 	var tool record.Tool
 	var rule record.Rule
-	var token record.Token
-	var context record.ContextRecord
-	into := map[string]any{record.CallBucket: &call, record.ToolBucket: &tool, record.RuleBucket: &rule, record.TokenBucket: &token, record.ContextBucket: &context}[bucket]
-	if into == nil || raw == nil || record.DecMode.Unmarshal(raw, into) != nil {
+	var token base.Token
+	var context base.ContextRecord
+	into := map[string]any{base.CallBucket: &call, base.ToolBucket: &tool, base.RuleBucket: &rule, base.TokenBucket: &token, base.ContextBucket: &context}[bucket]
+	if into == nil || raw == nil || base.DecMode.Unmarshal(raw, into) != nil {
 		return ""
 	}
 	if rule.Effect != "" {
@@ -146,12 +146,12 @@ func nameIn(bucket string, raw []byte) string {
 
 func settingsIn(raw []byte) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
-	_ = record.DecMode.Unmarshal(raw, &all) // an unreadable record has no settings; check reports it
+	_ = base.DecMode.Unmarshal(raw, &all) // an unreadable record has no settings; check reports it
 	return all
 }
 
 // fields adds a change of fields in a context's or a branch's record.
-func (t *telling) fields(c *record.Change) error {
+func (t *telling) fields(c *base.Change) error {
 	at := c.Bucket + "\x00" + string(c.Key)
 	now := t.past.fields[at]
 	if now == nil {
@@ -160,7 +160,7 @@ func (t *telling) fields(c *record.Change) error {
 			return err
 		}
 		now = map[uint64]cbor.RawMessage{}
-		if raw != nil && record.DecMode.Unmarshal(raw, &now) != nil {
+		if raw != nil && base.DecMode.Unmarshal(raw, &now) != nil {
 			return nil // damaged: check reports it
 		}
 	}
@@ -168,7 +168,7 @@ func (t *telling) fields(c *record.Change) error {
 	now = maps.Clone(now)
 	t.past.fields[at] = now
 	for key, old := range c.Fields {
-		if record.IsAbsent(old) {
+		if base.IsAbsent(old) {
 			delete(now, key)
 		} else {
 			now[key] = old
@@ -181,14 +181,14 @@ func (t *telling) fields(c *record.Change) error {
 	if c.Bucket == branch.Bucket {
 		return t.branch(id, recordOf[branch.Branch](now), recordOf[branch.Branch](after))
 	}
-	return t.context(id, recordOf[record.ContextRecord](now), recordOf[record.ContextRecord](after))
+	return t.context(id, recordOf[base.ContextRecord](now), recordOf[base.ContextRecord](after))
 }
 
 // recordOf returns a record with these fields. Fields that cannot be decoded have their zero values.
 func recordOf[T any](fields map[uint64]cbor.RawMessage) *T {
 	rec := new(T)
 	if raw, err := pool.Marshal(fields); err == nil {
-		_ = record.DecMode.Unmarshal(raw, rec)
+		_ = base.DecMode.Unmarshal(raw, rec)
 	}
 	return rec
 }
@@ -290,7 +290,7 @@ func (t *telling) madeBranch(id pool.ID, b *branch.Branch) error {
 }
 
 // context adds the changes of a context's record.
-func (t *telling) context(id pool.ID, before, after *record.ContextRecord) error {
+func (t *telling) context(id pool.ID, before, after *base.ContextRecord) error {
 	t.changed("title", before.Title, after.Title)
 	t.changed("labels", strings.Join(before.Labels, ", "), strings.Join(after.Labels, ", "))
 	t.settings(before.Settings, after.Settings)
@@ -349,7 +349,7 @@ func (t *telling) settings(before, after map[string]json.RawMessage) {
 }
 
 // splice adds the first message that the operation put on the branch, or else the first that it took off.
-func (t *telling) splice(c *record.Change) error {
+func (t *telling) splice(c *base.Change) error {
 	for _, pieces := range [][]branch.Piece{c.Inserted, c.Removed} {
 		if branch.Count(pieces) == 0 {
 			continue

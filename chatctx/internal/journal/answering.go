@@ -8,9 +8,10 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,7 +27,7 @@ func (e *UnsettledError) Error() string {
 }
 
 // Unwrap returns ErrConflict.
-func (e *UnsettledError) Unwrap() error { return record.ErrConflict }
+func (e *UnsettledError) Unwrap() error { return base.ErrConflict }
 
 // stays refuses to change a branch on which an answer is being written. Until the answer ends, the history may only grow at its end, and the branch must
 // stay. So an answer never lands under another turn.
@@ -35,7 +36,7 @@ func (t *Txn) stays(b *branch.Branch) error {
 	if err != nil || claim == nil {
 		return err
 	}
-	if record.Dead(claim, t.Now) {
+	if base.Dead(claim, t.Now) {
 		return &UnsettledError{t.ID, b.ID, b.Name, claim.Program}
 	}
 	return t.Answers(claim, b)
@@ -47,24 +48,24 @@ func (t *Txn) Answers(claim *record.Claim, b *branch.Branch) error {
 	if active, err := t.IsActive(b); err == nil && !active {
 		stop += fmt.Sprintf(" --branch %q", b.Name)
 	}
-	return record.Conflict("%s is writing an answer on branch %q: wait for it, or stop it with %s", claim.Who(), b.Name, stop)
+	return base.Conflict("%s is writing an answer on branch %q: wait for it, or stop it with %s", claim.Who(), b.Name, stop)
 }
 
 // Unanswered refuses to put a context aside while somebody writes an answer in it.
 func (t *Txn) Unanswered() error {
-	return t.Tx.Scan(record.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
+	return t.Tx.Scan(base.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
 		if len(key) != 2*len(pool.ID{}) {
 			return nil // a call's
 		}
 		claim, err := view.ClaimOf(t.Tx, t.ID, pool.ID(key[len(t.ID):]))
-		if err != nil || claim == nil || record.Dead(claim, t.Now) {
+		if err != nil || claim == nil || base.Dead(claim, t.Now) {
 			return err
 		}
 		name := ""
 		if l, err := t.Load(pool.ID(key[len(t.ID):])); err == nil && l != nil {
 			name = l.Branch.Name
 		}
-		return record.Conflict("%s is writing an answer on branch %q of %q: wait for it, or stop it with chatctx interrupt --context %s --branch %q", claim.Who(), name, t.Rec.Title, t.ID, name)
+		return base.Conflict("%s is writing an answer on branch %q of %q: wait for it, or stop it with chatctx interrupt --context %s --branch %q", claim.Who(), name, t.Rec.Title, t.ID, name)
 	})
 }
 
@@ -75,10 +76,10 @@ func grows(b *branch.Branch, at, removed int, insert []branch.Piece) bool {
 
 // undisturbed refuses to undo an operation that changed a history, or made a branch, on which an answer is being written. It returns an UnsettledError only
 // if no program is writing.
-func (t *Txn) undisturbed(op *record.Operation) error {
+func (t *Txn) undisturbed(op *base.Operation) error {
 	var left error
 	for _, on := range op.Chains {
-		if !slices.ContainsFunc(op.Changes, func(c record.Change) bool { return disturbs(c, on.Branch) }) {
+		if !slices.ContainsFunc(op.Changes, func(c base.Change) bool { return disturbs(c, on.Branch) }) {
 			continue
 		}
 		l, err := t.Load(on.Branch)
@@ -98,21 +99,21 @@ func (t *Txn) undisturbed(op *record.Operation) error {
 }
 
 // disturbs reports whether undoing a change moves the entries of a branch or removes the branch.
-func disturbs(c record.Change, on pool.ID) bool {
+func disturbs(c base.Change, on pool.ID) bool {
 	if !bytes.HasSuffix(c.Key, on[:]) {
 		return false
 	}
-	if c.Kind == record.SpliceChange {
+	if c.Kind == base.SpliceChange {
 		return branch.Count(c.Inserted) != branch.Count(c.Removed)
 	}
-	_, removes := c.Fields[record.RemovedField]
-	return c.Kind == record.FieldsChange && c.Bucket == branch.Bucket && removes
+	_, removes := c.Fields[base.RemovedField]
+	return c.Kind == base.FieldsChange && c.Bucket == branch.Bucket && removes
 }
 
 // Abandon drops what a dead program has left of an answer on a branch.
 func (t *Txn) Abandon(b *branch.Branch) error {
 	claim, err := view.ClaimOf(t.Tx, t.ID, b.ID)
-	if err != nil || claim == nil || !record.Dead(claim, t.Now) {
+	if err != nil || claim == nil || !base.Dead(claim, t.Now) {
 		return err
 	}
 	return t.EndAnswer(b.ID)
@@ -120,9 +121,9 @@ func (t *Txn) Abandon(b *branch.Branch) error {
 
 // EndAnswer removes the claim on a branch's answer, and what was saved of the answer.
 func (t *Txn) EndAnswer(branchID pool.ID) error {
-	key := record.Under(t.ID, branchID[:]...)
-	if err := t.Tx.Delete(record.PartialBucket, key); err != nil {
+	key := base.Under(t.ID, branchID[:]...)
+	if err := t.Tx.Delete(base.PartialBucket, key); err != nil {
 		return err
 	}
-	return t.Tx.Delete(record.ClaimBucket, key)
+	return t.Tx.Delete(base.ClaimBucket, key)
 }

@@ -3,12 +3,12 @@ package journal
 import (
 	"slices"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Ready passes the texts of a new context through the embedder's hook, and checks its title.
-func Ready(s *record.Store, n *NewContext) error {
+func Ready(s *base.Store, n *NewContext) error {
 	if err := s.Title(&n.Title); err != nil {
 		return err
 	}

@@ -4,9 +4,10 @@ import (
 	"bytes"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -29,7 +30,7 @@ func (t *Txn) openCalls(m *pool.Message) error {
 // callRecord reads a call's record, nil if there is none.
 func (t *Txn) callRecord(u view.Unanswered) (*record.CallRecord, error) {
 	rec := &record.CallRecord{}
-	ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), rec)
+	ok, err := base.GetRecord(t.Tx, base.CallBucket, base.CallKey(t.ID, u.Message, u.Index), rec)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -38,22 +39,22 @@ func (t *Txn) callRecord(u view.Unanswered) (*record.CallRecord, error) {
 
 // PutCall writes a call's record and updates its indexes. The old record goes on the journal.
 func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error {
-	raw, err := record.EncodeRecord(rec)
+	raw, err := base.EncodeRecord(rec)
 	if err != nil {
 		return err
 	}
-	return t.PutRaw(record.CallBucket, record.CallKey(t.ID, message, index), raw)
+	return t.PutRaw(base.CallBucket, base.CallKey(t.ID, message, index), raw)
 }
 
 // callChanged updates the indexes after a change of a call's record. A call is in the open index while a branch holds its message, and in the unanswered
 // index wherever its message is, so that it waits again when an undo brings the message back. A new call comes into the open index with its message, by
 // Show.
 func (t *Txn) callChanged(key, before, after []byte) error {
-	was, err := record.DecodeCall(key, before)
+	was, err := base.DecodeCall(key, before)
 	if err != nil {
 		return err
 	}
-	is, err := record.DecodeCall(key, after)
+	is, err := base.DecodeCall(key, after)
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func (t *Txn) callChanged(key, before, after []byte) error {
 	}
 	switch {
 	case is == nil:
-		return t.Tx.Delete(record.CallIDBucket, record.CallIDKey(t.ID, was.CallID, key[16:]...))
+		return t.Tx.Delete(base.CallIDBucket, base.CallIDKey(t.ID, was.CallID, key[16:]...))
 	case was == nil:
-		if err := t.Tx.Put(record.CallIDBucket, record.CallIDKey(t.ID, is.CallID, key[16:]...), []byte{}); err != nil {
+		if err := t.Tx.Put(base.CallIDBucket, base.CallIDKey(t.ID, is.CallID, key[16:]...), []byte{}); err != nil {
 			return err
 		}
 	case !was.Open() && is.Open():
@@ -83,17 +84,17 @@ func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err er
 	if rec == nil || !rec.Listed() {
 		return false, nil
 	}
-	message, index := record.CallOfKey(key)
-	at := record.OpenKey(rec, t.ID, message, index)
-	old, err := t.Tx.Get(record.OpenBucket, at)
+	message, index := base.CallOfKey(key)
+	at := base.OpenKey(rec, t.ID, message, index)
+	old, err := t.Tx.Get(base.OpenBucket, at)
 	if err != nil {
 		return false, err
 	}
 	shown = old != nil
-	if err := t.Tx.Delete(record.OpenBucket, at); err != nil {
+	if err := t.Tx.Delete(base.OpenBucket, at); err != nil {
 		return false, err
 	}
-	return shown, t.Tx.Delete(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index))
+	return shown, t.Tx.Delete(base.UnansweredBucket, base.UnansweredKey(t.ID, rec.Home, index))
 }
 
 // listCall puts a waiting call into the indexes. shown says whether a branch holds its message.
@@ -101,12 +102,12 @@ func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
 	if !rec.Listed() {
 		return nil
 	}
-	message, index := record.CallOfKey(key)
+	message, index := base.CallOfKey(key)
 	value := append(append(make([]byte, 0, 16+len(rec.CallID)), message[:]...), rec.CallID...)
-	if err := t.Tx.Put(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown || !rec.Open() {
+	if err := t.Tx.Put(base.UnansweredBucket, base.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown || !rec.Open() {
 		return err
 	}
-	return t.Tx.Put(record.OpenBucket, record.OpenKey(rec, t.ID, message, index), record.HomeBytes(rec.Home))
+	return t.Tx.Put(base.OpenBucket, base.OpenKey(rec, t.ID, message, index), base.HomeBytes(rec.Home))
 }
 
 // Holders names at most two of the branches that hold a place. Those that this operation has read come first.
@@ -153,12 +154,12 @@ func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 			}
 			held = len(holders) > 0
 		}
-		key := record.OpenKey(rec, t.ID, u.Message, u.Index)
+		key := base.OpenKey(rec, t.ID, u.Message, u.Index)
 		if held {
-			err = t.Tx.Put(record.OpenBucket, key, record.HomeBytes(rec.Home))
+			err = t.Tx.Put(base.OpenBucket, key, base.HomeBytes(rec.Home))
 		} else {
 			t.left = append(t.left, u)
-			err = t.Tx.Delete(record.OpenBucket, key)
+			err = t.Tx.Delete(base.OpenBucket, key)
 		}
 		if err != nil {
 			return err
@@ -205,8 +206,8 @@ func (t *Txn) bringResults() error {
 // runner reads the claim of a running call; nil if nobody runs it any more.
 func (t *Txn) runner(key []byte) (*record.Claim, error) {
 	claim := &record.Claim{}
-	ok, err := record.GetRecord(t.Tx, record.ClaimBucket, key, claim)
-	if err != nil || !ok || claim.Task == (pool.ID{}) && record.Dead(claim, t.Now) {
+	ok, err := base.GetRecord(t.Tx, base.ClaimBucket, key, claim)
+	if err != nil || !ok || claim.Task == (pool.ID{}) && base.Dead(claim, t.Now) {
 		return nil, err
 	}
 	return claim, nil
@@ -217,18 +218,18 @@ func (t *Txn) running(message pool.ID, index int, rec *record.CallRecord) error 
 	if rec.Execution != pool.Running {
 		return nil
 	}
-	claim, err := t.runner(record.CallKey(t.ID, message, index))
+	claim, err := t.runner(base.CallKey(t.ID, message, index))
 	if err != nil || claim == nil {
 		return err
 	}
-	return record.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, rec.State(), claim.Who())
+	return base.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, rec.State(), claim.Who())
 }
 
 // noneRuns refuses an undo that removes a whole context while one of its calls runs.
 func (t *Txn) noneRuns() error {
 	var calls [][]byte
-	err := t.Tx.Scan(record.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
-		if len(key) == len(record.CallKey(t.ID, pool.ID{}, 0)) {
+	err := t.Tx.Scan(base.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
+		if len(key) == len(base.CallKey(t.ID, pool.ID{}, 0)) {
 			calls = append(calls, bytes.Clone(key))
 		}
 		return nil
@@ -236,12 +237,12 @@ func (t *Txn) noneRuns() error {
 	for _, key := range calls {
 		var rec record.CallRecord
 		if err == nil {
-			_, err = record.GetRecord(t.Tx, record.CallBucket, key, &rec)
+			_, err = base.GetRecord(t.Tx, base.CallBucket, key, &rec)
 		}
 		if err != nil {
 			return err
 		}
-		message, index := record.CallOfKey(key)
+		message, index := base.CallOfKey(key)
 		err = t.running(message, index, &rec)
 	}
 	return err
@@ -295,11 +296,11 @@ func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
 	if err != nil || rec == nil {
 		return false, err
 	}
-	key := record.CallKey(t.ID, u.Message, u.Index)
+	key := base.CallKey(t.ID, u.Message, u.Index)
 	if claim, err := t.runner(key); claim != nil || err != nil {
 		return claim != nil, err
 	}
-	if err := t.Tx.Delete(record.ClaimBucket, key); err != nil {
+	if err := t.Tx.Delete(base.ClaimBucket, key); err != nil {
 		return false, err
 	}
 	from := rec.State()

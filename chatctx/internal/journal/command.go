@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -69,7 +69,7 @@ func (c *Command) follows(t *Txn) bool {
 	if first == 0 {
 		return false
 	}
-	op, err := record.GetOperation(t.Tx, t.ID, t.Target.Last)
+	op, err := base.GetOperation(t.Tx, t.ID, t.Target.Last)
 	return err == nil && op != nil && op.Group == first
 }
 

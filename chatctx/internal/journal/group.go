@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/plural"
@@ -36,7 +36,7 @@ type keptPlace struct {
 // KeyRange holds the record of a key, and nothing else. An engine that does without scans in an Update reads a range aside (kv.Guarded); to read the record by its key, which most often is not
 // there, would meet whoever puts another context's key beside it.
 func KeyRange(id pool.ID, key string) kv.Range {
-	at := record.Under(id, []byte(key)...)
+	at := base.Under(id, []byte(key)...)
 	return kv.Range{From: at, To: append(bytes.Clone(at), 0)}
 }
 
@@ -47,14 +47,14 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 	if key == "" {
 		return false, nil
 	}
-	if err := record.CheckKey("the key of an append", key); err != nil {
+	if err := base.CheckKey("the key of an append", key); err != nil {
 		return false, err
 	}
 	var rec keyRecord
 	ok := false
-	err := t.Tx.Scan(record.KeyBucket, KeyRange(t.ID, key), func(_, value []byte) error {
+	err := t.Tx.Scan(base.KeyBucket, KeyRange(t.ID, key), func(_, value []byte) error {
 		ok = true
-		return record.DecodeKept(record.KeyBucket, value, &rec)
+		return base.DecodeKept(base.KeyBucket, value, &rec)
 	})
 	if err != nil || !ok || rec.At+keyLife < t.Now {
 		return false, err
@@ -71,7 +71,7 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 		if len(rec.Placed) > 0 {
 			where += fmt.Sprintf(", for message %s", rec.Placed[0].Message)
 		}
-		return false, record.Conflict("the key %q was used on %s: take another key", key, where)
+		return false, base.Conflict("the key %q was used on %s: take another key", key, where)
 	}
 	if err := t.asMade(key, &rec, msgs); err != nil {
 		return false, err
@@ -86,10 +86,10 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 // asMade checks that a key made exactly these messages, and that they are still on the branch or wait for it.
 func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 	if len(rec.Placed) != len(msgs) {
-		return record.Conflict("the key %q was used for %s, not %d: take another key", key, plural.Count(len(rec.Placed), "message"), len(msgs))
+		return base.Conflict("the key %q was used for %s, not %d: take another key", key, plural.Count(len(rec.Placed), "message"), len(msgs))
 	}
 	queued := map[pool.ID]bool{}
-	err := t.Tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(t.ID, rec.Branch[:]...)), func(_, value []byte) error {
+	err := t.Tx.Scan(base.QueuedBucket, kv.Prefix(base.Under(t.ID, rec.Branch[:]...)), func(_, value []byte) error {
 		if len(value) == len(pool.ID{}) {
 			queued[pool.ID(value)] = true
 		}
@@ -106,12 +106,12 @@ func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 		at := 0
 		if was != nil {
 			if same, err := pool.Same(was, msgs[i]); err != nil || !same {
-				return cmp.Or(err, record.Conflict("the key %q was used for message %s, which says something else: take another key", key, p.Message))
+				return cmp.Or(err, base.Conflict("the key %q was used for message %s, which says something else: take another key", key, p.Message))
 			}
 			at, err = t.Reader().StandsAt(t.Target, was)
 		}
 		if at == 0 && !queued[p.Message] && err == nil {
-			err = record.Conflict("the key %q was used for message %s, which is no longer on the branch: take another key to add it again", key, p.Message)
+			err = base.Conflict("the key %q was used for message %s, which is no longer on the branch: take another key to add it again", key, p.Message)
 		}
 	}
 	return err
@@ -123,7 +123,7 @@ const MostKey = 1000
 // CheckKey returns ErrInvalid if the key cannot be stored.
 func (o *AppendOptions) CheckKey() error {
 	if len(o.Key) > MostKey || !utf8.ValidString(o.Key) {
-		return record.Invalid("the key must be UTF-8 of at most %d bytes, and has %d", MostKey, len(o.Key))
+		return base.Invalid("the key must be UTF-8 of at most %d bytes, and has %d", MostKey, len(o.Key))
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 // Expect returns ErrConflict if a revision is expected and the branch is at another one.
 func (t *Txn) Expect(revision *uint64) error {
 	if revision != nil && *revision != t.Target.Revision {
-		return record.Conflict("the branch %q is at revision %d, not %d: read it again", t.Target.Name, t.Target.Revision, *revision)
+		return base.Conflict("the branch %q is at revision %d, not %d: read it again", t.Target.Name, t.Target.Revision, *revision)
 	}
 	return nil
 }
@@ -182,18 +182,18 @@ func (t *Txn) Keep(key string, made *Step) error {
 	for _, p := range made.Placed {
 		rec.Placed = append(rec.Placed, keptPlace{p.Message, p.Position})
 	}
-	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), rec)
+	return base.PutRecord(t.Tx, base.KeyBucket, base.Under(t.ID, []byte(key)...), rec)
 }
 
 // dropOldKeys removes those of the keys that follow one which are too old.
 func (t *Txn) dropOldKeys(key string) error {
 	var old [][]byte
 	r := kv.Prefix(t.ID[:])
-	r.From = record.Under(t.ID, []byte(key)...)
+	r.From = base.Under(t.ID, []byte(key)...)
 	left := keysLooked
-	err := t.Tx.Scan(record.KeyBucket, r, func(k, value []byte) error {
+	err := t.Tx.Scan(base.KeyBucket, r, func(k, value []byte) error {
 		var rec keyRecord
-		if err := record.DecMode.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.Now {
+		if err := base.DecMode.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.Now {
 			old = append(old, bytes.Clone(k))
 		}
 		if left--; left == 0 {
@@ -205,7 +205,7 @@ func (t *Txn) dropOldKeys(key string) error {
 		return err
 	}
 	for _, k := range old {
-		if err := t.Tx.Delete(record.KeyBucket, k); err != nil {
+		if err := t.Tx.Delete(base.KeyBucket, k); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/fxamacker/cbor/v2"
@@ -28,8 +28,8 @@ func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, setting
 		return nil, err
 	}
 	t := &Txn{Tx: st.Tx, Store: st.Store, Now: st.Now, ID: id, Branches: map[pool.ID]*Loaded{},
-		Rec: &record.ContextRecord{Title: title, Parent: parent, Settings: set, Created: st.Now, NextOperation: 1}}
-	if t.Target, err = t.Create(record.MainBranch, nil); err == nil {
+		Rec: &base.ContextRecord{Title: title, Parent: parent, Settings: set, Created: st.Now, NextOperation: 1}}
+	if t.Target, err = t.Create(base.MainBranch, nil); err == nil {
 		t.Rec.Active = t.Target.ID
 	}
 	return t, err

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -21,9 +21,9 @@ func (t *Txn) passOver() error {
 	if err != nil {
 		return err
 	}
-	ops, made := make([]*record.Operation, len(all)), map[pool.ID]bool{}
+	ops, made := make([]*base.Operation, len(all)), map[pool.ID]bool{}
 	for i, n := range slices.Backward(all) {
-		if ops[i], err = record.GetOperation(t.Tx, t.ID, n); err != nil || !onlyMade(ops[i], made) {
+		if ops[i], err = base.GetOperation(t.Tx, t.ID, n); err != nil || !onlyMade(ops[i], made) {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (t *Txn) passOver() error {
 			}
 		}
 		ops[i].Undone = n
-		if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, n), ops[i]); err != nil {
+		if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(t.ID, n), ops[i]); err != nil {
 			return err
 		}
 	}
@@ -48,28 +48,28 @@ func (t *Txn) passOver() error {
 
 // onlyMade reports whether an operation changed only branches of a command that made them, apart from new messages and their calls, which nobody sees
 // without a branch. It adds the branches that the operation made.
-func onlyMade(op *record.Operation, made map[pool.ID]bool) bool {
+func onlyMade(op *base.Operation, made map[pool.ID]bool) bool {
 	for _, c := range op.Changes {
-		if c.Kind == record.FieldsChange && c.Bucket == branch.Bucket && wasRemoved(c) {
+		if c.Kind == base.FieldsChange && c.Bucket == branch.Bucket && wasRemoved(c) {
 			made[pool.ID(c.Key[16:])] = true
 		}
 	}
-	foreign := func(c record.Change) bool {
+	foreign := func(c base.Change) bool {
 		switch {
-		case c.Kind == record.SpliceChange:
+		case c.Kind == base.SpliceChange:
 			return !made[pool.ID(c.Key)]
-		case c.Kind == record.FieldsChange:
+		case c.Kind == base.FieldsChange:
 			return c.Bucket != branch.Bucket || !made[pool.ID(c.Key[16:])]
 		}
-		return c.Old != nil || c.Bucket != pool.Bucket && c.Bucket != record.CallBucket
+		return c.Old != nil || c.Bucket != pool.Bucket && c.Bucket != base.CallBucket
 	}
-	return !slices.ContainsFunc(op.Changes, foreign) && !slices.ContainsFunc(op.Chains, func(c record.Chain) bool {
+	return !slices.ContainsFunc(op.Changes, foreign) && !slices.ContainsFunc(op.Chains, func(c base.Chain) bool {
 		return c.Branch != pool.ID{} && !made[c.Branch]
 	})
 }
 
 // wasRemoved reports whether a branch counted as removed before a change: the change made it.
-func wasRemoved(c record.Change) bool {
+func wasRemoved(c base.Change) bool {
 	var at pool.Time
-	return record.DecMode.Unmarshal(c.Fields[record.RemovedField], &at) == nil && at != 0
+	return base.DecMode.Unmarshal(c.Fields[base.RemovedField], &at) == nil && at != 0
 }

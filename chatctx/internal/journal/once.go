@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -33,7 +33,7 @@ func (t *Txn) Stored(m *pool.Message) (*pool.Message, error) {
 }
 
 func taken(id pool.ID) error {
-	return record.Conflict("message %s is there already and says something else: a message never changes; leave its id out to add it as a new one", id)
+	return base.Conflict("message %s is there already and says something else: a message never changes; leave its id out to add it as a new one", id)
 }
 
 // Store1 puts a message into the pool. It returns ErrConflict if the context has one with its id.
@@ -68,7 +68,7 @@ func (t *Txn) keepMessage(m *pool.Message) error {
 
 // Rewrite replaces the record of a stored message: of one that an import brought and that its source has more of now. The old record goes on the journal.
 func (t *Txn) Rewrite(m *pool.Message) error {
-	key := record.Under(t.ID, m.ID[:]...)
+	key := base.Under(t.ID, m.ID[:]...)
 	old, err := t.Tx.Get(pool.Bucket, key)
 	if err != nil {
 		return err
@@ -85,13 +85,13 @@ func (t *Txn) Rewrite(m *pool.Message) error {
 // uncount drops the token counts of a message whose words change.
 func (t *Txn) uncount(id pool.ID) error {
 	var keys [][]byte
-	err := t.Tx.Scan(record.CountBucket, kv.Prefix(record.Under(t.ID, id[:]...)), func(key, _ []byte) error {
+	err := t.Tx.Scan(base.CountBucket, kv.Prefix(base.Under(t.ID, id[:]...)), func(key, _ []byte) error {
 		keys = append(keys, bytes.Clone(key))
 		return nil
 	})
 	for _, key := range keys {
 		if err == nil {
-			err = t.Tx.Delete(record.CountBucket, key)
+			err = t.Tx.Delete(base.CountBucket, key)
 		}
 	}
 	return err
@@ -257,8 +257,8 @@ func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
 
 // copyStanding returns where a branch holds an unedited copy of a message in which the call waited. Position 0 means nowhere.
 func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at Placement, err error) {
-	prefix := record.CallIDKey(t.ID, call)
-	err = t.Tx.Scan(record.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
+	prefix := base.CallIDKey(t.ID, call)
+	err = t.Tx.Scan(base.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
 		if len(key) != len(prefix)+18 {
 			return nil
 		}

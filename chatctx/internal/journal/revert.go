@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // revert undoes the changes of an operation, the newest first, and puts their inverse on this one's journal entry. Calls come after the histories, since
 // whether a call waits again depends on the branches that hold it; the context comes last.
-func (t *Txn) revert(op *record.Operation) error {
+func (t *Txn) revert(op *base.Operation) error {
 	if err := t.undisturbed(op); err != nil {
 		return err
 	}
@@ -24,16 +25,16 @@ func (t *Txn) revert(op *record.Operation) error {
 	made := callsMade(op)
 	passes := []struct {
 		takes  func(bucket string) bool
-		revert func(record.Change) error
+		revert func(base.Change) error
 	}{
-		{func(b string) bool { return b != record.CallBucket && b != record.ContextBucket }, t.revertChange},
-		{func(b string) bool { return b == record.CallBucket }, func(c record.Change) error {
+		{func(b string) bool { return b != base.CallBucket && b != base.ContextBucket }, t.revertChange},
+		{func(b string) bool { return b == base.CallBucket }, func(c base.Change) error {
 			if made[string(c.Key)] {
 				return nil // the call goes with its message; where a fork holds both, it stays as it is
 			}
 			return t.revertCall(c)
 		}},
-		{func(b string) bool { return b == record.ContextBucket }, func(c record.Change) error { return t.revertContext(c, onContext) }},
+		{func(b string) bool { return b == base.ContextBucket }, func(c base.Change) error { return t.revertContext(c, onContext) }},
 	}
 	for i, pass := range passes {
 		for _, c := range slices.Backward(op.Changes) {
@@ -61,21 +62,21 @@ func (t *Txn) revert(op *record.Operation) error {
 }
 
 // callsMade returns the keys of the calls that an operation made records for.
-func callsMade(op *record.Operation) map[string]bool {
+func callsMade(op *base.Operation) map[string]bool {
 	made := map[string]bool{}
 	for _, c := range op.Changes {
-		if c.Kind == record.RecordChange && c.Bucket == record.CallBucket && c.Old == nil {
+		if c.Kind == base.RecordChange && c.Bucket == base.CallBucket && c.Old == nil {
 			made[string(c.Key)] = true
 		}
 	}
 	return made
 }
 
-func (t *Txn) revertChange(c record.Change) error {
+func (t *Txn) revertChange(c base.Change) error {
 	switch {
-	case c.Kind == record.SpliceChange:
+	case c.Kind == base.SpliceChange:
 		return t.revertSplice(c)
-	case c.Kind == record.RecordChange && c.Bucket == pool.Bucket:
+	case c.Kind == base.RecordChange && c.Bucket == pool.Bucket:
 		id := pool.ID(c.Key[16:])
 		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.MessageDoc, t.ID, id)); err != nil {
 			return err
@@ -84,15 +85,15 @@ func (t *Txn) revertChange(c record.Change) error {
 			return err
 		}
 		return t.PutRaw(c.Bucket, c.Key, c.Old)
-	case c.Kind == record.RecordChange:
+	case c.Kind == base.RecordChange:
 		return t.PutRaw(c.Bucket, c.Key, c.Old)
-	case c.Kind == record.FieldsChange && c.Bucket == branch.Bucket:
+	case c.Kind == base.FieldsChange && c.Bucket == branch.Bucket:
 		return t.revertBranchFields(c)
 	}
-	return record.Damaged("an operation has a change of the unknown kind %d", c.Kind)
+	return base.Damaged("an operation has a change of the unknown kind %d", c.Kind)
 }
 
-func (t *Txn) revertSplice(c record.Change) error {
+func (t *Txn) revertSplice(c base.Change) error {
 	l, err := t.changedBranch(c.Key)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (t *Txn) revertSplice(c record.Change) error {
 	b := l.Branch
 	n := branch.Count(c.Inserted)
 	if !branch.Same(branch.Slice(b.Pieces, c.At, c.At+n), c.Inserted) {
-		return record.Conflict("the history of branch %q has changed since: it cannot be taken back on its own", b.Name)
+		return base.Conflict("the history of branch %q has changed since: it cannot be taken back on its own", b.Name)
 	}
 	sessions, notes := b.Sessions, t.summaries
 	if err := t.Splice(b, c.At, n, c.Removed); err != nil {
@@ -113,12 +114,12 @@ func (t *Txn) revertSplice(c record.Change) error {
 // changedBranch reads the branch of a change, by its id or by its record's key.
 func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	if len(key) < 16 {
-		return nil, record.Damaged("an operation changed the branch %x, which is not an id", key)
+		return nil, base.Damaged("an operation changed the branch %x, which is not an id", key)
 	}
 	id := pool.ID(key[len(key)-16:])
 	l, err := t.Load(id)
 	if err == nil && l == nil {
-		err = record.NotFound("branch", id.String())
+		err = base.NotFound("branch", id.String())
 	}
 	return l, err
 }
@@ -126,20 +127,20 @@ func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 // revertCall restores a call's state, unless the call has run, which cannot be undone; while it runs it returns ErrConflict. A call that never ran here and was
 // ended by a result that somebody brought waits again. The call's record keeps its decisions and gets the undo as a further step. A call that several branches
 // hold by now, as one that was answered, does not wait again. An expired call gets as much time again as it had.
-func (t *Txn) revertCall(c record.Change) error {
+func (t *Txn) revertCall(c base.Change) error {
 	raw, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {
 		return err
 	}
-	is, err := record.DecodeCall(c.Key, raw)
+	is, err := base.DecodeCall(c.Key, raw)
 	if err != nil || is == nil || c.Old == nil {
 		return err
 	}
-	back, err := record.DecodeCall(c.Key, c.Old)
+	back, err := base.DecodeCall(c.Key, c.Old)
 	if err != nil {
 		return err
 	}
-	message, index := record.CallOfKey(c.Key)
+	message, index := base.CallOfKey(c.Key)
 	if is.Execution != pool.NotRun && !broughtResult(is, back) {
 		return t.revertRun(message, index, is, back)
 	}
@@ -185,7 +186,7 @@ func (t *Txn) revertRun(message pool.ID, index int, is, back *record.CallRecord)
 }
 
 // revertBranchFields restores fields of a branch. The index of names is updated at the end.
-func (t *Txn) revertBranchFields(c record.Change) error {
+func (t *Txn) revertBranchFields(c base.Change) error {
 	l, err := t.changedBranch(c.Key)
 	if err != nil {
 		return err
@@ -194,11 +195,11 @@ func (t *Txn) revertBranchFields(c record.Change) error {
 	if err != nil {
 		return err
 	}
-	raw, had, err := record.ReplaceFields(raw, c.Fields)
+	raw, had, err := base.ReplaceFields(raw, c.Fields)
 	if err != nil {
 		return err
 	}
-	t.changes = append(t.changes, record.Change{Kind: record.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
+	t.changes = append(t.changes, base.Change{Kind: base.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
 	back, err := branch.DecodeFields(raw)
 	if err != nil {
 		return err
@@ -218,11 +219,11 @@ func (t *Txn) revertBranchFields(c record.Change) error {
 
 // revertContext restores fields of the context. If the operation was not one on the context, that is the active branch alone, and only if the present one
 // was removed or the other one was just brought back.
-func (t *Txn) revertContext(c record.Change, onContext bool) error {
+func (t *Txn) revertContext(c base.Change, onContext bool) error {
 	if !onContext {
 		var before pool.ID
-		if err := record.DecMode.Unmarshal(c.Fields[record.ActiveField], &before); err != nil {
-			return record.Damaged("an operation names the active branch %x, which is not an id", c.Fields[record.ActiveField])
+		if err := base.DecMode.Unmarshal(c.Fields[base.ActiveField], &before); err != nil {
+			return base.Damaged("an operation names the active branch %x, which is not an id", c.Fields[base.ActiveField])
 		}
 		l, err := t.Load(t.Rec.Active)
 		if err != nil {
@@ -237,12 +238,12 @@ func (t *Txn) revertContext(c record.Change, onContext bool) error {
 	if err != nil {
 		return err
 	}
-	raw, had, err := record.ReplaceFields(raw, c.Fields)
+	raw, had, err := base.ReplaceFields(raw, c.Fields)
 	if err != nil {
 		return err
 	}
 	t.changes = append(t.changes, ContextChange(t.ID, had))
-	t.Rec, err = record.ContextFrom(t.ID, raw)
+	t.Rec, err = base.ContextFrom(t.ID, raw)
 	t.OnContext = t.OnContext || onContext
 	return err
 }
@@ -278,24 +279,24 @@ func (t *Txn) fixActive() error {
 		return kv.ErrStop
 	})
 	if err == nil && !left {
-		err = record.Conflict("this undo would leave no branch: first undo the removal of the others")
+		err = base.Conflict("this undo would leave no branch: first undo the removal of the others")
 	}
 	return err
 }
 
 // dropRedo forgets the undos that can no longer be redone because something else was done on the subjects of chains: undos on the same subjects, undos of
 // which gc has removed what they need, and older undos on a subject of any of these, which would be redone on top of it.
-func (t *Txn) dropRedo(chains []record.Chain) error {
+func (t *Txn) dropRedo(chains []base.Chain) error {
 	var kept []uint64
 	for _, u := range slices.Backward(t.Rec.Redo) {
-		undo, err := record.GetOperation(t.Tx, t.ID, u)
+		undo, err := base.GetOperation(t.Tx, t.ID, u)
 		if err != nil {
 			return err
 		}
 		if undo == nil {
 			break // the older ones are gone too
 		}
-		op, err := record.GetOperation(t.Tx, t.ID, undo.Undoes)
+		op, err := base.GetOperation(t.Tx, t.ID, undo.Undoes)
 		if err != nil {
 			return err
 		}
@@ -311,7 +312,7 @@ func (t *Txn) dropRedo(chains []record.Chain) error {
 }
 
 // Touches reports whether an operation has a subject in common with chains.
-func Touches(op *record.Operation, chains []record.Chain) bool {
+func Touches(op *base.Operation, chains []base.Chain) bool {
 	for _, a := range op.Chains {
 		for _, b := range chains {
 			if a.Branch == b.Branch {
@@ -326,13 +327,13 @@ func Touches(op *record.Operation, chains []record.Chain) bool {
 const maxRedo = 100
 
 // undo undoes operation n of the context, as a new operation.
-func (t *Txn) undo(n uint64) (*record.Operation, error) {
+func (t *Txn) undo(n uint64) (*base.Operation, error) {
 	op, err := t.holding(n)
 	if err != nil {
 		return nil, err
 	}
 	if len(op.Chains) == 0 {
-		return nil, record.Conflict("operation %d (%s) cannot be taken back: its tool has run", n, op.What)
+		return nil, base.Conflict("operation %d (%s) cannot be taken back: its tool has run", n, op.What)
 	}
 	for _, c := range op.Chains {
 		top, err := t.top(c)
@@ -348,26 +349,26 @@ func (t *Txn) undo(n uint64) (*record.Operation, error) {
 	}
 	t.What = "undo"
 	u := t.number()
-	if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return c.Prev }); err != nil {
+	if err := t.finishUndo(op, n, func(c base.Chain) uint64 { return c.Prev }); err != nil {
 		return nil, err
 	}
 	t.Rec.Redo = append(t.Rec.Redo, u)
 	t.Rec.Redo = t.Rec.Redo[max(0, len(t.Rec.Redo)-maxRedo):]
 	op.Undone = u
-	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, n), op); err != nil {
+	if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(t.ID, n), op); err != nil {
 		return nil, err
 	}
 	return op, t.writeContextAgain()
 }
 
 // redo undoes the undo u.
-func (t *Txn) redo(u uint64) (*record.Operation, error) {
+func (t *Txn) redo(u uint64) (*base.Operation, error) {
 	undo, err := t.holding(u)
 	if err != nil {
 		return nil, err
 	}
 	n := undo.Undoes
-	op, err := record.GetOperation(t.Tx, t.ID, n)
+	op, err := base.GetOperation(t.Tx, t.ID, n)
 	if err != nil || op == nil {
 		return nil, err
 	}
@@ -375,12 +376,12 @@ func (t *Txn) redo(u uint64) (*record.Operation, error) {
 		return nil, err
 	}
 	t.What = "redo"
-	if err := t.finishUndo(op, u, func(record.Chain) uint64 { return n }); err != nil {
+	if err := t.finishUndo(op, u, func(base.Chain) uint64 { return n }); err != nil {
 		return nil, err
 	}
 	op.Undone, undo.Undone = 0, t.Rec.NextOperation-1
-	for i, o := range map[uint64]*record.Operation{n: op, u: undo} {
-		if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, i), o); err != nil {
+	for i, o := range map[uint64]*base.Operation{n: op, u: undo} {
+		if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(t.ID, i), o); err != nil {
 			return nil, err
 		}
 	}
@@ -388,33 +389,33 @@ func (t *Txn) redo(u uint64) (*record.Operation, error) {
 }
 
 // holding reads an operation that has not been undone.
-func (t *Txn) holding(n uint64) (*record.Operation, error) {
-	op, err := record.GetOperation(t.Tx, t.ID, n)
+func (t *Txn) holding(n uint64) (*base.Operation, error) {
+	op, err := base.GetOperation(t.Tx, t.ID, n)
 	if err != nil {
 		return nil, err
 	}
 	if op == nil {
-		return nil, record.NotFound("operation", fmt.Sprint(n))
+		return nil, base.NotFound("operation", fmt.Sprint(n))
 	}
 	if op.Undone != 0 {
 		return nil, undoneAlready("", n, op)
 	}
 	if op.Expired {
-		return nil, record.Conflict("operation %d (%s) is too old: gc has removed what it would bring back", n, op.What)
+		return nil, base.Conflict("operation %d (%s) is too old: gc has removed what it would bring back", n, op.What)
 	}
 	return op, nil
 }
 
 // undoneAlready is the error for an operation that is not in force. The mark is that of its journal.
-func undoneAlready(mark string, n uint64, op *record.Operation) error {
+func undoneAlready(mark string, n uint64, op *base.Operation) error {
 	if op.Undone == n {
-		return record.Conflict("operation %s%d (%s) cannot be taken back", mark, n, op.What)
+		return base.Conflict("operation %s%d (%s) cannot be taken back", mark, n, op.What)
 	}
-	return record.Conflict("operation %s%d (%s) was undone already, by %[1]s%[4]d", mark, n, op.What, op.Undone)
+	return base.Conflict("operation %s%d (%s) was undone already, by %[1]s%[4]d", mark, n, op.What, op.Undone)
 }
 
 // top returns the newest operation in force on a chain's subject, removed or not; 0 if it has no record.
-func (t *Txn) top(c record.Chain) (uint64, error) {
+func (t *Txn) top(c base.Chain) (uint64, error) {
 	if c.Branch == (pool.ID{}) {
 		return t.Rec.Last, nil
 	}
@@ -426,7 +427,7 @@ func (t *Txn) top(c record.Chain) (uint64, error) {
 }
 
 // standsOn is the error for undoing operation n, on which top stands. It names the one that can be taken back first, which may stand on top in its turn.
-func (t *Txn) standsOn(top, n uint64, op *record.Operation) error {
+func (t *Txn) standsOn(top, n uint64, op *base.Operation) error {
 	first := top
 	for {
 		above, err := t.above(first)
@@ -442,12 +443,12 @@ func (t *Txn) standsOn(top, n uint64, op *record.Operation) error {
 	if first != top {
 		what = fmt.Sprint(first)
 	}
-	return record.Conflict("operation %d (%s) stands on %d (%s): take %s back first, chatctx undo %d --context %s", top, t.whatOf(top), n, op.What, what, first, record.Short(t.ID))
+	return base.Conflict("operation %d (%s) stands on %d (%s): take %s back first, chatctx undo %d --context %s", top, t.whatOf(top), n, op.What, what, first, record.Short(t.ID))
 }
 
 // above returns an operation in force that stands on operation n or on another one of its group; 0 for none.
 func (t *Txn) above(n uint64) (uint64, error) {
-	op, err := record.GetOperation(t.Tx, t.ID, n)
+	op, err := base.GetOperation(t.Tx, t.ID, n)
 	if err != nil || op == nil {
 		return 0, err
 	}
@@ -458,7 +459,7 @@ func (t *Txn) above(n uint64) (uint64, error) {
 		}
 	}
 	for _, m := range group {
-		if op, err = record.GetOperation(t.Tx, t.ID, m); err != nil {
+		if op, err = base.GetOperation(t.Tx, t.ID, m); err != nil {
 			return 0, err
 		}
 		for _, c := range op.Chains {
@@ -471,27 +472,27 @@ func (t *Txn) above(n uint64) (uint64, error) {
 }
 
 func (t *Txn) whatOf(n uint64) string {
-	if op, err := record.GetOperation(t.Tx, t.ID, n); err == nil && op != nil {
+	if op, err := base.GetOperation(t.Tx, t.ID, n); err == nil && op != nil {
 		return op.What
 	}
 	return "gone"
 }
 
 // finishUndo writes an undo or redo of op. last returns each chain's newest operation afterwards.
-func (t *Txn) finishUndo(op *record.Operation, undoes uint64, last func(record.Chain) uint64) error {
+func (t *Txn) finishUndo(op *base.Operation, undoes uint64, last func(base.Chain) uint64) error {
 	n := t.number()
 	chains, err := t.undoChains(op, n, last)
 	if err != nil {
 		return err
 	}
-	entry := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Undoes: undoes}
+	entry := &base.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Undoes: undoes}
 	return t.writeAll(n, entry)
 }
 
-func (t *Txn) undoChains(op *record.Operation, n uint64, last func(record.Chain) uint64) ([]record.Chain, error) {
-	var chains []record.Chain
+func (t *Txn) undoChains(op *base.Operation, n uint64, last func(base.Chain) uint64) ([]base.Chain, error) {
+	var chains []base.Chain
 	for _, c := range op.Chains {
-		next := record.Chain{Branch: c.Branch, Prev: c.Prev}
+		next := base.Chain{Branch: c.Branch, Prev: c.Prev}
 		if c.Branch == (pool.ID{}) {
 			t.Rec.Revision++
 			t.Rec.Last, t.Rec.Newest = last(c), n
@@ -514,5 +515,5 @@ func (t *Txn) undoChains(op *record.Operation, n uint64, last func(record.Chain)
 
 // writeContextAgain rewrites the context's record within the same operation.
 func (t *Txn) writeContextAgain() error {
-	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
+	return base.PutRecord(t.Tx, base.ContextBucket, base.Under(t.ID), t.Rec)
 }

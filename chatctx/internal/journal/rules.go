@@ -2,7 +2,7 @@ package journal
 
 import (
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -18,9 +18,9 @@ func (t *Txn) copyRules(from, to *branch.Branch) error {
 			continue
 		}
 		r.ID, r.Branch = pool.NewID(), to.ID
-		raw, err := record.EncodeRecord(r)
+		raw, err := base.EncodeRecord(r)
 		if err == nil {
-			err = t.PutRaw(record.RuleBucket, view.RuleKey(t.ID, r.ID), raw)
+			err = t.PutRaw(base.RuleBucket, view.RuleKey(t.ID, r.ID), raw)
 		}
 		if err != nil {
 			return err

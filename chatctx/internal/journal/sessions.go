@@ -4,27 +4,27 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // SetSessions gives a branch its sessions. ErrInvalid if they do not fit the history, or if the pool lacks a summary.
 func (t *Txn) SetSessions(b *branch.Branch, sessions []branch.Session) error {
 	if err := branch.CheckSessions(sessions); err != nil {
-		return record.Invalidf("%v", err)
+		return base.Invalidf("%v", err)
 	}
 	n := b.Len()
 	for i := range sessions {
 		s := &sessions[i]
 		if s.Start > n+1 || s.PrunedTo > n || slices.ContainsFunc(s.Digests, func(d branch.Digest) bool { return d.To > n }) {
-			return record.Invalidf("session %d names positions behind the end of the branch %q, which has %d messages", i+1, b.Name, n)
+			return base.Invalidf("session %d names positions behind the end of the branch %q, which has %d messages", i+1, b.Name, n)
 		}
 		if s.Summary == (pool.ID{}) {
 			continue
 		}
 		has, err := pool.Has(t.Tx, t.ID, s.Summary)
 		if err == nil && !has {
-			err = record.Invalidf("the summary %s of session %d is not in the pool: store it first, with PutLoose", s.Summary, i+1)
+			err = base.Invalidf("the summary %s of session %d is not in the pool: store it first, with PutLoose", s.Summary, i+1)
 		}
 		if err != nil {
 			return err

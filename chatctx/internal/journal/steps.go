@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -129,7 +130,7 @@ func (t *Txn) Get(id pool.ID) (*pool.Message, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, record.Damaged("message %s is missing", id)
+		return nil, base.Damaged("message %s is missing", id)
 	}
 	return m, view.FillCalls(t.Tx, t.ID, m)
 }
@@ -150,7 +151,7 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 	m.ID, m.CopiedFrom = pool.NewID(), &id
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		switch r := record.ResultFor(c.ID, after); {
+		switch r := base.ResultFor(c.ID, after); {
 		case c.Status == pool.Denied:
 		case r == nil:
 			c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, ""

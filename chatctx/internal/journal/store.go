@@ -7,9 +7,10 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -17,23 +18,23 @@ import (
 // StoreTxn is an operation on the store in the making: new, rm, restore, import, settings. Its journal has the zero id.
 type StoreTxn struct {
 	Tx       kv.RwTx
-	Store    *record.Store
+	Store    *base.Store
 	Now      pool.Time
-	Rec      *record.ContextRecord // the journal's counters
-	Changes  []record.Change
+	Rec      *base.ContextRecord // the journal's counters
+	Changes  []base.Change
 	Subjects []*Txn // contexts that the operation concerns
 	Group    uint64
 	current  *pool.ID // the new current context of this person, if Store.Place keeps that
 }
 
-func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
-	t := &StoreTxn{Tx: tx, Store: s, Now: s.Now(), Rec: &record.ContextRecord{}}
-	_, err := record.GetRecord(tx, record.MetaBucket, record.MetaJournal, t.Rec)
+func BeginStore(s *base.Store, tx kv.RwTx) (*StoreTxn, error) {
+	t := &StoreTxn{Tx: tx, Store: s, Now: s.Now(), Rec: &base.ContextRecord{}}
+	_, err := base.GetRecord(tx, base.MetaBucket, base.MetaJournal, t.Rec)
 	return t, err
 }
 
 // StoreOperation makes one operation on the store.
-func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
+func StoreOperation(ctx context.Context, s *base.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
 	var done *Committed
 	var t *StoreTxn
 	err := s.Update(view.Lane(ctx, s, pool.ID{}), func(tx kv.RwTx) (err error) {
@@ -55,7 +56,7 @@ func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*
 // goTo makes a context the current one. The old one goes on the journal.
 func (t *StoreTxn) goTo(id pool.ID) error {
 	if t.Store.Place == nil {
-		return t.PutRaw(record.MetaBucket, record.MetaCurrent, id[:])
+		return t.PutRaw(base.MetaBucket, base.MetaCurrent, id[:])
 	}
 	was, err := t.Store.Place.Context()
 	t.move(was, id)
@@ -64,7 +65,7 @@ func (t *StoreTxn) goTo(id pool.ID) error {
 
 // move changes the current context of this person, the zero id being none. The old one goes on the journal.
 func (t *StoreTxn) move(from, to pool.ID) {
-	c := record.Change{Kind: record.RecordChange, Bucket: record.MetaBucket, Key: record.MetaCurrent}
+	c := base.Change{Kind: base.RecordChange, Bucket: base.MetaBucket, Key: base.MetaCurrent}
 	if from != (pool.ID{}) {
 		c.Old = from[:]
 	}
@@ -79,7 +80,7 @@ func (t *StoreTxn) GoToCurrent() (pool.ID, error) {
 		return id, err
 	}
 	left := storeLookback
-	err = record.EachOperation(t.Tx, record.NewestFirst(pool.ID{}), func(_ uint64, op *record.Operation) error {
+	err = base.EachOperation(t.Tx, base.NewestFirst(pool.ID{}), func(_ uint64, op *base.Operation) error {
 		if left--; left > 0 && !t.Store.Own(op.User) {
 			return nil
 		}
@@ -91,7 +92,7 @@ func (t *StoreTxn) GoToCurrent() (pool.ID, error) {
 	if err != nil || id == (pool.ID{}) {
 		return id, err
 	}
-	rec, _, err := record.GetContext(t.Tx, id)
+	rec, _, err := base.GetContext(t.Tx, id)
 	if err != nil || rec == nil || rec.Trashed != 0 {
 		return pool.ID{}, err
 	}
@@ -115,11 +116,11 @@ func (t *StoreTxn) arrive() error {
 
 // Put writes a record of the meta bucket. The old record goes on the journal.
 func (t *StoreTxn) Put(name []byte, v any) error {
-	raw, err := record.EncodeRecord(v)
+	raw, err := base.EncodeRecord(v)
 	if err != nil {
 		return err
 	}
-	return t.PutRaw(record.MetaBucket, name, raw)
+	return t.PutRaw(base.MetaBucket, name, raw)
 }
 
 // PutRaw writes a record, or removes it if value is nil. The old record goes on the journal.
@@ -128,7 +129,7 @@ func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
+	t.Changes = append(t.Changes, base.Change{Kind: base.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
 	if value == nil {
 		return t.Tx.Delete(bucket, key)
 	}
@@ -150,14 +151,14 @@ func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 // Entitle gives a context a title that a model made. It returns ErrConflict if a person or a file has given it one.
 func (t *StoreTxn) Entitle(c *Txn, title string) error {
 	if c.Rec.Title != "" && !c.Rec.Derived {
-		return record.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
+		return base.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
 	}
 	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed, c.Rec.RenamedThere = title, false, false, false
 	after, err := pool.Marshal(c.Rec)
 	if err != nil {
 		return err
 	}
-	set, err := record.ChangedFields(c.RecRaw, after, map[uint64]bool{titleField: true, 2: true, 21: true, 23: true})
+	set, err := base.ChangedFields(c.RecRaw, after, map[uint64]bool{titleField: true, 2: true, 21: true, 23: true})
 	t.Changes = append(t.Changes, ContextChange(c.ID, set))
 	t.Subjects = append(t.Subjects, c)
 	return err
@@ -167,14 +168,14 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 const titleField = 1
 
 // renamed returns ErrConflict if a person has given a context a title, here or in another store, since an operation changed it.
-func (t *StoreTxn) renamed(op *record.Operation) error {
+func (t *StoreTxn) renamed(op *base.Operation) error {
 	for _, c := range op.Changes {
-		if c.Kind != record.FieldsChange || c.Bucket != record.ContextBucket || c.Fields[titleField] == nil {
+		if c.Kind != base.FieldsChange || c.Bucket != base.ContextBucket || c.Fields[titleField] == nil {
 			continue
 		}
 		for _, sub := range t.Subjects {
 			if bytes.Equal(c.Key, sub.ID[:]) && sub.Rec.Named() && sub.Rec.Title != "" && !sub.Rec.Derived {
-				return record.Conflict("somebody has given %q this title since, so it stays", sub.Rec.Title)
+				return base.Conflict("somebody has given %q this title since, so it stays", sub.Rec.Title)
 			}
 		}
 	}
@@ -190,9 +191,9 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 		return done, nil
 	}
 	n := max(t.Rec.NextOperation, 1)
-	op := &record.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Group: t.Group}
+	op := &base.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Group: t.Group}
 	for _, c := range t.Subjects {
-		op.Chains = append(op.Chains, record.Chain{Branch: c.ID, Prev: c.Rec.StoreLast})
+		op.Chains = append(op.Chains, base.Chain{Branch: c.ID, Prev: c.Rec.StoreLast})
 		c.Rec.StoreLast, c.Rec.StoreAt = n, c.number()
 		if err := c.WriteContext(); err != nil {
 			return nil, err
@@ -200,7 +201,7 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 		done.Context, done.Title = c.ID, c.Rec.Title
 	}
 	if len(t.Subjects) == 0 {
-		op.Chains = []record.Chain{{Prev: t.Rec.Last}}
+		op.Chains = []base.Chain{{Prev: t.Rec.Last}}
 		t.Rec.Last = n
 	}
 	if err := t.noteCurrent(op); err != nil {
@@ -211,12 +212,12 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 }
 
 // noteCurrent records the state of the current context, so that undo knows which operation came later.
-func (t *StoreTxn) noteCurrent(op *record.Operation) error {
+func (t *StoreTxn) noteCurrent(op *base.Operation) error {
 	id, err := t.currentContext()
 	if err != nil || id == (pool.ID{}) {
 		return err
 	}
-	rec, _, err := record.GetContext(t.Tx, id)
+	rec, _, err := base.GetContext(t.Tx, id)
 	if err == nil && rec != nil {
 		op.Current, op.CurrentAt = id, max(rec.NextOperation, 1)
 	}
@@ -231,12 +232,12 @@ func (t *StoreTxn) currentContext() (pool.ID, error) {
 	return view.CurrentContext(t.Store, t.Tx)
 }
 
-func (t *StoreTxn) Write(n uint64, op *record.Operation) error {
-	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, n), op); err != nil {
+func (t *StoreTxn) Write(n uint64, op *base.Operation) error {
+	if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, n), op); err != nil {
 		return err
 	}
 	t.Rec.NextOperation, t.Rec.Newest = n+1, n
-	return record.PutRecord(t.Tx, record.MetaBucket, record.MetaJournal, t.Rec)
+	return base.PutRecord(t.Tx, base.MetaBucket, base.MetaJournal, t.Rec)
 }
 
 // The names of undo and redo on the journal.
@@ -246,15 +247,15 @@ const (
 )
 
 // meant reads the operation to undo: if it is a redo, the operation that it brought back.
-func (t *StoreTxn) meant(n uint64) (uint64, *record.Operation, error) {
+func (t *StoreTxn) meant(n uint64) (uint64, *base.Operation, error) {
 	named := n
 	for {
-		op, err := record.GetOperation(t.Tx, pool.ID{}, n)
+		op, err := base.GetOperation(t.Tx, pool.ID{}, n)
 		if err != nil {
 			return 0, nil, err
 		}
 		if op == nil {
-			return 0, nil, record.NotFound("operation", fmt.Sprintf("s%d", n))
+			return 0, nil, base.NotFound("operation", fmt.Sprintf("s%d", n))
 		}
 		if op.What != redoWhat && (n == named || op.What != undoWhat) {
 			return n, op, nil
@@ -264,50 +265,50 @@ func (t *StoreTxn) meant(n uint64) (uint64, *record.Operation, error) {
 }
 
 // undo undoes an operation of the store, which may be an undo, and returns the operation that was undone or redone.
-func (t *StoreTxn) undo(n uint64, what string) (*record.Operation, error) {
-	op, err := record.GetOperation(t.Tx, pool.ID{}, n)
+func (t *StoreTxn) undo(n uint64, what string) (*base.Operation, error) {
+	op, err := base.GetOperation(t.Tx, pool.ID{}, n)
 	if err != nil {
 		return nil, err
 	}
 	if op == nil {
-		return nil, record.NotFound("operation", fmt.Sprintf("s%d", n))
+		return nil, base.NotFound("operation", fmt.Sprintf("s%d", n))
 	}
 	if err := t.revert(op, n); err != nil {
 		return nil, err
 	}
 	u := max(t.Rec.NextOperation, 1)
-	entry := &record.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Undoes: n, Group: t.Group}
+	entry := &base.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Undoes: n, Group: t.Group}
 	for _, c := range t.Subjects {
-		entry.Chains = append(entry.Chains, record.Chain{Branch: c.ID, Revision: c.number()}) // redo has to tell what came later
+		entry.Chains = append(entry.Chains, base.Chain{Branch: c.ID, Revision: c.number()}) // redo has to tell what came later
 	}
 	if len(t.Subjects) == 0 {
-		entry.Chains = []record.Chain{{}}
+		entry.Chains = []base.Chain{{}}
 	}
 	if err := t.noteCurrent(entry); err != nil {
 		return nil, err
 	}
 	op.Undone = u
-	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, n), op); err != nil {
+	if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, n), op); err != nil {
 		return nil, err
 	}
 	t.Changes, t.Subjects = nil, nil
 	if err := t.Write(u, entry); err != nil || op.Undoes == 0 {
 		return op, err
 	}
-	back, err := record.GetOperation(t.Tx, pool.ID{}, op.Undoes)
+	back, err := base.GetOperation(t.Tx, pool.ID{}, op.Undoes)
 	if err != nil || back == nil {
 		return op, err
 	}
 	back.Undone = 0
-	return back, record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, op.Undoes), back)
+	return back, base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, op.Undoes), back)
 }
 
 // revert undoes the changes of an operation, if nothing newer stands on them.
-func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
+func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
 	for _, c := range op.Chains {
 		if c.Branch == (pool.ID{}) {
 			if op.Undoes == 0 && t.Rec.Last != n {
-				return record.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", t.Rec.Last, n, op.What)
+				return base.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", t.Rec.Last, n, op.What)
 			}
 			t.Rec.Last = c.Prev
 			continue
@@ -317,7 +318,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 			return err
 		}
 		if op.Undoes == 0 && sub.Rec.StoreLast != n {
-			return record.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", sub.Rec.StoreLast, n, op.What)
+			return base.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", sub.Rec.StoreLast, n, op.What)
 		}
 		t.Subjects = append(t.Subjects, sub)
 	}
@@ -331,7 +332,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 	for i := len(op.Changes) - 1; i >= 0; i-- {
 		revert := t.revertChange
 		if movesPerson(op.Changes[i]) && t.Store.Place != nil {
-			revert = func(c record.Change) error { return t.moveBack(op, c) }
+			revert = func(c base.Change) error { return t.moveBack(op, c) }
 		}
 		if err := revert(op.Changes[i]); err != nil {
 			return err
@@ -353,12 +354,12 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 		}
 		if gone, err := sub.journalGone(); err != nil || gone {
 			if err == nil {
-				err = record.Conflict("s%d (%s) cannot be taken back: what came after it in %q was redacted or purged, and its journal with it; chatctx rm %s", n, op.What, sub.Rec.Title, record.Short(sub.ID))
+				err = base.Conflict("s%d (%s) cannot be taken back: what came after it in %q was redacted or purged, and its journal with it; chatctx rm %s", n, op.What, sub.Rec.Title, record.Short(sub.ID))
 			}
 			return err
 		}
 		if later != 0 {
-			return record.Conflict("operation %d of %q stands on s%d (%s): take it back first, chatctx undo %[1]d --context %[5]s, or chatctx rm %[5]s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
+			return base.Conflict("operation %d of %q stands on s%d (%s): take it back first, chatctx undo %[1]d --context %[5]s, or chatctx rm %[5]s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
 		}
 	}
 	return t.relink(op)
@@ -383,7 +384,7 @@ func (t *Txn) journalGone() (bool, error) {
 		return false, nil
 	}
 	gone := true
-	err := t.Tx.Scan(record.OperationBucket, kv.Prefix(t.ID[:]), func(_, _ []byte) error {
+	err := t.Tx.Scan(base.OperationBucket, kv.Prefix(t.ID[:]), func(_, _ []byte) error {
 		gone = false
 		return kv.ErrStop
 	})
@@ -391,12 +392,12 @@ func (t *Txn) journalGone() (bool, error) {
 }
 
 // movesPerson reports whether a change made a context the current one.
-func movesPerson(c record.Change) bool {
-	return c.Bucket == record.MetaBucket && string(c.Key) == string(record.MetaCurrent)
+func movesPerson(c base.Change) bool {
+	return c.Bucket == base.MetaBucket && string(c.Key) == string(base.MetaCurrent)
 }
 
 // moveBack reverts a change of the current context if Store.Place keeps that. It moves only the person who made the change, and only if they are still there.
-func (t *StoreTxn) moveBack(op *record.Operation, c record.Change) error {
+func (t *StoreTxn) moveBack(op *base.Operation, c base.Change) error {
 	if !t.Store.Own(op.User) {
 		return nil
 	}
@@ -414,25 +415,25 @@ func (t *StoreTxn) moveBack(op *record.Operation, c record.Change) error {
 }
 
 // stillThere returns the old value of a record, but nil if that made a context the current one that gc has removed since.
-func (t *StoreTxn) stillThere(c record.Change) ([]byte, error) {
+func (t *StoreTxn) stillThere(c base.Change) ([]byte, error) {
 	if !movesPerson(c) || len(c.Old) != 16 {
 		return c.Old, nil
 	}
-	rec, _, err := record.GetContext(t.Tx, pool.ID(c.Old))
+	rec, _, err := base.GetContext(t.Tx, pool.ID(c.Old))
 	if rec == nil || err != nil {
 		return nil, err
 	}
 	return c.Old, nil
 }
 
-func (t *StoreTxn) revertChange(c record.Change) error {
+func (t *StoreTxn) revertChange(c base.Change) error {
 	old, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {
 		return err
 	}
 	old = bytes.Clone(old)
-	if c.Kind == record.RecordChange {
-		t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: c.Bucket, Key: c.Key, Old: old})
+	if c.Kind == base.RecordChange {
+		t.Changes = append(t.Changes, base.Change{Kind: base.RecordChange, Bucket: c.Bucket, Key: c.Key, Old: old})
 		back, err := t.stillThere(c)
 		if err != nil {
 			return err
@@ -442,22 +443,22 @@ func (t *StoreTxn) revertChange(c record.Change) error {
 		}
 		return t.Tx.Put(c.Bucket, c.Key, back)
 	}
-	_, had, err := record.ReplaceFields(old, c.Fields)
+	_, had, err := base.ReplaceFields(old, c.Fields)
 	if err != nil {
 		return err
 	}
-	t.Changes = append(t.Changes, record.Change{Kind: record.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
+	t.Changes = append(t.Changes, base.Change{Kind: base.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
 	for _, sub := range t.Subjects {
 		if bytes.Equal(c.Key, sub.ID[:]) {
 			now, err := pool.Marshal(sub.Rec)
 			if err != nil {
 				return err
 			}
-			raw, _, err := record.ReplaceFields(now, c.Fields)
+			raw, _, err := base.ReplaceFields(now, c.Fields)
 			if err != nil {
 				return err
 			}
-			if sub.Rec, err = record.ContextFrom(sub.ID, raw); err != nil {
+			if sub.Rec, err = base.ContextFrom(sub.ID, raw); err != nil {
 				return err
 			}
 		}
@@ -466,7 +467,7 @@ func (t *StoreTxn) revertChange(c record.Change) error {
 }
 
 // relink sets the newest operation on each subject and writes the subjects.
-func (t *StoreTxn) relink(op *record.Operation) error {
+func (t *StoreTxn) relink(op *base.Operation) error {
 	for i, sub := range t.Subjects {
 		if op.Undoes == 0 {
 			sub.Rec.StoreLast, sub.Rec.StoreAt = op.Chains[i].Prev, 0

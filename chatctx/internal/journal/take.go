@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,7 +29,7 @@ func (t *Txn) TakeAnswer(ref record.Ref, o TakeOptions, res *Step) error {
 		return err
 	}
 	if at == 0 {
-		return record.Conflict("the branch %q does not hold the user's message %s that this answers: chatctx pick or merge brings messages along", b.Name, record.Short(question))
+		return base.Conflict("the branch %q does not hold the user's message %s that this answers: chatctx pick or merge brings messages along", b.Name, record.Short(question))
 	}
 	_, end, err := t.Reader().TurnOf(b, at)
 	if err != nil {
@@ -59,7 +60,7 @@ func (t *Txn) answerAt(ref record.Ref) ([]branch.Piece, pool.ID, error) {
 		return nil, pool.ID{}, err
 	}
 	if begins == 0 || ends <= begins {
-		return nil, pool.ID{}, record.Conflict("%q is not an answer: no message of branch %q answers there", ref, on.Name)
+		return nil, pool.ID{}, base.Conflict("%q is not an answer: no message of branch %q answers there", ref, on.Name)
 	}
 	question, err := branch.IDAt(t.Tx, t.ID, on.Pieces, begins-1)
 	return branch.Slice(on.Pieces, begins, ends), question, err

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,9 +28,9 @@ func (t *Txn) PutRecord() error {
 	if err := t.indexLabels(); err != nil {
 		return err
 	}
-	raw, err := record.EncodeRecord(t.Rec)
+	raw, err := base.EncodeRecord(t.Rec)
 	if err == nil {
-		err = t.Tx.Put(record.ContextBucket, record.Under(t.ID), raw)
+		err = t.Tx.Put(base.ContextBucket, base.Under(t.ID), raw)
 	}
 	if err == nil {
 		t.Store.Hints.Contexts.Note(t.ID, raw, t.Rec)
@@ -42,14 +42,14 @@ func (t *Txn) PutRecord() error {
 func (t *Txn) indexLabels() error {
 	for _, l := range t.Was.Labels {
 		if !slices.Contains(t.Rec.Labels, l) {
-			if err := t.Tx.Delete(record.LabelBucket, record.LabelKey(l, t.ID)); err != nil {
+			if err := t.Tx.Delete(base.LabelBucket, base.LabelKey(l, t.ID)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, l := range t.Rec.Labels {
 		if !slices.Contains(t.Was.Labels, l) {
-			if err := t.Tx.Put(record.LabelBucket, record.LabelKey(l, t.ID), []byte{}); err != nil {
+			if err := t.Tx.Put(base.LabelBucket, base.LabelKey(l, t.ID), []byte{}); err != nil {
 				return err
 			}
 		}

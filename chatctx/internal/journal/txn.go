@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -21,7 +22,7 @@ import (
 func (t *Txn) Reader() view.Reader {
 	return view.Reader{Tx: t.Tx, ID: t.ID, Each: t.Each, Named: func(name string) (*branch.Branch, error) {
 		b, err := t.Branch(name)
-		if errors.Is(err, record.ErrNotFound) {
+		if errors.Is(err, base.ErrNotFound) {
 			return nil, nil
 		}
 		return b, err
@@ -47,9 +48,9 @@ func (t *Txn) Positions(b *branch.Branch, ref record.Ref) ([]int, error) {
 		pos, err := t.Position(b, ref)
 		return []int{pos}, err
 	case on.ID != b.ID:
-		return nil, record.OnAnother(string(ref), b.Name, on.Name)
+		return nil, base.OnAnother(string(ref), b.Name, on.Name)
 	case to < from:
-		return nil, record.NotFound("message in the range", string(ref))
+		return nil, base.NotFound("message in the range", string(ref))
 	}
 	var all []int
 	for pos := from; pos <= to; pos++ {
@@ -65,7 +66,7 @@ func (t *Txn) Locate(b *branch.Branch, ref record.Ref) (*branch.Branch, int, err
 		return nil, 0, err
 	}
 	if on == nil {
-		return nil, 0, record.NotFound("branch with the message", record.Short(id))
+		return nil, 0, base.NotFound("branch with the message", record.Short(id))
 	}
 	l, err := t.Load(on.ID)
 	if err != nil {
@@ -84,16 +85,16 @@ func (t *Txn) Message(b *branch.Branch, ref record.Ref) (pool.ID, error) {
 // that may run again, so it changes nothing outside.
 type Txn struct {
 	Tx       kv.RwTx
-	Store    *record.Store
+	Store    *base.Store
 	Now      pool.Time
 	Dated    pool.Time // when the context changed, if that was not now but in another store
 	ID       pool.ID
-	Rec      *record.ContextRecord
-	RecRaw   []byte               // the record before the operation
-	Was      record.ContextRecord // RecRaw decoded
-	Branches map[pool.ID]*Loaded  // branches read so far
-	Target   *branch.Branch       // the branch on which the steps act
-	changes  []record.Change
+	Rec      *base.ContextRecord
+	RecRaw   []byte              // the record before the operation
+	Was      base.ContextRecord  // RecRaw decoded
+	Branches map[pool.ID]*Loaded // branches read so far
+	Target   *branch.Branch      // the branch on which the steps act
+	changes  []base.Change
 	// OnContext: the operation is one on the context itself, not only on branches.
 	OnContext bool
 	What      string
@@ -124,7 +125,7 @@ func (t *Txn) Number() uint64 { return t.number() }
 
 // PartOf makes the operation a part of the command to which operation n belongs.
 func (t *Txn) PartOf(n uint64) error {
-	op, err := record.GetOperation(t.Tx, t.ID, n)
+	op, err := base.GetOperation(t.Tx, t.ID, n)
 	if err == nil && op != nil && op.Undone == 0 {
 		t.group = op.Group
 	}
@@ -171,7 +172,7 @@ func (l *Loaded) holds() string {
 }
 
 // Begin reads the context and the branch of an operation.
-func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
+func Begin(s *base.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
 	t, err := BeginAnywhere(s, tx, contextRef, branchName)
 	if err == nil && t.Target == nil {
 		_, err = t.Branch(branchName)
@@ -180,7 +181,7 @@ func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, er
 }
 
 // BeginAnywhere is like Begin, for an operation that chooses its branch later: Target is nil if somebody else has removed this person's branch.
-func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
+func BeginAnywhere(s *base.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
 	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil {
 		return nil, err
@@ -190,11 +191,11 @@ func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (
 		return nil, err
 	}
 	if t.Rec.Trashed != 0 {
-		return nil, record.Conflict("the conversation %q is in the trash: chatctx restore %s", t.Rec.Title, record.Short(id))
+		return nil, base.Conflict("the conversation %q is in the trash: chatctx restore %s", t.Rec.Title, record.Short(id))
 	}
 	t.asked = &branchName
 	t.Target, err = t.Branch(branchName)
-	var lost *record.PlaceLost
+	var lost *base.PlaceLost
 	if errors.As(err, &lost) {
 		err = nil
 	}
@@ -202,15 +203,15 @@ func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (
 }
 
 // BeginAt reads a context by its id, in the trash or not, and no branch.
-func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
-	raw, err := tx.Get(record.ContextBucket, id[:])
+func BeginAt(s *base.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
+	raw, err := tx.Get(base.ContextBucket, id[:])
 	if err != nil {
 		return nil, err
 	}
 	if raw == nil {
-		return nil, record.Gone(id)
+		return nil, base.Gone(id)
 	}
-	rec, err := s.Hints.Contexts.Decode(id, raw, record.DecodeContext)
+	rec, err := s.Hints.Contexts.Decode(id, raw, base.DecodeContext)
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +238,9 @@ func (t *Txn) Branch(name string) (*branch.Branch, error) {
 	case err != nil:
 		return nil, err
 	case l != nil && l.Removed != 0 && name == "" && id != t.Rec.Active:
-		return nil, &record.PlaceLost{Title: t.Rec.Title, Branch: l.Name}
+		return nil, &base.PlaceLost{Title: t.Rec.Title, Branch: l.Name}
 	case l == nil || l.Removed != 0:
-		return nil, record.NotFound("branch", name)
+		return nil, base.NotFound("branch", name)
 	}
 	return l.Branch, nil
 }
@@ -247,7 +248,7 @@ func (t *Txn) Branch(name string) (*branch.Branch, error) {
 // BranchLike reads a branch by its name, or by a part of it that no other branch has, ignoring case.
 func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
 	exact, err := t.Branch(part)
-	if part == "" || !errors.Is(err, record.ErrNotFound) {
+	if part == "" || !errors.Is(err, base.ErrNotFound) {
 		return exact, err
 	}
 	var found []*branch.Branch
@@ -275,7 +276,7 @@ func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
 		}
 		words = append(words, word)
 	}
-	return nil, record.Ambiguous("branch", part, words, len(found)-len(words))
+	return nil, base.Ambiguous("branch", part, words, len(found)-len(words))
 }
 
 // Load reads a branch by id, removed or not; nil if it has no record.
@@ -347,7 +348,7 @@ func (t *Txn) CreateAs(id pool.ID, name string, like *branch.Branch) (*branch.Br
 		return nil, err
 	}
 	t.Branches[b.ID] = &Loaded{Branch: b, touched: true, created: true}
-	t.changes = append(t.changes, branchChange(t.ID, b.ID, map[uint64]cbor.RawMessage{record.RemovedField: removed}))
+	t.changes = append(t.changes, branchChange(t.ID, b.ID, map[uint64]cbor.RawMessage{base.RemovedField: removed}))
 	t.Rec.Branches++
 	return b, t.index(t.Branches[b.ID]) // alone, since a conversation may have thousands
 }
@@ -359,7 +360,7 @@ func (t *Txn) free(name string) error {
 	}
 	id, err := branch.Lookup(t.Tx, t.ID, name)
 	if err == nil && id != (pool.ID{}) {
-		err = record.Conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
+		err = base.Conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
 	}
 	return err
 }
@@ -412,7 +413,7 @@ func (t *Txn) index(list ...*Loaded) error {
 		}
 		id, err := branch.Lookup(t.Tx, t.ID, l.named)
 		if err == nil && id != (pool.ID{}) {
-			err = record.Conflict("there is a branch %q again: rename it first", l.named)
+			err = base.Conflict("there is a branch %q again: rename it first", l.named)
 		}
 		if err == nil {
 			err = branch.PutName(t.Tx, t.ID, l.named, l.ID)
@@ -443,7 +444,7 @@ func (t *Txn) Unmake(b *branch.Branch) error {
 
 // Remember puts the old value of a key on the journal.
 func (t *Txn) Remember(bucket string, key, old []byte) error {
-	t.changes = append(t.changes, record.Change{Kind: record.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
+	t.changes = append(t.changes, base.Change{Kind: base.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
 	return nil
 }
 
@@ -462,7 +463,7 @@ func (t *Txn) PutRaw(bucket string, key, value []byte) error {
 	} else {
 		err = t.Tx.Put(bucket, key, value)
 	}
-	if err == nil && bucket == record.CallBucket {
+	if err == nil && bucket == base.CallBucket {
 		err = t.callChanged(key, old, value)
 	}
 	return err
@@ -490,7 +491,7 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 		return nil
 	}
 	if b.Removed != 0 {
-		return record.Conflict("the branch %q is removed: its history cannot change", b.Name)
+		return base.Conflict("the branch %q is removed: its history cannot change", b.Name)
 	}
 	if !grows(b, at, removed, insert) {
 		if err := t.stays(b); err != nil {
@@ -499,7 +500,7 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	}
 	b.Pieces = branch.Splice(b.Pieces, at, removed, insert)
 	if !t.Branches[b.ID].created {
-		t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at, Removed: gone, Inserted: insert})
+		t.changes = append(t.changes, base.Change{Kind: base.SpliceChange, Key: b.ID[:], At: at, Removed: gone, Inserted: insert})
 	}
 	t.moveSessions(b, at, removed, branch.Count(insert))
 	t.Touch(b)
@@ -522,7 +523,7 @@ func (t *Txn) Merge(b *branch.Branch) error {
 	}
 	b.Pieces = after
 	if !t.Branches[b.ID].created {
-		t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], Removed: before, Inserted: after})
+		t.changes = append(t.changes, base.Change{Kind: base.SpliceChange, Key: b.ID[:], Removed: before, Inserted: after})
 	}
 	return nil
 }
@@ -597,7 +598,7 @@ func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
 	for _, s := range steps {
 		s.finish(t)
 	}
-	record.After(t.Tx, func() { t.stored(done) })
+	base.After(t.Tx, func() { t.stored(done) })
 	return done, nil
 }
 
@@ -644,10 +645,10 @@ func (t *Txn) write() (*Committed, error) {
 	}
 	if t.OnContext {
 		t.Rec.Revision++
-		chains = append(chains, record.Chain{Prev: t.Rec.Last, Revision: t.Rec.Revision})
+		chains = append(chains, base.Chain{Prev: t.Rec.Last, Revision: t.Rec.Revision})
 		t.Rec.Last, t.Rec.Newest = n, n
 	}
-	op := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Group: t.group}
+	op := &base.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Group: t.group}
 	if err := t.dropRedo(chains); err != nil {
 		return nil, err
 	}
@@ -665,8 +666,8 @@ func (t *Txn) write() (*Committed, error) {
 func (t *Txn) number() uint64 { return max(t.Rec.NextOperation, 1) }
 
 // finishBranches gives each changed branch its new revision and finds the fields that changed.
-func (t *Txn) finishBranches() ([]record.Chain, error) {
-	var chains []record.Chain
+func (t *Txn) finishBranches() ([]base.Chain, error) {
+	var chains []base.Chain
 	for _, l := range t.read() {
 		if !l.touched {
 			continue
@@ -679,7 +680,7 @@ func (t *Txn) finishBranches() ([]record.Chain, error) {
 			t.changes = append(t.changes, branchChange(t.ID, l.ID, set))
 		}
 		l.Revision++
-		chains = append(chains, record.Chain{Name: l.Name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
+		chains = append(chains, base.Chain{Name: l.Name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
 		l.Last, l.Newest = t.number(), t.number()
 	}
 	return chains, nil
@@ -701,39 +702,39 @@ func (l *Loaded) changed() (map[uint64]cbor.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return record.ChangedFields(l.raw, after, record.BranchFields)
+	return base.ChangedFields(l.raw, after, base.BranchFields)
 }
 
 // diffContext finds the fields of the context that changed. If the operation is not one on the context, only the active branch counts.
 func (t *Txn) diffContext() error {
-	keys := record.ContextFields
+	keys := base.ContextFields
 	if !t.OnContext {
 		if t.Rec.Active == t.Was.Active {
 			return nil
 		}
-		keys = map[uint64]bool{record.ActiveField: true}
+		keys = map[uint64]bool{base.ActiveField: true}
 	}
 	after, err := pool.Marshal(t.Rec)
 	if err != nil {
 		return err
 	}
-	set, err := record.ChangedFields(t.RecRaw, after, keys)
+	set, err := base.ChangedFields(t.RecRaw, after, keys)
 	if err == nil && set != nil {
 		t.changes = append(t.changes, ContextChange(t.ID, set))
 	}
 	return err
 }
 
-func branchChange(ctx, id pool.ID, set map[uint64]cbor.RawMessage) record.Change {
-	return record.Change{Kind: record.FieldsChange, Bucket: branch.Bucket, Key: branch.Key(ctx, id), Fields: set}
+func branchChange(ctx, id pool.ID, set map[uint64]cbor.RawMessage) base.Change {
+	return base.Change{Kind: base.FieldsChange, Bucket: branch.Bucket, Key: branch.Key(ctx, id), Fields: set}
 }
 
-func ContextChange(id pool.ID, set map[uint64]cbor.RawMessage) record.Change {
-	return record.Change{Kind: record.FieldsChange, Bucket: record.ContextBucket, Key: record.Under(id), Fields: set}
+func ContextChange(id pool.ID, set map[uint64]cbor.RawMessage) base.Change {
+	return base.Change{Kind: base.FieldsChange, Bucket: base.ContextBucket, Key: base.Under(id), Fields: set}
 }
 
 // writeAll writes the branches, the operation as number n, and the context.
-func (t *Txn) writeAll(n uint64, op *record.Operation) error {
+func (t *Txn) writeAll(n uint64, op *base.Operation) error {
 	for _, l := range t.read() {
 		if !l.touched {
 			continue
@@ -747,7 +748,7 @@ func (t *Txn) writeAll(n uint64, op *record.Operation) error {
 		}
 		t.Store.Hints.Branches.Note(l.ID, raw, l.Branch)
 	}
-	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, n), op); err != nil {
+	if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(t.ID, n), op); err != nil {
 		return err
 	}
 	t.Rec.NextOperation = n + 1
@@ -757,7 +758,7 @@ func (t *Txn) writeAll(n uint64, op *record.Operation) error {
 // WriteContext writes the context's record and moves it to the front of the recent ones.
 func (t *Txn) WriteContext() error {
 	if t.Rec.Updated != 0 {
-		if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(t.Rec.ListedAt(), t.ID)); err != nil {
+		if err := t.Tx.Delete(base.RecentBucket, base.RecentKey(t.Rec.ListedAt(), t.ID)); err != nil {
 			return err
 		}
 	}
@@ -765,7 +766,7 @@ func (t *Txn) WriteContext() error {
 	if err := t.list(); err != nil {
 		return err
 	}
-	if err := t.Tx.Put(record.RecentBucket, record.RecentKey(t.Rec.ListedAt(), t.ID), []byte{}); err != nil {
+	if err := t.Tx.Put(base.RecentBucket, base.RecentKey(t.Rec.ListedAt(), t.ID), []byte{}); err != nil {
 		return err
 	}
 	return t.PutRecord()
@@ -778,9 +779,9 @@ func (t *Txn) list() error {
 		return nil
 	}
 	t.Rec.Listed = 0
-	return t.Tx.Scan(record.RecentBucket, kv.Range{Reverse: true}, func(key, _ []byte) error {
-		if len(key) == 24 && record.RecentTime(key) >= t.Rec.Updated {
-			t.Rec.Listed = record.RecentTime(key) + 1
+	return t.Tx.Scan(base.RecentBucket, kv.Range{Reverse: true}, func(key, _ []byte) error {
+		if len(key) == 24 && base.RecentTime(key) >= t.Rec.Updated {
+			t.Rec.Listed = base.RecentTime(key) + 1
 		}
 		return kv.ErrStop
 	})
@@ -789,7 +790,7 @@ func (t *Txn) list() error {
 // regroup begins a new group with operation n if somebody else did something, after the group began, on what the operation changes (chains, and the context
 // if it is one on that) or on the target: an undo of the group would have to reach past it, and of two groups that are mixed each would stand on the other.
 // An operation that gc has removed counts as somebody else's: what is older cannot be undone either.
-func (t *Txn) regroup(n uint64, chains []record.Chain) error {
+func (t *Txn) regroup(n uint64, chains []base.Chain) error {
 	var before []uint64
 	for _, c := range chains {
 		before = append(before, c.Prev)
@@ -804,7 +805,7 @@ func (t *Txn) regroup(n uint64, chains []record.Chain) error {
 		if t.group == 0 || last <= t.group || last == t.ours || last == n {
 			continue
 		}
-		op, err := record.GetOperation(t.Tx, t.ID, last)
+		op, err := base.GetOperation(t.Tx, t.ID, last)
 		if err != nil {
 			return err
 		}

@@ -10,24 +10,24 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
-	records "github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Operation is an entry of a journal.
-type Operation = records.Operation
+type Operation = record.Operation
 
 // described is an entry of a journal with its number and its record.
 type described struct {
 	*Operation
 	number uint64
-	stored *record.Operation
+	stored *base.Operation
 }
 
-func describe(id pool.ID, n uint64, op *record.Operation) *described {
+func describe(id pool.ID, n uint64, op *base.Operation) *described {
 	mark := ""
 	if id == (pool.ID{}) {
 		mark = "s"
@@ -42,7 +42,7 @@ func describe(id pool.ID, n uint64, op *record.Operation) *described {
 }
 
 // Operations yields a context's journal, newest first; "" means the current context.
-func Operations(ctx context.Context, s *record.Store, contextRef string) iter.Seq2[*Operation, error] {
+func Operations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
 		if err != nil {
@@ -64,13 +64,13 @@ func shown(yield func(*Operation, error) bool) func(*described, error) bool {
 }
 
 // StoreOperations yields the store's own journal, newest first.
-func StoreOperations(ctx context.Context, s *record.Store) iter.Seq2[*Operation, error] {
+func StoreOperations(ctx context.Context, s *base.Store) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, shown(yield)) }
 }
 
 // AllOperations yields a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
 // particular, or that this person made while this one was current.
-func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter.Seq2[*Operation, error] {
+func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
 		if err != nil {
@@ -105,8 +105,8 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 }
 
 // concerns reports whether an operation of the store belongs in the list of a context. What others did while it was their current one does not.
-func (o *described) concerns(s *record.Store, id pool.ID) bool {
-	about := func(c record.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
+func (o *described) concerns(s *base.Store, id pool.ID) bool {
+	about := func(c base.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
 	return o.stored.Current == id && s.Own(o.User) || slices.ContainsFunc(o.stored.Chains, about)
 }
 
@@ -119,15 +119,15 @@ func (o *described) after(op *described) bool {
 	return o.At >= op.At
 }
 
-func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*described, error) bool) {
-	r := record.NewestFirst(id)
+func journal(ctx context.Context, s *base.Store, id pool.ID, yield func(*described, error) bool) {
+	r := base.NewestFirst(id)
 	before := newPast()
 	for most := 16; ; most = min(2*most, view.EntryBatch) { // a caller that wants only the newest reads few
 		var page []*described
 		var p *past
 		err := s.DB.View(ctx, func(tx kv.Tx) error {
 			page, p = page[:0], before.in(tx)
-			err := record.EachOperation(tx, r, func(n uint64, op *record.Operation) error {
+			err := base.EachOperation(tx, r, func(n uint64, op *base.Operation) error {
 				page = append(page, describe(id, n, op))
 				if len(page) == most {
 					return kv.ErrStop
@@ -148,7 +148,7 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*descr
 		}
 		before = p
 		if len(page) > 0 {
-			r.To = record.OperationKey(id, page[len(page)-1].number)
+			r.To = base.OperationKey(id, page[len(page)-1].number)
 		}
 		for _, op := range page {
 			if !yield(op, nil) {
@@ -168,7 +168,7 @@ func subjectsOf(id pool.ID, ops []*described) (keys []kv.Key) {
 			switch {
 			case c.Branch == pool.ID{}:
 			case id == pool.ID{}:
-				keys = append(keys, kv.Key{Bucket: record.ContextBucket, Key: c.Branch[:]})
+				keys = append(keys, kv.Key{Bucket: base.ContextBucket, Key: c.Branch[:]})
 			default:
 				keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, c.Branch)})
 			}
@@ -189,7 +189,7 @@ type Undone struct {
 type Around func(tx kv.Tx, change func() error) error
 
 // inOne makes an undo or redo in one transaction. undo returns the context's transaction, nil if no context is named.
-func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.RwTx) (*Undone, *Txn, error)) (*Undone, error) {
+func inOne(ctx context.Context, s *base.Store, around Around, undo func(tx kv.RwTx) (*Undone, *Txn, error)) (*Undone, error) {
 	var done *Undone
 	var t *Txn
 	err := s.Update(ctx, func(tx kv.RwTx) error {
@@ -205,7 +205,7 @@ func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.
 }
 
 // beginRef begins an undo or redo on the named context.
-func beginRef(s *record.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
+func beginRef(s *base.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
 	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil {
 		return nil, err
@@ -216,12 +216,12 @@ func beginRef(s *record.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
 // Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. An operation of the store
 // that another user made is undone only by its name. Several operations that one command made are undone together. It returns ErrConflict if something newer
 // stands on it, and ErrNotFound if there is nothing to undo.
-func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
+func Undo(ctx context.Context, s *base.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
 }
 
 // UndoHere undoes the newest operation in force on a branch of a context or on the context, never one of the store. It returns ErrNotFound if there is none.
-func UndoHere(ctx context.Context, s *record.Store, id pool.ID, branchName string, around Around) (*Undone, error) {
+func UndoHere(ctx context.Context, s *base.Store, id pool.ID, branchName string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) {
 		t, err := BeginAt(s, tx, id)
 		if err != nil {
@@ -229,7 +229,7 @@ func UndoHere(ctx context.Context, s *record.Store, id pool.ID, branchName strin
 		}
 		n, b, err := t.newestHere(branchName)
 		if err == nil && n == 0 {
-			err = record.NotFound("operation to undo on branch", b.Name)
+			err = base.NotFound("operation to undo on branch", b.Name)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -240,7 +240,7 @@ func UndoHere(ctx context.Context, s *record.Store, id pool.ID, branchName strin
 }
 
 // undoAny undoes an operation of a context or of the store. It returns the context's transaction, nil if no context is named.
-func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (done *Undone, t *Txn, err error) {
+func undoAny(s *base.Store, tx kv.RwTx, contextRef, branchName, op string) (done *Undone, t *Txn, err error) {
 	if n, ok := strings.CutPrefix(op, "s"); ok {
 		done, err = undoStore(s, tx, n)
 		return done, nil, err
@@ -267,14 +267,14 @@ func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (do
 
 // onlyStore finds this person's newest operation of the store in force, or the newest undo if undos is set, when no context is named and none is current:
 // then the store's journal is the only one. It returns 0 otherwise.
-func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n uint64, err error) {
+func onlyStore(s *base.Store, tx kv.Tx, contextRef, op string, undos bool) (n uint64, err error) {
 	if contextRef != "" || op != "" {
 		return 0, nil
 	}
 	if id, err := view.CurrentContext(s, tx); err != nil || id != (pool.ID{}) {
 		return 0, err
 	}
-	err = record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
+	err = base.EachOperation(tx, base.NewestFirst(pool.ID{}), func(number uint64, op *base.Operation) error {
 		if op.Undone == 0 && s.Own(op.User) && op.What != redoWhat && (op.Undoes != 0) == undos {
 			n = number
 			return kv.ErrStop
@@ -301,7 +301,7 @@ func (t *Txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 		case at >= 0:
 			return t.redoNamed(at, branchName)
 		case op.What == "undo":
-			return nil, record.Conflict("operation %d (undo) cannot be taken back any more: something was done after it", n)
+			return nil, base.Conflict("operation %d (undo) cannot be taken back any more: something was done after it", n)
 		}
 		undo, err := t.undoneBy(op)
 		if err != nil {
@@ -361,7 +361,7 @@ func (t *Txn) standsFree(first, last int) error {
 				return err
 			}
 			if Touches(op, undo.Chains) {
-				return record.Conflict("operation %d (undo) stands on %d (undo): take it back first, chatctx undo %[1]d --context %[3]s", later, u, record.Short(t.ID))
+				return base.Conflict("operation %d (undo) stands on %d (undo): take it back first, chatctx undo %[1]d --context %[3]s", later, u, record.Short(t.ID))
 			}
 		}
 	}
@@ -393,10 +393,10 @@ func (t *Txn) redoFrom(at, n int, branchName string) (*Undone, error) {
 }
 
 // undoneBy reads the operation that an undo undid.
-func (t *Txn) undoneBy(undo *record.Operation) (*record.Operation, error) {
-	op, err := record.GetOperation(t.Tx, t.ID, undo.Undoes)
+func (t *Txn) undoneBy(undo *base.Operation) (*base.Operation, error) {
+	op, err := base.GetOperation(t.Tx, t.ID, undo.Undoes)
 	if err == nil && op == nil {
-		err = record.NotFound("operation", fmt.Sprint(undo.Undoes))
+		err = base.NotFound("operation", fmt.Sprint(undo.Undoes))
 	}
 	return op, err
 }
@@ -417,7 +417,7 @@ func (t *Txn) tookBack(at int, group uint64) (bool, error) {
 // newestUndo finds the place of the newest undo that can be redone for a branch; -1 if there is none. A branch that an undo removed is found by its name.
 func (t *Txn) newestUndo(branchName string) (int, error) {
 	b, notFound := t.Branch(branchName)
-	if notFound != nil && !errors.Is(notFound, record.ErrNotFound) {
+	if notFound != nil && !errors.Is(notFound, base.ErrNotFound) {
 		return -1, notFound
 	}
 	for at, u := range slices.Backward(t.Rec.Redo) {
@@ -437,7 +437,7 @@ func (t *Txn) newestUndo(branchName string) (int, error) {
 // redoneOn reports whether an undo that concerns the branch id, zero for the context, is redone on the branch b, which is nil if no branch has the
 // requested name. Undos on the context are redone on every branch. An undo that removed a branch is redone by that branch's name, on the branch to which it
 // led from there, or on the one from which that was forked, or on all others if that is gone too.
-func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string, undo *record.Operation) (bool, error) {
+func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string, undo *base.Operation) (bool, error) {
 	if b != nil && (id == pool.ID{} || id == b.ID) {
 		return true, nil
 	}
@@ -459,9 +459,9 @@ func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string, undo *record.O
 }
 
 // activeBefore returns the branch that was active before an operation which made another one active; else the zero id.
-func activeBefore(op *record.Operation) (was pool.ID) {
+func activeBefore(op *base.Operation) (was pool.ID) {
 	for _, c := range op.Changes {
-		if c.Bucket == record.ContextBucket && c.Fields[record.ActiveField] != nil && record.DecMode.Unmarshal(c.Fields[record.ActiveField], &was) == nil {
+		if c.Bucket == base.ContextBucket && c.Fields[base.ActiveField] != nil && base.DecMode.Unmarshal(c.Fields[base.ActiveField], &was) == nil {
 			return was
 		}
 	}
@@ -473,7 +473,7 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 	if op != "" {
 		n, err := strconv.ParseUint(op, 10, 64)
 		if err != nil {
-			return 0, false, record.NotFound("operation", op)
+			return 0, false, base.NotFound("operation", op)
 		}
 		return n, false, nil
 	}
@@ -489,7 +489,7 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 		return sn, true, nil
 	}
 	if n == 0 {
-		return 0, false, record.NotFound("operation to undo on branch", b.Name)
+		return 0, false, base.NotFound("operation to undo on branch", b.Name)
 	}
 	return n, false, nil
 }
@@ -510,7 +510,7 @@ const storeLookback = 1000
 // number of the context's next operation at that time. bare: the context has no operations of its own, as after redact, which removes them.
 func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 	left := storeLookback
-	err = record.EachOperation(t.Tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
+	err = base.EachOperation(t.Tx, base.NewestFirst(pool.ID{}), func(number uint64, op *base.Operation) error {
 		if left--; left == 0 {
 			return kv.ErrStop
 		}
@@ -570,7 +570,7 @@ func (t *Txn) again() (*Txn, error) { return BeginAt(t.Store, t.Tx, t.ID) }
 func (t *Txn) outcome(branchName string) (Committed, error) {
 	done := Committed{Operation: fmt.Sprint(t.Rec.NextOperation - 1), What: t.What, Context: t.ID, Title: t.Rec.Title}
 	b, err := t.Branch(branchName)
-	if errors.Is(err, record.ErrNotFound) { // the branch was removed by it
+	if errors.Is(err, base.ErrNotFound) { // the branch was removed by it
 		b, err = t.Branch("")
 	}
 	if err == nil {
@@ -580,10 +580,10 @@ func (t *Txn) outcome(branchName string) (Committed, error) {
 }
 
 // undoStore undoes an operation of the store with those of its group, or redoes an undo.
-func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
+func undoStore(s *base.Store, tx kv.RwTx, op string) (*Undone, error) {
 	n, err := strconv.ParseUint(op, 10, 64)
 	if err != nil {
-		return nil, record.NotFound("operation", "s"+op)
+		return nil, base.NotFound("operation", "s"+op)
 	}
 	t, err := BeginStore(s, tx)
 	if err != nil {
@@ -621,7 +621,7 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 		}
 	}
 	done.Operation, done.What = fmt.Sprintf("s%d", t.Rec.Newest), what
-	if rec, _, err := record.GetContext(tx, done.Context); err != nil {
+	if rec, _, err := base.GetContext(tx, done.Context); err != nil {
 		return nil, err
 	} else if rec != nil {
 		done.Title = rec.Title
@@ -639,9 +639,9 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 // those that are neither undo nor redo.
 func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 	var all []uint64
-	r := record.NewestFirst(id)
-	r.From = record.OperationKey(id, group)
-	err := record.EachOperation(tx, r, func(n uint64, op *record.Operation) error {
+	r := base.NewestFirst(id)
+	r.From = base.OperationKey(id, group)
+	err := base.EachOperation(tx, r, func(n uint64, op *base.Operation) error {
 		if op.Group == group && op.Undone == 0 && op.What != redoWhat && (op.Undoes != 0) == undos {
 			all = append(all, n)
 		}
@@ -653,12 +653,12 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 // Redo redoes the newest undo: on the branch or on its context, as long as nothing else was done there since, or this person's in the store. If the undo
 // removed a whole branch, it is redone by that branch's name, or on the branch from which that was forked or people came to it. It returns ErrConflict if a
 // later undo stands on it, and ErrNotFound if there is nothing to redo.
-func Redo(ctx context.Context, s *record.Store, contextRef, branchName string, around Around) (*Undone, error) {
+func Redo(ctx context.Context, s *base.Store, contextRef, branchName string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return redoAny(s, tx, contextRef, branchName) })
 }
 
 // redoAny redoes an undo of a context or of the store. It returns the context's transaction, nil if no context is named.
-func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *Undone, t *Txn, err error) {
+func redoAny(s *base.Store, tx kv.RwTx, contextRef, branchName string) (done *Undone, t *Txn, err error) {
 	if n, err := onlyStore(s, tx, contextRef, "", true); err != nil || n != 0 {
 		if err == nil {
 			done, err = redoStore(s, tx, pool.ID{})
@@ -689,10 +689,10 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 // undoneLast finds this person's newest undo in the store, if they only made undos and redos after it and others nothing that concerns the same contexts; n
 // is 0 if there is none. came is the number of the context's next operation at that time, 0 if the undo neither concerned it nor was made while it was the
 // current one.
-func undoneLast(s *record.Store, tx kv.Tx, id pool.ID) (n, came uint64, err error) {
+func undoneLast(s *base.Store, tx kv.Tx, id pool.ID) (n, came uint64, err error) {
 	left, group := storeLookback, uint64(0)
-	var others []record.Chain
-	err = record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
+	var others []base.Chain
+	err = base.EachOperation(tx, base.NewestFirst(pool.ID{}), func(number uint64, op *base.Operation) error {
 		left--
 		switch {
 		case left == 0:
@@ -715,7 +715,7 @@ func undoneLast(s *record.Store, tx kv.Tx, id pool.ID) (n, came uint64, err erro
 }
 
 // undoneAt returns the number of a context's next operation at the time of an undo in the store, as far as that tells.
-func undoneAt(op *record.Operation, id pool.ID) uint64 {
+func undoneAt(op *base.Operation, id pool.ID) uint64 {
 	if op.Current == id {
 		return op.CurrentAt
 	}
@@ -728,13 +728,13 @@ func undoneAt(op *record.Operation, id pool.ID) uint64 {
 }
 
 // redoStore redoes this person's newest undo in the store.
-func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
+func redoStore(s *base.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
 	n, _, err := undoneLast(s, tx, id)
 	if err != nil {
 		return nil, err
 	}
 	if n == 0 {
-		return nil, record.NotFound("undo to redo in conversation", record.Short(id))
+		return nil, base.NotFound("undo to redo in conversation", record.Short(id))
 	}
 	return undoStore(s, tx, strconv.FormatUint(n, 10))
 }

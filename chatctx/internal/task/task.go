@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,7 +27,7 @@ type New struct {
 }
 
 // Start makes a sub-context of a context, from one of its branches ("" means the active one), and returns its id.
-func Start(ctx context.Context, c *record.Conversation, branchName string, n New) (pool.ID, error) {
+func Start(ctx context.Context, c *base.Conversation, branchName string, n New) (pool.ID, error) {
 	if err := journal.Ready(c.Store, &n.NewContext); err != nil {
 		return pool.ID{}, err
 	}
@@ -57,11 +58,11 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 		task.Depth = up.Depth + 1
 		task.MaxDepth = cmp.Or(task.MaxDepth, up.MaxDepth)
 		if up.State != record.TaskRunning {
-			return record.Conflict("the sub-context %q is %s: it cannot start another", parent.Rec.Title, up.State)
+			return base.Conflict("the sub-context %q is %s: it cannot start another", parent.Rec.Title, up.State)
 		}
 	}
 	if task.MaxDepth > 0 && task.Depth > task.MaxDepth {
-		return record.Conflict("a sub-context here would be at level %d; the limit is %d", task.Depth, task.MaxDepth)
+		return base.Conflict("a sub-context here would be at level %d; the limit is %d", task.Depth, task.MaxDepth)
 	}
 	if n.Call != nil {
 		task.Message, task.Index = n.Call.Call.Message, n.Call.Call.Index
@@ -70,7 +71,7 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 			return err
 		}
 		claim.Task = id
-		if err := record.PutRecord(st.Tx, record.ClaimBucket, record.CallKey(parent.ID, task.Message, task.Index-1), claim); err != nil {
+		if err := base.PutRecord(st.Tx, base.ClaimBucket, base.CallKey(parent.ID, task.Message, task.Index-1), claim); err != nil {
 			return err
 		}
 	}
@@ -88,7 +89,7 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 		}
 	}
 	for _, tool := range n.Tools {
-		if err := record.PutRecord(st.Tx, record.ToolBucket, record.Under(id, []byte(tool.Name)...), tool); err != nil {
+		if err := base.PutRecord(st.Tx, base.ToolBucket, base.Under(id, []byte(tool.Name)...), tool); err != nil {
 			return err
 		}
 	}
@@ -107,11 +108,11 @@ type Info struct {
 }
 
 // Read returns the state of a sub-context. It returns ErrInvalid if the context is none.
-func Read(ctx context.Context, c *record.Conversation) (*Info, error) {
+func Read(ctx context.Context, c *base.Conversation) (*Info, error) {
 	var out *Info
-	err := view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) error {
 		if rec.Task == nil {
-			return record.Invalidf("%q is not a sub-context", rec.Title)
+			return base.Invalidf("%q is not a sub-context", rec.Title)
 		}
 		info, err := view.InfoOf(c.Store, tx, c.ID, rec)
 		if err != nil {
@@ -130,8 +131,8 @@ func Read(ctx context.Context, c *record.Conversation) (*Info, error) {
 }
 
 // lookUp checks the parent.
-func (i *Info) lookUp(tx kv.Tx, rec *record.ContextRecord) error {
-	parent, _, err := record.GetContext(tx, rec.Parent)
+func (i *Info) lookUp(tx kv.Tx, rec *base.ContextRecord) error {
+	parent, _, err := base.GetContext(tx, rec.Parent)
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ type Ended struct {
 }
 
 // Finish ends the task, and tells the parent: both or neither.
-func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) {
+func Finish(ctx context.Context, c *base.Conversation, e End) (*Ended, error) {
 	if err := c.Store.Texts("summary", &e.Summary, &e.Partial); err != nil {
 		return nil, err
 	}
@@ -236,9 +237,9 @@ func Finish(ctx context.Context, c *record.Conversation, e End) (*Ended, error) 
 }
 
 // endMessage returns the message that the parent gets.
-func endMessage(ctx context.Context, c *record.Conversation, e *End) (*pool.Message, error) {
+func endMessage(ctx context.Context, c *base.Conversation, e *End) (*pool.Message, error) {
 	if e.State != record.TaskReturned && e.State != record.TaskFailed && e.State != record.TaskAbandoned {
-		return nil, record.Invalidf("a task cannot end as %q", e.State)
+		return nil, base.Invalidf("a task cannot end as %q", e.State)
 	}
 	info, err := Read(ctx, c)
 	if err != nil {
@@ -267,7 +268,7 @@ func finish(st *journal.StoreTxn, id pool.ID, e *End, m *pool.Message, command *
 		if task != nil {
 			state = task.State
 		}
-		return record.Conflict("%q is %s: it cannot be %s", child.Rec.Title, state, e.State)
+		return base.Conflict("%q is %s: it cannot be %s", child.Rec.Title, state, e.State)
 	}
 	if err := tellParent(st, child, e, m, command, out); err != nil {
 		return err
@@ -312,7 +313,7 @@ func giveUp(st *journal.StoreTxn, id pool.ID, reason string) (*journal.Txn, erro
 // tellParent puts the message about a task's end on the parent branch.
 func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Message, command *journal.Command, out *Ended) error {
 	task := child.Rec.Task
-	parent, _, err := record.GetContext(st.Tx, child.Rec.Parent)
+	parent, _, err := base.GetContext(st.Tx, child.Rec.Parent)
 	if err != nil {
 		return err
 	}
@@ -320,7 +321,7 @@ func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Messag
 		if e.State != record.TaskReturned {
 			return nil
 		}
-		return record.Conflict("the parent of %q is gone: the sub-context is kept, and chatctx sub abandon ends it", child.Rec.Title)
+		return base.Conflict("the parent of %q is gone: the sub-context is kept, and chatctx sub abandon ends it", child.Rec.Title)
 	}
 	t, err := journal.BeginAt(st.Store, st.Tx, child.Rec.Parent)
 	if err != nil {
@@ -367,7 +368,7 @@ func taskBranch(t *journal.Txn, child *journal.Txn, name string) (*branch.Branch
 		return nil, err
 	}
 	if b == nil {
-		return nil, record.Conflict("the branch %q, from which %q was started, is gone: chatctx sub return --to BRANCH returns to another one", child.Rec.Task.BranchName, child.Rec.Title)
+		return nil, base.Conflict("the branch %q, from which %q was started, is gone: chatctx sub return --to BRANCH returns to another one", child.Rec.Task.BranchName, child.Rec.Title)
 	}
 	return t.Branch(b.Name)
 }
@@ -382,7 +383,7 @@ func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *poo
 		return false, nil
 	}
 	claim := &record.Claim{}
-	claimed, err := record.GetRecord(t.Tx, record.ClaimBucket, record.CallKey(t.ID, task.Message, task.Index-1), claim)
+	claimed, err := base.GetRecord(t.Tx, base.ClaimBucket, base.CallKey(t.ID, task.Message, task.Index-1), claim)
 	if err != nil || claimed && claim.Task != child {
 		return false, err
 	}
@@ -390,7 +391,7 @@ func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *poo
 	if err != nil || len(holders) == 0 && e.State == record.TaskReturned {
 		return false, err
 	}
-	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, task.Message, task.Index-1)); err != nil {
+	if err := t.Tx.Delete(base.ClaimBucket, base.CallKey(t.ID, task.Message, task.Index-1)); err != nil {
 		return false, err
 	}
 	execution := pool.Done
@@ -421,13 +422,13 @@ func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *poo
 func copyTools(tx kv.RwTx, from, to pool.ID) error {
 	type pair struct{ name, value []byte }
 	var all []pair
-	err := tx.Scan(record.ToolBucket, kv.Prefix(from[:]), func(key, value []byte) error {
+	err := tx.Scan(base.ToolBucket, kv.Prefix(from[:]), func(key, value []byte) error {
 		all = append(all, pair{append([]byte(nil), key[16:]...), append([]byte(nil), value...)})
 		return nil
 	})
 	for _, r := range all {
 		if err == nil {
-			err = tx.Put(record.ToolBucket, record.Under(to, r.name...), r.value)
+			err = tx.Put(base.ToolBucket, base.Under(to, r.name...), r.value)
 		}
 	}
 	return err

@@ -11,10 +11,11 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -45,20 +46,20 @@ func (v *Verdict) DenialText() string {
 func (v *Verdict) Check() error {
 	switch {
 	case v.Status != pool.Approved && v.Status != pool.Denied:
-		return record.Invalidf("a decision must be approved or denied, not %q", v.Status)
+		return base.Invalidf("a decision must be approved or denied, not %q", v.Status)
 	case v.Arguments != nil && v.Status != pool.Approved:
-		return record.Invalidf("only an approval takes other arguments")
+		return base.Invalidf("only an approval takes other arguments")
 	case v.Arguments == nil:
 		return nil
 	}
 	if _, err := jsontree.Parse(v.Arguments); err != nil {
-		return record.Invalidf("the arguments cannot be read: %v", err)
+		return base.Invalidf("the arguments cannot be read: %v", err)
 	}
 	return nil
 }
 
 // by is the record of who decides.
-func (v *Verdict) by(s *record.Store) record.Decision {
+func (v *Verdict) by(s *base.Store) record.Decision {
 	d := record.Decision{Decider: pool.Decider{Kind: v.Kind}, Reason: v.Reason, Arguments: v.Arguments}
 	switch d.Kind {
 	case "":
@@ -80,7 +81,7 @@ func (a *callAt) WrongState(done string) error {
 		d := a.Rec.Decisions[n-1]
 		by = fmt.Sprintf(", since %s by %s %s", d.At.Time().Format("2006-01-02 15:04:05"), d.Kind, d.Name)
 	}
-	return record.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
+	return base.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
 }
 
 // HolderOf returns a branch that holds the call's message. It returns ErrConflict if there is none.
@@ -93,7 +94,7 @@ func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, record.Conflict("no branch holds the message of call %s any more: undo brings it back", a.name())
+		return nil, base.Conflict("no branch holds the message of call %s any more: undo brings it back", a.name())
 	}
 	return t.Branch(names[0])
 }
@@ -184,7 +185,7 @@ func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Pl
 }
 
 // SettleNamed settles the named calls of a context that are due. It skips references that name no call, or several: the next reader reports them.
-func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.CallRef) error {
+func SettleNamed(s *base.Store, contextRef, branchName string, refs []record.CallRef) error {
 	ctx := context.Background()
 	var stale []callName
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -195,7 +196,7 @@ func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.C
 		}
 		for _, ref := range refs {
 			at, err := callIn(s, tx, id, branchName, ref)
-			if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
+			if errors.Is(err, base.ErrNotFound) || errors.Is(err, base.ErrAmbiguous) {
 				continue
 			}
 			if err != nil {
@@ -211,7 +212,7 @@ func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.C
 		}
 		return nil
 	})
-	if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
+	if errors.Is(err, base.ErrNotFound) || errors.Is(err, base.ErrAmbiguous) {
 		return nil // a reference to the context that names none, or several: the batch reports it
 	}
 	if err != nil {
@@ -221,7 +222,7 @@ func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.C
 }
 
 // settleCalls records expiries and crashes, in one operation for each context.
-func settleCalls(ctx context.Context, s *record.Store, names []callName) error {
+func settleCalls(ctx context.Context, s *base.Store, names []callName) error {
 	byContext := map[pool.ID][]callName{}
 	var order []pool.ID
 	for _, n := range names {
@@ -238,7 +239,7 @@ func settleCalls(ctx context.Context, s *record.Store, names []callName) error {
 	return nil
 }
 
-func settleIn(ctx context.Context, s *record.Store, id pool.ID, names []callName) error {
+func settleIn(ctx context.Context, s *base.Store, id pool.ID, names []callName) error {
 	expired := Verdict{Status: pool.Denied, Kind: record.ByExpiry, Reason: "nobody decided in time"}
 	denials := make([]*pool.Message, len(names))
 	for i := range denials {
@@ -255,7 +256,7 @@ func settleIn(ctx context.Context, s *record.Store, id pool.ID, names []callName
 		t.What = "settle"
 		for i, n := range names {
 			at, err := CallOf(t.Reader(), n.message, n.index, "")
-			if errors.Is(err, record.ErrNotFound) {
+			if errors.Is(err, base.ErrNotFound) {
 				continue
 			}
 			if err == nil {
@@ -278,7 +279,7 @@ func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Messag
 	}
 	if d.kind == record.ByExpiry {
 		_, err := Decide(t, a, expired, denial)
-		if errors.Is(err, record.ErrConflict) { // no branch holds the call: it is settled once a branch does
+		if errors.Is(err, base.ErrConflict) { // no branch holds the call: it is settled once a branch does
 			return nil
 		}
 		return err
@@ -288,7 +289,7 @@ func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Messag
 
 // uncertain ends the claim of a call whose outcome is unknown.
 func uncertain(t *journal.Txn, a *callAt, reason string) error {
-	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, a.Message.ID, a.Index)); err != nil {
+	if err := t.Tx.Delete(base.ClaimBucket, base.CallKey(t.ID, a.Message.ID, a.Index)); err != nil {
 		return err
 	}
 	return StepCall(t, a, pool.Approved, pool.Uncertain, record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Reason: reason})

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -46,7 +47,7 @@ func replaces(r, old *record.Rule) bool {
 type trial struct {
 	rule          *record.Rule
 	text, want    string
-	question      record.Question
+	question      base.Question
 	before, after []*record.Rule
 	fresh         bool      // the example comes with the change
 	at            pool.Time // the future time for which it is judged, when other rules have expired; 0: now
@@ -54,7 +55,7 @@ type trial struct {
 
 // TryRules returns the examples that a change would break, now or when a rule expires. stamp identifies the rules before the change; compare it with
 // StampRules.
-func TryRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error)) (broken []record.Broken, stamp pool.Hash, err error) {
+func TryRules(ctx context.Context, s *base.Store, changes func(kv.Tx) ([]RuleChange, error)) (broken []record.Broken, stamp pool.Hash, err error) {
 	var trials []trial
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		trials = nil
@@ -79,7 +80,7 @@ func TryRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleC
 }
 
 // breaks judges the trials. An example is broken if it fails after the change and either held before or comes with the change. Each is listed once.
-func breaks(s *record.Store, trials []trial) (broken []record.Broken, err error) {
+func breaks(s *base.Store, trials []trial) (broken []record.Broken, err error) {
 	for _, t := range trials {
 		if slices.ContainsFunc(broken, func(b record.Broken) bool { return b.Rule == t.rule && b.Example == t.text }) {
 			continue
@@ -109,7 +110,7 @@ func Unbroken(changes []RuleChange, broken []record.Broken) error {
 	if b.At != 0 {
 		when = " once rules have expired, at " + b.At.Time().UTC().Format(time.RFC3339)
 	}
-	return record.Conflict("the rules would break an example of rule %s%s: %s, but it would be %s", record.Short(b.Rule.ID), when, b.Example, b.Is)
+	return base.Conflict("the rules would break an example of rule %s%s: %s, but it would be %s", record.Short(b.Rule.ID), when, b.Example, b.Is)
 }
 
 // trialsOf reads the examples of all rules after the change, for now and for each later time at which a rule expires.
@@ -162,7 +163,7 @@ func (t *trial) read(tx kv.Tx, id pool.ID) error {
 	if err != nil {
 		return err
 	}
-	t.want, t.question = want, record.Question{Tool: tool, Arguments: arguments, Message: t.rule.Message, Index: t.rule.Index}
+	t.want, t.question = want, base.Question{Tool: tool, Arguments: arguments, Message: t.rule.Message, Index: t.rule.Index}
 	b := (*branch.Branch)(nil)
 	if t.rule.Branch != (pool.ID{}) {
 		if b, err = branch.Get(tx, id, t.rule.Branch); err != nil {
@@ -181,7 +182,7 @@ func (t *trial) read(tx kv.Tx, id pool.ID) error {
 // StampRules returns a hash of all rules of the store.
 func StampRules(tx kv.Tx) (stamp pool.Hash, err error) {
 	h := sha256.New()
-	err = tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
+	err = tx.Scan(base.RuleBucket, kv.Range{}, func(key, value []byte) error {
 		h.Write(key)
 		sum := sha256.Sum256(value)
 		h.Write(sum[:])
@@ -196,7 +197,7 @@ func StampRules(tx kv.Tx) (stamp pool.Hash, err error) {
 type Kept struct {
 	Broken []record.Broken // examples that deny rules alone broke
 
-	store   *record.Store
+	store   *base.Store
 	tried   [2]pool.Hash // hashes of the rules before and after the change that was tried
 	found   [2]pool.Hash // the same of the transaction that was given up
 	changes []RuleChange
@@ -207,7 +208,7 @@ type Kept struct {
 var errUntried = errors.New("a change of rules has to be tried")
 
 // Keeping runs an undo or redo. do must call Around inside its transaction.
-func Keeping(s *record.Store, do func(*Kept) error) ([]record.Broken, error) {
+func Keeping(s *base.Store, do func(*Kept) error) ([]record.Broken, error) {
 	k := &Kept{store: s}
 	for {
 		err := do(k)
@@ -245,7 +246,7 @@ func (k *Kept) Around(tx kv.Tx, change func() error) error {
 }
 
 func rulesAndStamp(tx kv.Tx) (all view.RuleSet, stamp pool.Hash, err error) {
-	if err = kv.Fetch(tx, kv.In(record.RuleBucket, kv.Range{})); err != nil {
+	if err = kv.Fetch(tx, kv.In(base.RuleBucket, kv.Range{})); err != nil {
 		return nil, stamp, err
 	}
 	if all, err = view.AllRules(tx); err == nil {

@@ -6,26 +6,27 @@ import (
 	"errors"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Judge returns what the rules now say of a call.
-func Judge(ctx context.Context, s *record.Store, c *record.Call) (*record.Ruling, error) {
+func Judge(ctx context.Context, s *base.Store, c *record.Call) (*base.Ruling, error) {
 	if c == nil {
-		return nil, record.Invalidf("no call is given")
+		return nil, base.Invalidf("no call is given")
 	}
-	q := record.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
+	q := base.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
 	return Ask(ctx, s, c.Context, c.Branch, q)
 }
 
 // Ask returns what the rules say of a question about a branch; "" means the active branch. It reads the rules anew, so a new rule counts at once.
-func Ask(ctx context.Context, s *record.Store, id pool.ID, branchName string, q record.Question) (*record.Ruling, error) {
+func Ask(ctx context.Context, s *base.Store, id pool.ID, branchName string, q base.Question) (*base.Ruling, error) {
 	var rules []*record.Rule
-	err := view.At(ctx, &record.Conversation{ID: id, Store: s}, func(tx kv.Tx, rec *record.ContextRecord) error {
+	err := view.At(ctx, &base.Conversation{ID: id, Store: s}, func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := view.BranchOf(tx, id, rec, branchName)
 		if err != nil {
 			return err
@@ -46,18 +47,18 @@ func Ask(ctx context.Context, s *record.Store, id pool.ID, branchName string, q 
 	return r, err
 }
 
-func judge(s *record.Store, rules []*record.Rule, q *record.Question) (*record.Ruling, error) {
+func judge(s *base.Store, rules []*record.Rule, q *base.Question) (*base.Ruling, error) {
 	switch {
 	case len(rules) == 0:
-		return &record.Ruling{Effect: record.Ask, Why: "no rule decides"}, nil
+		return &base.Ruling{Effect: record.Ask, Why: "no rule decides"}, nil
 	case s.Judge == nil:
-		return nil, record.Invalidf("the store has rules, and this program does not know their language: open the store with Options.Judge")
+		return nil, base.Invalidf("the store has rules, and this program does not know their language: open the store with Options.Judge")
 	}
 	return s.Judge.Judge(rules, q), nil
 }
 
 // Denied returns ErrConflict if a rule denies the call, else nil. A default that denies does not count: it decides only while no person does.
-func Denied(c *record.Call, r *record.Ruling) error {
+func Denied(c *record.Call, r *base.Ruling) error {
 	if r.Effect != record.Deny || r.Rule.Default || r.Untold {
 		return nil
 	}
@@ -65,18 +66,18 @@ func Denied(c *record.Call, r *record.Ruling) error {
 	if r.Rule.Context == (pool.ID{}) {
 		where = "--store"
 	}
-	return record.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s removes the rule", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
+	return base.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s removes the rule", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
 }
 
 // MayApprove refuses to approve a call if a rule denies it with the arguments that it would run with. If v replaces the arguments and the store knows the
 // tool's schema, it also refuses arguments that do not fit the schema, since the model would get an answer for what a person wrote. A reference that names
 // no call, or several, passes: the next reader reports it.
-func MayApprove(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, v *Verdict) error {
+func MayApprove(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, v *Verdict) error {
 	if v.Kind == record.ByRule || v.Kind == record.ByInherited {
 		return nil
 	}
 	c, err := ReadCall(ctx, s, contextRef, branchName, ref)
-	if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) || err == nil && c.Branch == "" {
+	if errors.Is(err, base.ErrNotFound) || errors.Is(err, base.ErrAmbiguous) || err == nil && c.Branch == "" {
 		return nil
 	}
 	if err != nil {
@@ -103,7 +104,7 @@ func (a *callAt) readable(arguments []byte, done string) error {
 		return nil
 	}
 	if _, err := jsontree.Parse(arguments); err != nil {
-		return record.Conflict("the arguments of call %s cannot be read (%v): it cannot be %s as it is; deny it, or approve it with other arguments", a.name(), err, done)
+		return base.Conflict("the arguments of call %s cannot be read (%v): it cannot be %s as it is; deny it, or approve it with other arguments", a.name(), err, done)
 	}
 	return nil
 }
@@ -111,14 +112,14 @@ func (a *callAt) readable(arguments []byte, done string) error {
 // Differs is a call that the rules would decide differently after a change.
 type Differs struct {
 	Call          *record.Call
-	Before, After *record.Ruling
+	Before, After *base.Ruling
 }
 
 // callsPage is the number of calls that one transaction reads.
 const callsPage = 256
 
 // DiffRules calls tell for each recorded call that the rules would decide differently after a change. It writes nothing.
-func DiffRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error), tell func(Differs) error) error {
+func DiffRules(ctx context.Context, s *base.Store, changes func(kv.Tx) ([]RuleChange, error), tell func(Differs) error) error {
 	var from []byte
 	for {
 		var page []*asked
@@ -154,11 +155,11 @@ func DiffRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]Rule
 // asked is a recorded call with the rules before and after a change.
 type asked struct {
 	call          *record.Call
-	question      record.Question
+	question      base.Question
 	before, after []*record.Rule
 }
 
-func askedPage(tx kv.Tx, s *record.Store, from []byte, changes func(kv.Tx) ([]RuleChange, error)) (page []*asked, next []byte, err error) {
+func askedPage(tx kv.Tx, s *base.Store, from []byte, changes func(kv.Tx) ([]RuleChange, error)) (page []*asked, next []byte, err error) {
 	made, err := changes(tx)
 	if err != nil {
 		return nil, nil, err
@@ -169,7 +170,7 @@ func askedPage(tx kv.Tx, s *record.Store, from []byte, changes func(kv.Tx) ([]Ru
 	}
 	after := apply(before, made)
 	var keys [][]byte
-	err = tx.Scan(record.CallBucket, kv.Range{From: from}, func(key, _ []byte) error {
+	err = tx.Scan(base.CallBucket, kv.Range{From: from}, func(key, _ []byte) error {
 		if len(keys) == callsPage {
 			next = bytes.Clone(key)
 			return kv.ErrStop
@@ -195,9 +196,9 @@ func askedPage(tx kv.Tx, s *record.Store, from []byte, changes func(kv.Tx) ([]Ru
 }
 
 // read reads a recorded call and the question about it.
-func (a *asked) read(tx kv.Tx, s *record.Store, key []byte, held map[pool.ID][]*branch.Branch) error {
+func (a *asked) read(tx kv.Tx, s *base.Store, key []byte, held map[pool.ID][]*branch.Branch) error {
 	id := pool.ID(key[:16])
-	message, index := record.CallOfKey(key)
+	message, index := base.CallOfKey(key)
 	r := view.Reader{Tx: tx, ID: id}
 	at, err := CallOf(r, message, index, "")
 	if err != nil {
@@ -216,6 +217,6 @@ func (a *asked) read(tx kv.Tx, s *record.Store, key []byte, held map[pool.ID][]*
 			b = one
 		}
 	}
-	a.question = record.Question{Message: message, Index: index + 1, Tool: a.call.Tool, Arguments: a.call.RunArguments()}
+	a.question = base.Question{Message: message, Index: index + 1, Tool: a.call.Tool, Arguments: a.call.RunArguments()}
 	return view.Place(tx, id, b, &a.question)
 }

@@ -14,9 +14,10 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -43,7 +44,7 @@ func FindCall(r view.Reader, b *branch.Branch, named bool, ref record.CallRef) (
 		if err == nil && found == nil {
 			return CallOf(r, id, n-1, ref)
 		}
-		if found != nil && !errors.Is(found, record.ErrNotFound) && !errors.Is(found, record.ErrInvalid) {
+		if found != nil && !errors.Is(found, base.ErrNotFound) && !errors.Is(found, base.ErrInvalid) {
 			return nil, found
 		}
 	}
@@ -59,10 +60,10 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	var all []*callAt
 	var keys [][]byte
 	if id == "" {
-		return nil, record.NotFound("call", id)
+		return nil, base.NotFound("call", id)
 	}
-	prefix := record.CallIDKey(r.ID, id)
-	err := r.Tx.Scan(record.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
+	prefix := base.CallIDKey(r.ID, id)
+	err := r.Tx.Scan(base.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
 		if len(key) == len(prefix)+18 {
 			keys = append(keys, slices.Clone(key[len(prefix):]))
 		}
@@ -84,7 +85,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	all = narrow(all, func(c *callAt) bool { return c.Rec.Open() })
 	switch len(all) {
 	case 0:
-		return nil, record.NotFound("call", id)
+		return nil, base.NotFound("call", id)
 	case 1:
 		return all[0], nil
 	}
@@ -92,7 +93,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	for _, c := range all[:min(len(all), view.MaxCandidates)] {
 		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.Message.ID, c.Index+1, c.Rec.Tool, c.Rec.State()))
 	}
-	return nil, record.Ambiguous("call", id, words, len(all)-len(words))
+	return nil, base.Ambiguous("call", id, words, len(all)-len(words))
 }
 
 // narrow keeps the calls that ok accepts, or all of them if it accepts none.
@@ -116,11 +117,11 @@ func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, 
 		return nil, err
 	}
 	if m == nil || index < 0 || index >= len(m.Calls) {
-		return nil, record.NotFound("call", string(ref))
+		return nil, base.NotFound("call", string(ref))
 	}
 	c := &m.Calls[index]
 	rec := &record.CallRecord{}
-	ok, err := record.GetRecord(r.Tx, record.CallBucket, record.CallKey(r.ID, id, index), rec)
+	ok, err := base.GetRecord(r.Tx, base.CallBucket, base.CallKey(r.ID, id, index), rec)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +153,12 @@ func DueIn(r view.Reader, message pool.ID, index int, rec *record.CallRecord, no
 		return Due(rec, nil, now), nil, nil
 	}
 	claim := &record.Claim{}
-	ok, err := record.GetRecord(r.Tx, record.ClaimBucket, record.CallKey(r.ID, message, index), claim)
+	ok, err := base.GetRecord(r.Tx, base.ClaimBucket, base.CallKey(r.ID, message, index), claim)
 	if err != nil || !ok {
 		return Due(rec, nil, now), nil, err
 	}
 	if claim.Task != (pool.ID{}) {
-		child, _, err := record.GetContext(r.Tx, claim.Task)
+		child, _, err := base.GetContext(r.Tx, claim.Task)
 		if err != nil || child != nil && child.Trashed == 0 && child.Task != nil && child.Task.State == record.TaskRunning {
 			return nil, claim, err
 		}
@@ -178,9 +179,9 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
 		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
-	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || record.Dead(claim, now)):
+	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || base.Dead(claim, now)):
 		reason := "the program that ran it is gone"
-		if claim != nil && !record.HolderGone(claim) {
+		if claim != nil && !base.HolderGone(claim) {
 			reason = "the program that ran it did not renew its claim in time"
 		}
 		return &due{pool.Approved, pool.Uncertain, reason, record.ByProgram}
@@ -206,14 +207,14 @@ const callPage = 128
 
 // Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It writes nothing and
 // reads in short transactions.
-func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record.Call, error] {
+func Calls(ctx context.Context, s *base.Store, f CallFilter) iter.Seq2[*record.Call, error] {
 	return func(yield func(*record.Call, error) bool) {
 		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
 		if f.Since != 0 {
 			l.from = binary.BigEndian.AppendUint64(nil, uint64(f.Since))
 		}
 		if a := f.After; a != nil {
-			after := record.OpenKey(&record.CallRecord{Since: a.Since}, a.Context, a.Message, a.Index-1)
+			after := base.OpenKey(&record.CallRecord{Since: a.Since}, a.Context, a.Message, a.Index-1)
 			l.from = slices.MaxFunc([][]byte{l.from, append(after, 0)}, bytes.Compare)
 		}
 		for !l.done {
@@ -232,7 +233,7 @@ func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record
 
 // callLister reads the index of open calls page by page.
 type callLister struct {
-	store  *record.Store
+	store  *base.Store
 	filter CallFilter
 	from   []byte // key of the next page
 	done   bool
@@ -269,9 +270,9 @@ func (l *callLister) read(tx kv.Tx) error {
 
 // keys returns the next keys of the index that the filter accepts, the key of the next page, and whether this was the last page.
 func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err error) {
-	err = tx.Scan(record.OpenBucket, kv.Range{From: l.from}, func(key, _ []byte) error {
+	err = tx.Scan(base.OpenBucket, kv.Range{From: l.from}, func(key, _ []byte) error {
 		if len(key) != 42 {
-			return record.Damaged("the key of an open call has %d bytes", len(key))
+			return base.Damaged("the key of an open call has %d bytes", len(key))
 		}
 		if len(keys) == callPage {
 			from = slices.Clone(key)
@@ -291,7 +292,7 @@ func (l *callLister) context(tx kv.Tx, id pool.ID) (bool, error) {
 	if ok, known := l.takes[id]; known {
 		return ok, nil
 	}
-	rec, _, err := record.GetContext(tx, id)
+	rec, _, err := base.GetContext(tx, id)
 	if err != nil {
 		return false, err
 	}
@@ -357,7 +358,7 @@ func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Br
 
 // ReadCall finds a call. With contextRef it looks in that context, reading the reference on the named branch ("" means the active one). Without, it looks
 // in the current context first and then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
-func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
+func ReadCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
 	var c *record.Call
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		r, at, err := findCall(s, tx, contextRef, branchName, ref)
@@ -375,7 +376,7 @@ func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName strin
 }
 
 // findCall resolves a reference to a call.
-func findCall(s *record.Store, tx kv.Tx, contextRef, branchName string, ref record.CallRef) (view.Reader, *callAt, error) {
+func findCall(s *base.Store, tx kv.Tx, contextRef, branchName string, ref record.CallRef) (view.Reader, *callAt, error) {
 	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil && contextRef != "" {
 		return view.Reader{}, nil, err
@@ -383,7 +384,7 @@ func findCall(s *record.Store, tx kv.Tx, contextRef, branchName string, ref reco
 	first := err
 	if err == nil {
 		at, err := callIn(s, tx, id, branchName, ref)
-		if err == nil || contextRef != "" || !errors.Is(err, record.ErrNotFound) {
+		if err == nil || contextRef != "" || !errors.Is(err, base.ErrNotFound) {
 			return view.Reader{Tx: tx, ID: id}, at, err
 		}
 		first = err
@@ -392,13 +393,13 @@ func findCall(s *record.Store, tx kv.Tx, contextRef, branchName string, ref reco
 }
 
 // callIn finds a call in one context.
-func callIn(s *record.Store, tx kv.Tx, id pool.ID, branchName string, ref record.CallRef) (*callAt, error) {
-	rec, _, err := record.GetContext(tx, id)
+func callIn(s *base.Store, tx kv.Tx, id pool.ID, branchName string, ref record.CallRef) (*callAt, error) {
+	rec, _, err := base.GetContext(tx, id)
 	if err != nil {
 		return nil, err
 	}
 	if rec == nil {
-		return nil, record.NotFound("conversation", id.String())
+		return nil, base.NotFound("conversation", id.String())
 	}
 	if err := s.Placed(id, rec); err != nil {
 		return nil, err
@@ -412,21 +413,21 @@ func callIn(s *record.Store, tx kv.Tx, id pool.ID, branchName string, ref record
 
 // callAnywhere looks for a call in all contexts outside the trash except but. Tags and positions begin with @; they belong to one branch, so they are not
 // looked for elsewhere: for these it returns the error otherwise.
-func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (view.Reader, *callAt, error) {
+func callAnywhere(s *base.Store, tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (view.Reader, *callAt, error) {
 	var found []*callAt
 	var in []pool.ID
 	var words []string
 	if strings.HasPrefix(string(ref), "@") {
 		return view.Reader{}, nil, otherwise
 	}
-	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+	err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, value []byte) error {
 		id := pool.ID(key)
-		rec, err := record.DecodeContext(id, value)
+		rec, err := base.DecodeContext(id, value)
 		if err != nil || id == but || rec.Trashed != 0 {
 			return err
 		}
 		at, err := callIn(s, tx, id, "", ref)
-		if errors.Is(err, record.ErrNotFound) {
+		if errors.Is(err, base.ErrNotFound) {
 			return nil
 		}
 		if err == nil {
@@ -439,10 +440,10 @@ func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, ot
 	case err != nil:
 		return view.Reader{}, nil, err
 	case len(found) == 0:
-		return view.Reader{}, nil, record.NotFound("call", string(ref))
+		return view.Reader{}, nil, base.NotFound("call", string(ref))
 	case len(found) > 1:
 		words = words[:min(len(words), view.MaxCandidates)]
-		return view.Reader{}, nil, record.Ambiguous("call", string(ref), words, len(found)-len(words))
+		return view.Reader{}, nil, base.Ambiguous("call", string(ref), words, len(found)-len(words))
 	}
 	return view.Reader{Tx: tx, ID: in[0]}, found[0], nil
 }
@@ -455,7 +456,7 @@ type timedStep struct {
 
 // CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
 // present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
-func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*record.CallStep, error) {
+func CallLog(ctx context.Context, s *base.Store, context pool.ID) ([]*record.CallStep, error) {
 	ids := []pool.ID{context}
 	if context == (pool.ID{}) {
 		var err error
@@ -479,16 +480,16 @@ func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*record.C
 	return out, nil
 }
 
-func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]timedStep, error) {
+func callSteps(ctx context.Context, s *base.Store, id pool.ID) ([]timedStep, error) {
 	var out []timedStep
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		out = nil
-		return tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-			rec, err := record.DecodeCall(key, value)
+		return tx.Scan(base.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+			rec, err := base.DecodeCall(key, value)
 			if err != nil {
 				return err
 			}
-			message, index := record.CallOfKey(key)
+			message, index := base.CallOfKey(key)
 			d, _, err := DueIn(view.Reader{Tx: tx, ID: id}, message, index, rec, s.Now())
 			if err != nil {
 				return err
@@ -532,27 +533,27 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []timedSte
 }
 
 // OpenCalls returns the open calls of a branch in the order of its history; "" means the active branch.
-func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) ([]*record.Call, error) {
+func OpenCalls(ctx context.Context, c *base.Conversation, branchName string) ([]*record.Call, error) {
 	open, _, err := callsOf(ctx, c, branchName)
 	return open, err
 }
 
 // SettleBranch records expiries and crashes for the calls of a branch. In a read-only store it does nothing.
-func SettleBranch(ctx context.Context, c *record.Conversation, branchName string) error {
+func SettleBranch(ctx context.Context, c *base.Conversation, branchName string) error {
 	_, stale, err := callsOf(ctx, c, branchName)
 	if err != nil || len(stale) == 0 {
 		return err
 	}
 	err = settleCalls(ctx, c.Store, stale)
-	if errors.Is(err, record.ErrReadOnly) {
+	if errors.Is(err, base.ErrReadOnly) {
 		err = nil
 	}
 	return err
 }
 
 // callsOf returns the open calls of a branch, and the calls whose present state is not recorded yet.
-func callsOf(ctx context.Context, c *record.Conversation, branchName string) (open []*record.Call, stale []callName, err error) {
-	err = view.On(ctx, c, branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+func callsOf(ctx context.Context, c *base.Conversation, branchName string) (open []*record.Call, stale []callName, err error) {
+	err = view.On(ctx, c, branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		open, stale = nil, nil
 		calls, err := view.UnansweredIn(tx, c.ID, b.Pieces)
 		if err != nil {

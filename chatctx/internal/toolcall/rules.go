@@ -5,10 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -19,12 +20,12 @@ type RuleScope struct {
 }
 
 // set sets where a rule holds.
-func (sc RuleScope) set(s *record.Store, tx kv.Tx, id pool.ID, branchName string, r *record.Rule) error {
+func (sc RuleScope) set(s *base.Store, tx kv.Tx, id pool.ID, branchName string, r *record.Rule) error {
 	r.Context = id
 	if !sc.Branch && sc.Call == "" {
 		return nil
 	}
-	rec, _, err := record.GetContext(tx, id)
+	rec, _, err := base.GetContext(tx, id)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (sc RuleScope) set(s *record.Store, tx kv.Tx, id pool.ID, branchName string
 
 // TriedRules are changes of rules that are tried before the transaction that makes them.
 type TriedRules struct {
-	Store   *record.Store
+	Store   *base.Store
 	changes []changeRules
 	stamp   pool.Hash
 	broken  []record.Broken
@@ -98,7 +99,7 @@ func (t *TriedRules) Remove(ref string) func(*journal.Txn, *journal.Step) error 
 			return err
 		}
 		s.Rule, tx.OnContext = r, true
-		return tx.PutRaw(record.RuleBucket, view.RuleKey(tx.ID, r.ID), nil)
+		return tx.PutRaw(base.RuleBucket, view.RuleKey(tx.ID, r.ID), nil)
 	}
 }
 
@@ -113,9 +114,9 @@ func removal(ref string) changeRules {
 }
 
 // ReadyRule lets the store's Judge prepare a rule.
-func ReadyRule(s *record.Store, r *record.Rule) error {
+func ReadyRule(s *base.Store, r *record.Rule) error {
 	if s.Judge == nil {
-		return record.Invalid("a rule cannot be checked: open the store with Options.Judge")
+		return base.Invalid("a rule cannot be checked: open the store with Options.Judge")
 	}
 	return s.Judge.Rule(r)
 }
@@ -131,16 +132,16 @@ func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *reco
 			if !old.Default || old.Branch != r.Branch {
 				continue
 			}
-			if err := put(record.RuleBucket, view.RuleKey(r.Context, old.ID), nil); err != nil {
+			if err := put(base.RuleBucket, view.RuleKey(r.Context, old.ID), nil); err != nil {
 				return err
 			}
 		}
 	}
-	raw, err := record.EncodeRecord(r)
+	raw, err := base.EncodeRecord(r)
 	if err != nil {
 		return err
 	}
-	return put(record.RuleBucket, view.RuleKey(r.Context, r.ID), raw)
+	return put(base.RuleBucket, view.RuleKey(r.Context, r.ID), raw)
 }
 
 // Try finds out what the changes of a context's rules break. If they only add rules that deny, broken examples are recorded and are no error.
@@ -152,7 +153,7 @@ func (t *TriedRules) Try(contextRef string) (err error) {
 		all, err = t.all(tx, contextRef)
 		return all, err
 	})
-	if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
+	if errors.Is(err, base.ErrNotFound) || errors.Is(err, base.ErrAmbiguous) {
 		t.checked = false
 		return nil // the transaction reports it
 	}
@@ -193,13 +194,13 @@ func (t *TriedRules) same(tx kv.Tx) error {
 	t.checked = false
 	stamp, err := StampRules(tx)
 	if err == nil && stamp != t.stamp {
-		err = record.Conflict("somebody changed rules at the same time: try again")
+		err = base.Conflict("somebody changed rules at the same time: try again")
 	}
 	return err
 }
 
 // AddRule adds a rule for all contexts.
-func AddRule(ctx context.Context, s *record.Store, r record.Rule) (*journal.Committed, error) {
+func AddRule(ctx context.Context, s *base.Store, r record.Rule) (*journal.Committed, error) {
 	if r.ID == (pool.ID{}) {
 		r.ID = pool.NewID()
 	}
@@ -217,18 +218,18 @@ func AddRule(ctx context.Context, s *record.Store, r record.Rule) (*journal.Comm
 }
 
 // RemoveRule removes a rule for all contexts.
-func RemoveRule(ctx context.Context, s *record.Store, ref string) (*journal.Committed, error) {
+func RemoveRule(ctx context.Context, s *base.Store, ref string) (*journal.Committed, error) {
 	return ruleOperation(ctx, s, "rules rm", removal(ref), func(t *journal.StoreTxn) (*record.Rule, error) {
 		r, err := FindRule(t.Tx, pool.ID{}, ref)
 		if err != nil {
 			return nil, err
 		}
-		return r, t.PutRaw(record.RuleBucket, view.RuleKey(pool.ID{}, r.ID), nil)
+		return r, t.PutRaw(base.RuleBucket, view.RuleKey(pool.ID{}, r.ID), nil)
 	})
 }
 
 // ruleOperation changes a rule for all contexts; the result's step has it.
-func ruleOperation(ctx context.Context, s *record.Store, what string, change changeRules, do func(*journal.StoreTxn) (*record.Rule, error)) (*journal.Committed, error) {
+func ruleOperation(ctx context.Context, s *base.Store, what string, change changeRules, do func(*journal.StoreTxn) (*record.Rule, error)) (*journal.Committed, error) {
 	tried := &TriedRules{Store: s, changes: []changeRules{change}}
 	if err := tried.Try(storeRules); err != nil {
 		return nil, err
@@ -264,9 +265,9 @@ func FindRule(tx kv.Tx, ctx pool.ID, ref string) (*record.Rule, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, record.NotFound("rule", ref)
+		return nil, base.NotFound("rule", ref)
 	case 1:
 		return found[0], nil
 	}
-	return nil, record.Ambiguous("rule", ref, words, 0)
+	return nil, base.Ambiguous("rule", ref, words, 0)
 }

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -39,14 +40,14 @@ type CallClaim struct {
 	Tool *record.Tool
 	// Older: the approval was stored before approvals held what the tool runs, so nothing shows whether the tool was replaced after it.
 	Older bool
-	store *record.Store
+	store *base.Store
 	hold  pool.Time
 }
 
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
 // as does a claim of a call that may not run. If the tool was replaced after the approval, the call waits for a decision again, and the error is ErrConflict.
 // The context and the call are named as in Store.Call.
-func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, o ClaimOptions) (*CallClaim, error) {
+func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, o ClaimOptions) (*CallClaim, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 		claim.PID = max(o.PID, 0)
 	}
 	hold := holdOf(o.Hold)
-	record.Hold(claim, claim.Since, hold)
+	base.Hold(claim, claim.Since, hold)
 	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
 	var waits error // again
 	err = s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
@@ -110,7 +111,7 @@ type replacedError struct {
 func (e *replacedError) Unwrap() error { return e.error }
 
 // Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval; changed reports that.
-func Reconsider(ctx context.Context, s *record.Store, c *record.Call) (changed bool, err error) {
+func Reconsider(ctx context.Context, s *base.Store, c *record.Call) (changed bool, err error) {
 	err = s.Update(view.Lane(ctx, s, c.Context), func(tx kv.RwTx) error {
 		changed = false
 		t, err := journal.BeginAt(s, tx, c.Context)
@@ -154,11 +155,11 @@ func reconsider(t *journal.Txn, c *record.Call, why string) error {
 }
 
 // Replaced returns why an approved call will wait again: its tool was replaced after the approval. It is "" for any other call.
-func Replaced(ctx context.Context, s *record.Store, c *record.Call) (why string, err error) {
+func Replaced(ctx context.Context, s *base.Store, c *record.Call) (why string, err error) {
 	if c.State() != record.CallState(pool.Approved, pool.NotRun) {
 		return "", nil
 	}
-	err = view.At(ctx, &record.Conversation{ID: c.Context, Store: s}, func(tx kv.Tx, rec *record.ContextRecord) error {
+	err = view.At(ctx, &base.Conversation{ID: c.Context, Store: s}, func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := view.BranchOf(tx, c.Context, rec, c.Branch)
 		if err != nil {
 			return err
@@ -219,9 +220,9 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 		return nil, err
 	}
 	if why := at.replaced(runs); why != "" && fresh {
-		return nil, &replacedError{why, record.Conflict("call %s waits for a decision again: %s", at.name(), why)}
+		return nil, &replacedError{why, base.Conflict("call %s waits for a decision again: %s", at.name(), why)}
 	} else if why != "" {
-		return nil, record.Conflict("call %s cannot run again: %s; chatctx calls resolve answers it", at.name(), why)
+		return nil, base.Conflict("call %s cannot run again: %s; chatctx calls resolve answers it", at.name(), why)
 	}
 	d := record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program, Claimed: o.Name}}
 	if again {
@@ -234,7 +235,7 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	if err := StepCall(t, at, pool.Approved, pool.Running, d); err != nil {
 		return nil, err
 	}
-	if err := record.PutRecord(t.Tx, record.ClaimBucket, record.CallKey(t.ID, c.Message, c.Index-1), claim); err != nil {
+	if err := base.PutRecord(t.Tx, base.ClaimBucket, base.CallKey(t.ID, c.Message, c.Index-1), claim); err != nil {
 		return nil, err
 	}
 	return DescribeCall(t.Reader(), at, t.Now, holder.Name)
@@ -247,20 +248,20 @@ func (a *callAt) approved() error {
 	if d == nil || !d.Said && d.ArgsSHA256 == sha256.Sum256(jsontree.Canonical(a.arguments())) {
 		return nil
 	}
-	return record.Conflict("no decision in this store approves the arguments that call %s would run with: deny it, and let the model call again", a.name())
+	return base.Conflict("no decision in this store approves the arguments that call %s would run with: deny it, and let the model call again", a.name())
 }
 
 // Renew extends the claim. It returns ErrTaken if the claim has ended or another program has it, and another ErrStopped if no branch holds the call's
 // message any more. In both cases the caller must end the tool.
 func (k *CallClaim) Renew(ctx context.Context) error {
-	key := record.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
+	key := base.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
 	return k.store.Update(view.Lane(ctx, k.store, k.Call.Context), func(tx kv.RwTx) error {
 		claim, err := k.Owned(tx)
 		if err != nil {
 			return err
 		}
-		record.Hold(claim, k.store.Now(), k.hold)
-		return record.PutRecord(tx, record.ClaimBucket, key, claim)
+		base.Hold(claim, k.store.Now(), k.hold)
+		return base.PutRecord(tx, base.ClaimBucket, key, claim)
 	})
 }
 
@@ -276,16 +277,16 @@ func (k *CallClaim) Held(ctx context.Context) error {
 func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
 	c := k.Call
 	claim := &record.Claim{}
-	ok, err := record.GetRecord(tx, record.ClaimBucket, record.CallKey(c.Context, c.Message, c.Index-1), claim)
+	ok, err := base.GetRecord(tx, base.ClaimBucket, base.CallKey(c.Context, c.Message, c.Index-1), claim)
 	if err != nil {
 		return nil, err
 	}
 	if !ok || claim.Token != k.Token {
-		return nil, fmt.Errorf("%w: call %s", record.ErrTaken, c.Ref())
+		return nil, fmt.Errorf("%w: call %s", base.ErrTaken, c.Ref())
 	}
-	shown, err := tx.Get(record.OpenBucket, record.OpenKey(&record.CallRecord{Since: c.Since}, c.Context, c.Message, c.Index-1))
+	shown, err := tx.Get(base.OpenBucket, base.OpenKey(&record.CallRecord{Since: c.Since}, c.Context, c.Message, c.Index-1))
 	if err == nil && shown == nil {
-		err = fmt.Errorf("%w: no branch holds the message of call %s any more", record.ErrStopped, c.Ref())
+		err = fmt.Errorf("%w: no branch holds the message of call %s any more", base.ErrStopped, c.Ref())
 	}
 	return claim, err
 }
@@ -306,7 +307,7 @@ type Answer struct {
 }
 
 // by records who answers: the person in By, else the store's person if the call is uncertain and there is no token, else the program.
-func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
+func (a *Answer) by(s *base.Store, uncertain bool) record.Decision {
 	switch {
 	case a.By != "":
 		return record.Decision{Decider: pool.Decider{Kind: record.ByPerson, Name: s.Person, Claimed: a.By}}
@@ -326,7 +327,7 @@ func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*journal.Committed, 
 // the end of the branch. The step in what it returns has the call and the result's place. The position is 0 if no branch holds the call's message: then the
 // result is in the pool alone. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not
 // have.
-func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, a Answer) (*journal.Committed, error) {
+func ResolveCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, a Answer) (*journal.Committed, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -389,7 +390,7 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	if err := mayResolve(t, at, a); err != nil {
 		return err
 	}
-	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, c.Message, c.Index-1)); err != nil {
+	if err := t.Tx.Delete(base.ClaimBucket, base.CallKey(t.ID, c.Message, c.Index-1)); err != nil {
 		return err
 	}
 	execution := pool.Done
@@ -441,7 +442,7 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 	case err != nil:
 		return err
 	case by.Token != (pool.ID{}) && a.Rec.Token != by.Token:
-		return record.Conflict("call %s is claimed by another: the claim %s has ended", a.name(), record.Short(by.Token))
+		return base.Conflict("call %s is claimed by another: the claim %s has ended", a.name(), record.Short(by.Token))
 	case a.Rec.Execution == pool.Uncertain || d != nil && d.execution == pool.Uncertain:
 		return nil
 	case a.Rec.Execution != pool.Running:
@@ -449,18 +450,18 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 	case by.Token != (pool.ID{}):
 		return nil
 	}
-	return record.Conflict("call %s is %s by %s: only the holder of the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
+	return base.Conflict("call %s is %s by %s: only the holder of the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
 }
 
 // ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
-func ClaimOf(s *record.Store, c *record.Call, token pool.ID, hold time.Duration) *CallClaim {
+func ClaimOf(s *base.Store, c *record.Call, token pool.ID, hold time.Duration) *CallClaim {
 	return &CallClaim{Call: c, Token: token, store: s, hold: holdOf(hold)}
 }
 
 // holdOf is how long a claim lasts: ClaimLife where nothing is said.
 func holdOf(d time.Duration) pool.Time {
 	if d <= 0 {
-		d = record.ClaimLife
+		d = base.ClaimLife
 	}
 	return pool.Time(d / time.Microsecond)
 }

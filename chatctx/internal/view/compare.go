@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +51,7 @@ func (c *compared) pieces() []branch.Piece { return branch.Slice(c.on.Pieces, 0,
 // Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
 // branchName ("" means the active one). With one ref it compares that branch with it. Without any, or with the branch itself as the only one, it compares
 // the answers to the branch's last user message, the branch's own first, each once; it returns ErrNotFound if there are not two.
-func Compare(ctx context.Context, c *record.Conversation, branchName string, refs ...record.Ref) (*Comparison, error) {
+func Compare(ctx context.Context, c *base.Conversation, branchName string, refs ...record.Ref) (*Comparison, error) {
 	var out *Comparison
 	err := histories(ctx, c, branchName, refs, func(x comparing, all []*compared) (err error) {
 		out, err = x.compare(all)
@@ -60,8 +61,8 @@ func Compare(ctx context.Context, c *record.Conversation, branchName string, ref
 }
 
 // histories finds the histories to compare.
-func histories(ctx context.Context, c *record.Conversation, branchName string, refs []record.Ref, fn func(comparing, []*compared) error) error {
-	return At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+func histories(ctx context.Context, c *base.Conversation, branchName string, refs []record.Ref, fn func(comparing, []*compared) error) error {
+	return At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
@@ -76,7 +77,7 @@ func histories(ctx context.Context, c *record.Conversation, branchName string, r
 }
 
 // CompareSize is about how many bytes of memory the messages take that Compare reads.
-func CompareSize(ctx context.Context, c *record.Conversation, branchName string, refs ...record.Ref) (int, error) {
+func CompareSize(ctx context.Context, c *base.Conversation, branchName string, refs ...record.Ref) (int, error) {
 	size := 0
 	err := histories(ctx, c, branchName, refs, func(x comparing, all []*compared) error {
 		shared, err := x.shared(all)
@@ -112,7 +113,7 @@ type comparing struct {
 func (x comparing) histories(refs []record.Ref) ([]*compared, error) {
 	switch {
 	case len(refs) > MaxCompared:
-		return nil, record.Invalidf("at most %d histories are compared at once, not %d", MaxCompared, len(refs))
+		return nil, base.Invalidf("at most %d histories are compared at once, not %d", MaxCompared, len(refs))
 	case len(refs) == 0:
 		return x.siblings()
 	case len(refs) == 1:
@@ -154,7 +155,7 @@ func (x comparing) siblings() ([]*compared, error) {
 	}
 	var all []*compared
 	if begins > 0 {
-		infos, err := BranchInfos(x.Tx, x.ID, &record.ContextRecord{})
+		infos, err := BranchInfos(x.Tx, x.ID, &base.ContextRecord{})
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func (x comparing) siblings() ([]*compared, error) {
 		}
 	}
 	if len(all) < 2 {
-		return nil, record.NotFound(SecondAnswer, x.b.Name)
+		return nil, base.NotFound(SecondAnswer, x.b.Name)
 	}
 	return all, nil
 }

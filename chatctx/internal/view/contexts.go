@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
@@ -18,7 +19,7 @@ import (
 // ClaimOf reads the claim on a branch's reply, nil if there is none.
 func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
 	c := &record.Claim{}
-	ok, err := record.GetRecord(tx, record.ClaimBucket, record.Under(ctx, branchID[:]...), c)
+	ok, err := base.GetRecord(tx, base.ClaimBucket, base.Under(ctx, branchID[:]...), c)
 	if !ok {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
 }
 
 // Find resolves a reference to a context in a transaction of its own.
-func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err error) {
+func Find(ctx context.Context, s *base.Store, ref string) (id pool.ID, err error) {
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		id, err = ResolveContext(s, tx, ref)
 		return err
@@ -36,7 +37,7 @@ func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err err
 
 // InLane makes the Updates under ctx queue with other Updates of the same context, if the engine is a server's. It also replaces the reference by the
 // context's full id, so that the Update need not look it up.
-func InLane(ctx context.Context, s *record.Store, ref string) (context.Context, string, error) {
+func InLane(ctx context.Context, s *base.Store, ref string) (context.Context, string, error) {
 	if s.User == "" {
 		return ctx, ref, nil
 	}
@@ -51,7 +52,7 @@ func InLane(ctx context.Context, s *record.Store, ref string) (context.Context, 
 }
 
 // Lane makes the Updates under ctx queue with other Updates of the same context, if the engine is a server's. The zero id stands for the store itself.
-func Lane(ctx context.Context, s *record.Store, id pool.ID) context.Context {
+func Lane(ctx context.Context, s *base.Store, id pool.ID) context.Context {
 	if s.User == "" {
 		return ctx
 	}
@@ -59,8 +60,8 @@ func Lane(ctx context.Context, s *record.Store, id pool.ID) context.Context {
 }
 
 // Together fetches the record of a context, that of the branch on which this person is, if a Place knows it, and more records, in one trip.
-func Together(s *record.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
-	keys := append(more, kv.Key{Bucket: record.ContextBucket, Key: id[:]})
+func Together(s *base.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
+	keys := append(more, kv.Key{Bucket: base.ContextBucket, Key: id[:]})
 	if s.Place != nil {
 		on, err := s.Place.Branch(id)
 		if err != nil {
@@ -74,17 +75,17 @@ func Together(s *record.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
 }
 
 // At runs fn in a short reading transaction with the context's record. It fetches the records in with along with that one.
-func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.ContextRecord) error, with ...kv.Key) error {
+func At(ctx context.Context, c *base.Conversation, fn func(kv.Tx, *base.ContextRecord) error, with ...kv.Key) error {
 	return c.Store.DB.View(ctx, func(tx kv.Tx) error {
 		if err := Together(c.Store, tx, c.ID, with...); err != nil {
 			return err
 		}
-		rec, _, err := record.GetContext(tx, c.ID)
+		rec, _, err := base.GetContext(tx, c.ID)
 		if err != nil {
 			return err
 		}
 		if rec == nil {
-			return record.Gone(c.ID)
+			return base.Gone(c.ID)
 		}
 		if err := c.Store.Placed(c.ID, rec); err != nil {
 			return err
@@ -94,8 +95,8 @@ func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.Cont
 }
 
 // On is At for a branch of the context; "" means the active one.
-func On(ctx context.Context, c *record.Conversation, branchName string, fn func(kv.Tx, *record.ContextRecord, *branch.Branch) error, with ...kv.Key) error {
-	return At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+func On(ctx context.Context, c *base.Conversation, branchName string, fn func(kv.Tx, *base.ContextRecord, *branch.Branch) error, with ...kv.Key) error {
+	return At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
@@ -105,17 +106,17 @@ func On(ctx context.Context, c *record.Conversation, branchName string, fn func(
 }
 
 // Recent returns the ids of all contexts, the last changed first.
-func Recent(ctx context.Context, s *record.Store) ([]pool.ID, error) {
+func Recent(ctx context.Context, s *base.Store) ([]pool.ID, error) {
 	return RecentIn(ctx, s, kv.Range{})
 }
 
 // RecentPage returns at most so many keys of the bucket recent within a range, the last changed first.
-func RecentPage(ctx context.Context, s *record.Store, within kv.Range, most int) ([][]byte, error) {
+func RecentPage(ctx context.Context, s *base.Store, within kv.Range, most int) ([][]byte, error) {
 	var keys [][]byte
 	within.Reverse = true
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		keys = keys[:0]
-		return tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
+		return tx.Scan(base.RecentBucket, within, func(key, _ []byte) error {
 			if len(keys) == most {
 				return kv.ErrStop
 			}
@@ -136,12 +137,12 @@ func IDsOf(keys [][]byte) []pool.ID {
 }
 
 // RecentIn returns the ids of the contexts whose keys in the bucket recent lie in a range, the last changed first.
-func RecentIn(ctx context.Context, s *record.Store, within kv.Range) ([]pool.ID, error) {
+func RecentIn(ctx context.Context, s *base.Store, within kv.Range) ([]pool.ID, error) {
 	var ids []pool.ID
 	within.Reverse = true
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		ids = ids[:0]
-		return tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
+		return tx.Scan(base.RecentBucket, within, func(key, _ []byte) error {
 			ids = append(ids, pool.ID(key[8:]))
 			return nil
 		})
@@ -161,7 +162,7 @@ type BranchInfo struct {
 }
 
 // DescribeBranch reads what BranchInfo has beside the branch's record.
-func DescribeBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.Branch) (*BranchInfo, error) {
+func DescribeBranch(tx kv.Tx, id pool.ID, rec *base.ContextRecord, b *branch.Branch) (*BranchInfo, error) {
 	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
 	if err := kv.Fetch(tx, DescribedKeys(id, b)...); err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func DescribedKeys(id pool.ID, b *branch.Branch) []kv.Key {
 }
 
 // BranchInfos describes the branches of a context in the order of sortBranches.
-func BranchInfos(tx kv.Tx, id pool.ID, rec *record.ContextRecord) ([]*BranchInfo, error) {
+func BranchInfos(tx kv.Tx, id pool.ID, rec *base.ContextRecord) ([]*BranchInfo, error) {
 	var all []*branch.Branch
 	var keys []kv.Key
 	err := branch.List(tx, id, func(b *branch.Branch) error {
@@ -217,7 +218,7 @@ func BranchInfos(tx kv.Tx, id pool.ID, rec *record.ContextRecord) ([]*BranchInfo
 }
 
 // BranchOf finds a branch by its name or id; "" means the active branch.
-func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*branch.Branch, error) {
+func BranchOf(tx kv.Tx, id pool.ID, rec *base.ContextRecord, name string) (*branch.Branch, error) {
 	if name == "" {
 		return ActiveBranch(tx, id, rec)
 	}
@@ -230,7 +231,7 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*br
 		b, err = branch.Find(tx, id, name)
 	}
 	if err == nil && (b == nil || b.Removed != 0) {
-		return nil, record.NotFound("branch", name)
+		return nil, base.NotFound("branch", name)
 	}
 	return b, err
 }
@@ -249,25 +250,25 @@ func BranchKeys(id pool.ID, name string) []kv.Key {
 	return branch.NameKeys(id, name)
 }
 
-// ActiveBranch returns the branch that rec has as the active one. If that is a removed branch on which this person was, it returns *record.PlaceLost.
-func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Branch, error) {
+// ActiveBranch returns the branch that rec has as the active one. If that is a removed branch on which this person was, it returns *base.PlaceLost.
+func ActiveBranch(tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*branch.Branch, error) {
 	b, err := branch.Get(tx, id, rec.Active)
 	if err == nil && b != nil && b.Removed != 0 { // only if a person was on it: a context's own active branch is never removed
-		err = &record.PlaceLost{Title: rec.Title, Branch: b.Name}
+		err = &base.PlaceLost{Title: rec.Title, Branch: b.Name}
 	} else if err == nil && b == nil {
-		err = record.Damaged("the active branch of conversation %s is not there: chatctx repair", id)
+		err = base.Damaged("the active branch of conversation %s is not there: chatctx repair", id)
 	}
 	return b, err
 }
 
 // Places returns the settings of the store, the context and the branch, the widest first.
-func Places(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) ([]map[string]json.RawMessage, error) {
+func Places(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) ([]map[string]json.RawMessage, error) {
 	store, err := StoreSettings(tx)
 	return []map[string]json.RawMessage{store, rec.Settings, b.Settings}, err
 }
 
 // Effective returns the settings in force on a branch.
-func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
+func Effective(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
 	places, err := Places(tx, rec, b)
 	if err != nil {
 		return nil, err
@@ -276,12 +277,12 @@ func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[strin
 }
 
 // MarksKey names what Marks reads, for kv.Fetch.
-func MarksKey(id pool.ID) kv.Key { return kv.In(record.MarkBucket, kv.Prefix(id[:])) }
+func MarksKey(id pool.ID) kv.Key { return kv.In(base.MarkBucket, kv.Prefix(id[:])) }
 
 // Marks returns the marks of a context's messages.
 func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
 	out := map[pool.ID]string{}
-	err := tx.Scan(record.MarkBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	err := tx.Scan(base.MarkBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		out[pool.ID(key[16:])] = string(value)
 		return nil
 	})
@@ -301,17 +302,17 @@ func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 // StoreSettings returns the settings of the store.
 func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	_, err := record.GetRecord(tx, record.MetaBucket, record.MetaSettings, &out)
+	_, err := base.GetRecord(tx, base.MetaBucket, base.MetaSettings, &out)
 	return out, err
 }
 
 // SettingsKey names the record that StoreSettings reads.
-var SettingsKey = kv.Key{Bucket: record.MetaBucket, Key: record.MetaSettings}
+var SettingsKey = kv.Key{Bucket: base.MetaBucket, Key: base.MetaSettings}
 
 // ChangeSettings returns a place's settings with the ones in set changed, and those that go along with these. It reports whether anything changed.
 func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
 	if err := settings.CheckAll(set); err != nil {
-		return nil, false, record.Invalidf("%v", err)
+		return nil, false, base.Invalidf("%v", err)
 	}
 	return MergeValues(have, settings.Complete(have, set))
 }
@@ -324,7 +325,7 @@ func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessa
 	}
 	changed := false
 	for k, v := range set {
-		if err := record.CheckValue(k, v); err != nil {
+		if err := base.CheckValue(k, v); err != nil {
 			return nil, false, err
 		}
 		if string(v) == "null" {

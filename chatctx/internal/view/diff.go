@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -17,8 +17,8 @@ type Difference struct {
 }
 
 // between reads two branches and how many messages both begin with.
-func between(ctx context.Context, c *record.Conversation, a, b string, fn func(tx kv.Tx, left, right *branch.Branch, n int) error) error {
-	return At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+func between(ctx context.Context, c *base.Conversation, a, b string, fn func(tx kv.Tx, left, right *branch.Branch, n int) error) error {
+	return At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) error {
 		left, err := BranchOf(tx, c.ID, rec, a)
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ func between(ctx context.Context, c *record.Conversation, a, b string, fn func(t
 }
 
 // DiffSize is about how many bytes of memory the messages take that Diff reads.
-func DiffSize(ctx context.Context, c *record.Conversation, a, b string) (size int, err error) {
+func DiffSize(ctx context.Context, c *base.Conversation, a, b string) (size int, err error) {
 	err = between(ctx, c, a, b, func(tx kv.Tx, left, right *branch.Branch, n int) error {
 		size = 0
 		err := addSizes(tx, c.ID, left, n, left.Len(), &size)
@@ -49,7 +49,7 @@ func DiffSize(ctx context.Context, c *record.Conversation, a, b string) (size in
 }
 
 // Diff compares the histories of two branches.
-func Diff(ctx context.Context, c *record.Conversation, a, b string) (*Difference, error) {
+func Diff(ctx context.Context, c *base.Conversation, a, b string) (*Difference, error) {
 	var d *Difference
 	err := between(ctx, c, a, b, func(tx kv.Tx, left, right *branch.Branch, n int) (err error) {
 		d = &Difference{A: left.Name, B: right.Name}

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -23,7 +23,7 @@ const factBatch = 1000
 
 // Facts returns what is known of each message of the context, by id, including those that were rewound away or dropped, those of removed branches, and
 // summaries. Messages are read in short transactions. A damaged message is nil with its error, and the others follow.
-func Facts(ctx context.Context, c *record.Conversation) iter.Seq2[*Fact, error] {
+func Facts(ctx context.Context, c *base.Conversation) iter.Seq2[*Fact, error] {
 	return func(yield func(*Fact, error) bool) {
 		of, err := writersOf(ctx, c)
 		if err != nil {
@@ -37,7 +37,7 @@ func Facts(ctx context.Context, c *record.Conversation) iter.Seq2[*Fact, error] 
 		var last pool.ID
 		for more := true; more; {
 			var batch []line
-			err := At(ctx, c, func(tx kv.Tx, _ *record.ContextRecord) error {
+			err := At(ctx, c, func(tx kv.Tx, _ *base.ContextRecord) error {
 				batch, more = batch[:0], false
 				return pool.ScanFacts(tx, c.ID, last, func(id pool.ID, f *pool.Facts, err error) error {
 					if len(batch) == factBatch {
@@ -72,9 +72,9 @@ type writers struct {
 	loose    map[pool.ID]*branch.Branch
 }
 
-func writersOf(ctx context.Context, c *record.Conversation) (*writers, error) {
+func writersOf(ctx context.Context, c *base.Conversation) (*writers, error) {
 	w := &writers{map[uint64]*branch.Branch{}, map[pool.ID]*branch.Branch{}}
-	err := At(ctx, c, func(tx kv.Tx, _ *record.ContextRecord) error {
+	err := At(ctx, c, func(tx kv.Tx, _ *base.ContextRecord) error {
 		return branch.All(tx, c.ID, func(b *branch.Branch) error {
 			if b.Segment != 0 {
 				w.segments[b.Segment] = b

@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
-	records "github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/fold"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // ContextInfo describes a context.
-type ContextInfo = records.ContextInfo
+type ContextInfo = record.ContextInfo
 
 // The labels with a meaning in lists: pinned contexts come first, archived ones are left out.
 const (
@@ -28,7 +28,7 @@ const (
 )
 
 // InfoOf describes a context of which the record has been read.
-func InfoOf(s *record.Store, tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*ContextInfo, error) {
+func InfoOf(s *base.Store, tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*ContextInfo, error) {
 	current, err := CurrentContext(s, tx)
 	if err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func InfoOf(s *record.Store, tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*
 		return nil, err
 	}
 	active, err := branch.NameOf(tx, id, rec.Active)
-	info := &ContextInfo{Branches: int(rec.Branches), ContextFacts: records.ContextFacts{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active,
+	info := &ContextInfo{Branches: int(rec.Branches), ContextFacts: record.ContextFacts{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active,
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Listed: rec.ListedAt(), Trashed: rec.Trashed, Parent: rec.Parent,
 		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}}
 	if err == nil && rec.Parent != (pool.ID{}) {
-		parent, _, err := record.GetContext(tx, rec.Parent)
+		parent, _, err := base.GetContext(tx, rec.Parent)
 		if err != nil {
 			return nil, err
 		}
@@ -51,9 +51,9 @@ func InfoOf(s *record.Store, tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*
 }
 
 // Info reads the description of the context.
-func Info(ctx context.Context, c *record.Conversation) (*ContextInfo, error) {
+func Info(ctx context.Context, c *base.Conversation) (*ContextInfo, error) {
 	var info *ContextInfo
-	err := At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) (err error) {
+	err := At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) (err error) {
 		info, err = InfoOf(c.Store, tx, c.ID, rec)
 		return err
 	})
@@ -79,10 +79,10 @@ type ListOptions struct {
 func (o *ListOptions) within() kv.Range {
 	var r kv.Range
 	if o.Since > 0 {
-		r.From = record.RecentKey(o.Since, pool.ID{})
+		r.From = base.RecentKey(o.Since, pool.ID{})
 	}
 	if o.After != nil {
-		r.To = record.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
+		r.To = base.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
 	}
 	return r
 }
@@ -111,7 +111,7 @@ const (
 
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that
 // time.
-func Contexts(ctx context.Context, s *record.Store, o ListOptions) iter.Seq2[*ContextInfo, error] {
+func Contexts(ctx context.Context, s *base.Store, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
 		if len(o.Labels) > 0 {
 			infos, few, err := withLabels(ctx, s, &o)
@@ -160,7 +160,7 @@ const unsteady = pool.Time(time.Minute / time.Microsecond)
 
 // pages gives contexts in the list's order, a page at a time, so that a caller who wants only the first ones reads no more. Contexts that change meanwhile
 // move to a part of the list that was read already; they are given at its end.
-func pages(ctx context.Context, s *record.Store, o *ListOptions, give func(*ContextInfo) bool) error {
+func pages(ctx context.Context, s *base.Store, o *ListOptions, give func(*ContextInfo) bool) error {
 	given := map[pool.ID]bool{}
 	each := func(ids []pool.ID, order func(a, b *ContextInfo) int) (more bool, err error) {
 		ids = slices.DeleteFunc(ids, func(id pool.ID) bool { return given[id] })
@@ -193,7 +193,7 @@ func pages(ctx context.Context, s *record.Store, o *ListOptions, give func(*Cont
 			return err
 		}
 		if began == nil && len(keys) > 0 {
-			began = record.RecentKey(max(record.RecentTime(keys[0])-unsteady, 0), pool.ID{})
+			began = base.RecentKey(max(base.RecentTime(keys[0])-unsteady, 0), pool.ID{})
 		}
 		if more, err := each(IDsOf(keys), nil); !more {
 			return err
@@ -214,7 +214,7 @@ func pages(ctx context.Context, s *record.Store, o *ListOptions, give func(*Cont
 }
 
 // listed returns the contexts that may be on a list, in its order.
-func listed(ctx context.Context, s *record.Store, o *ListOptions) ([]pool.ID, error) {
+func listed(ctx context.Context, s *base.Store, o *ListOptions) ([]pool.ID, error) {
 	in := *o
 	var pinned map[pool.ID]bool
 	if o.Orderly {
@@ -253,15 +253,15 @@ const fewLabelled = 2000
 
 // withLabels returns the contexts that have all labels, in the list's order. few is false if the first label has so many that the list should start from
 // the last changes.
-func withLabels(ctx context.Context, s *record.Store, o *ListOptions) (infos []*ContextInfo, few bool, err error) {
+func withLabels(ctx context.Context, s *base.Store, o *ListOptions) (infos []*ContextInfo, few bool, err error) {
 	var ids []pool.ID
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		ids = ids[:0]
-		return tx.Scan(record.LabelBucket, kv.Prefix(record.LabelPrefix(o.Labels[0])), func(key, _ []byte) error {
+		return tx.Scan(base.LabelBucket, kv.Prefix(base.LabelPrefix(o.Labels[0])), func(key, _ []byte) error {
 			if len(ids) > fewLabelled {
 				return kv.ErrStop
 			}
-			if l, id, ok := record.OfLabelKey(key); ok && l == o.Labels[0] {
+			if l, id, ok := base.OfLabelKey(key); ok && l == o.Labels[0] {
 				ids = append(ids, id)
 			}
 			return nil
@@ -279,7 +279,7 @@ func withLabels(ctx context.Context, s *record.Store, o *ListOptions) (infos []*
 	}
 	first := func(i *ContextInfo) bool { return o.Orderly && slices.Contains(i.Labels, Pinned) }
 	slices.SortFunc(infos, func(a, b *ContextInfo) int {
-		return cmp.Or(rank(first(b))-rank(first(a)), bytes.Compare(record.RecentKey(b.Listed, b.ID), record.RecentKey(a.Listed, a.ID)))
+		return cmp.Or(rank(first(b))-rank(first(a)), bytes.Compare(base.RecentKey(b.Listed, b.ID), base.RecentKey(a.Listed, a.ID)))
 	})
 	if o.After == nil {
 		return infos, true, nil
@@ -287,19 +287,19 @@ func withLabels(ctx context.Context, s *record.Store, o *ListOptions) (infos []*
 	if at := slices.IndexFunc(infos, func(i *ContextInfo) bool { return i.ID == o.After.ID }); o.Orderly && at >= 0 {
 		return infos[at+1:], true, nil
 	}
-	before := record.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
+	before := base.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
 	return slices.DeleteFunc(infos, func(i *ContextInfo) bool {
-		return !o.Orderly && bytes.Compare(record.RecentKey(i.Listed, i.ID), before) >= 0
+		return !o.Orderly && bytes.Compare(base.RecentKey(i.Listed, i.ID), before) >= 0
 	}), true, nil
 }
 
 // labelled returns the contexts that have a label.
-func labelled(ctx context.Context, s *record.Store, label string) (map[pool.ID]bool, error) {
+func labelled(ctx context.Context, s *base.Store, label string) (map[pool.ID]bool, error) {
 	var out map[pool.ID]bool
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		out = map[pool.ID]bool{}
-		return tx.Scan(record.LabelBucket, kv.Prefix(record.LabelPrefix(label)), func(key, _ []byte) error {
-			if l, id, ok := record.OfLabelKey(key); ok && l == label {
+		return tx.Scan(base.LabelBucket, kv.Prefix(base.LabelPrefix(label)), func(key, _ []byte) error {
+			if l, id, ok := base.OfLabelKey(key); ok && l == label {
 				out[id] = true
 			}
 			return nil
@@ -309,12 +309,12 @@ func labelled(ctx context.Context, s *record.Store, label string) (map[pool.ID]b
 }
 
 // Labels returns the labels of all contexts, in the trash or not, with the number of contexts that have each.
-func Labels(ctx context.Context, s *record.Store) (map[string]int, error) {
+func Labels(ctx context.Context, s *base.Store) (map[string]int, error) {
 	var out map[string]int
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		out = map[string]int{}
-		return tx.Scan(record.LabelBucket, kv.Range{}, func(key, _ []byte) error {
-			if l, _, ok := record.OfLabelKey(key); ok {
+		return tx.Scan(base.LabelBucket, kv.Range{}, func(key, _ []byte) error {
+			if l, _, ok := base.OfLabelKey(key); ok {
 				out[l]++
 			}
 			return nil
@@ -323,7 +323,7 @@ func Labels(ctx context.Context, s *record.Store) (map[string]int, error) {
 	return out, err
 }
 
-func described(ctx context.Context, s *record.Store, ids []pool.ID) ([]*ContextInfo, error) {
+func described(ctx context.Context, s *base.Store, ids []pool.ID) ([]*ContextInfo, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -334,7 +334,7 @@ func described(ctx context.Context, s *record.Store, ids []pool.ID) ([]*ContextI
 			return err
 		}
 		for _, id := range ids {
-			rec, _, err := record.GetContext(tx, id)
+			rec, _, err := base.GetContext(tx, id)
 			if err != nil {
 				return err
 			}
@@ -353,17 +353,17 @@ func described(ctx context.Context, s *record.Store, ids []pool.ID) ([]*ContextI
 }
 
 // fetchInfos reads at once what infoOf reads of contexts, in as few steps as possible.
-func fetchInfos(s *record.Store, tx kv.Tx, ids []pool.ID) error {
-	keys := []kv.Key{{Bucket: record.MetaBucket, Key: record.MetaCurrent}}
+func fetchInfos(s *base.Store, tx kv.Tx, ids []pool.ID) error {
+	keys := []kv.Key{{Bucket: base.MetaBucket, Key: base.MetaCurrent}}
 	for i := range ids {
-		keys = append(keys, kv.Key{Bucket: record.ContextBucket, Key: ids[i][:]})
+		keys = append(keys, kv.Key{Bucket: base.ContextBucket, Key: ids[i][:]})
 	}
 	if err := kv.Fetch(tx, keys...); err != nil {
 		return err
 	}
 	keys = nil
 	for _, id := range ids {
-		rec, _, err := record.GetContext(tx, id)
+		rec, _, err := base.GetContext(tx, id)
 		if err != nil {
 			return err
 		}
@@ -376,7 +376,7 @@ func fetchInfos(s *record.Store, tx kv.Tx, ids []pool.ID) error {
 		}
 		keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
 		if rec.Parent != (pool.ID{}) {
-			keys = append(keys, kv.Key{Bucket: record.ContextBucket, Key: rec.Parent[:]})
+			keys = append(keys, kv.Key{Bucket: base.ContextBucket, Key: rec.Parent[:]})
 		}
 	}
 	return kv.Fetch(tx, keys...)

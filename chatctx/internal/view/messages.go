@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,10 +27,10 @@ func UnansweredIn(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Unanswered, e
 	var out []Unanswered
 	for _, p := range pieces {
 		r := kv.Range{
-			From: record.UnansweredKey(ctx, pool.Home{Segment: p.Segment, Position: p.From}, 0),
-			To:   record.UnansweredKey(ctx, pool.Home{Segment: p.Segment, Position: p.To}, 0),
+			From: base.UnansweredKey(ctx, pool.Home{Segment: p.Segment, Position: p.From}, 0),
+			To:   base.UnansweredKey(ctx, pool.Home{Segment: p.Segment, Position: p.To}, 0),
 		}
-		err := tx.Scan(record.UnansweredBucket, r, func(key, value []byte) error {
+		err := tx.Scan(base.UnansweredBucket, r, func(key, value []byte) error {
 			out = append(out, Unanswered{
 				Home:    pool.Home{Segment: binary.BigEndian.Uint64(key[16:]), Position: binary.BigEndian.Uint64(key[24:])},
 				Message: pool.ID(value[:16]), Index: int(binary.BigEndian.Uint16(key[32:])), CallID: string(value[16:]),
@@ -52,7 +53,7 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 			continue
 		}
 		var rec record.CallRecord
-		ok, err := record.GetRecord(tx, record.CallBucket, record.CallKey(ctx, m.ID, i), &rec)
+		ok, err := base.GetRecord(tx, base.CallBucket, base.CallKey(ctx, m.ID, i), &rec)
 		if err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func mayHaveRecord(c *pool.Call) bool { return c.Open() || c.Status == pool.Appr
 func CallKeys(ctx pool.ID, m *pool.Message) (keys []kv.Key) {
 	for i := range m.Calls {
 		if mayHaveRecord(&m.Calls[i]) {
-			keys = append(keys, kv.Key{Bucket: record.CallBucket, Key: record.CallKey(ctx, m.ID, i)})
+			keys = append(keys, kv.Key{Bucket: base.CallBucket, Key: base.CallKey(ctx, m.ID, i)})
 		}
 	}
 	return keys
@@ -85,9 +86,9 @@ func sortBranches(infos []*BranchInfo) {
 			return -1
 		case a.Created != b.Created:
 			return 1
-		case a.Name == record.MainBranch:
+		case a.Name == base.MainBranch:
 			return -1
-		case b.Name == record.MainBranch:
+		case b.Name == base.MainBranch:
 			return 1
 		}
 		return strings.Compare(a.Name, b.Name)
@@ -143,7 +144,7 @@ func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*po
 	callKeys := func(m *pool.Message) []kv.Key { return CallKeys(id, m) }
 	err = pool.GetManyWith(tx, id, ids, callKeys, func(i int, m *pool.Message) error {
 		if m == nil {
-			return record.Damaged("message %s is missing", ids[i])
+			return base.Damaged("message %s is missing", ids[i])
 		}
 		if err := FillCalls(tx, id, m); err != nil {
 			return err
@@ -183,12 +184,12 @@ func SessionAt(b *branch.Branch, pos int) int {
 }
 
 // TagsKey names what TagsOf reads, for kv.Fetch.
-func TagsKey(id pool.ID) kv.Key { return kv.In(record.TagBucket, kv.Prefix(id[:])) }
+func TagsKey(id pool.ID) kv.Key { return kv.In(base.TagBucket, kv.Prefix(id[:])) }
 
 // TagsOf returns the tags of a context's messages.
 func TagsOf(tx kv.Tx, id pool.ID) (map[pool.ID][]string, error) {
 	out := map[pool.ID][]string{}
-	err := tx.Scan(record.TagBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	err := tx.Scan(base.TagBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		out[pool.ID(value)] = append(out[pool.ID(value)], string(key[16:]))
 		return nil
 	})

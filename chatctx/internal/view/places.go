@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
@@ -81,7 +82,7 @@ func (r Reader) LocateThere(b *branch.Branch, ref record.Ref) (on *branch.Branch
 	}
 	id, on, pos, err := r.Locate(b, ref)
 	if err == nil && on == nil {
-		err = record.NotFound("branch with the message", record.Short(id))
+		err = base.NotFound("branch with the message", record.Short(id))
 	}
 	return on, pos, err
 }
@@ -106,9 +107,9 @@ func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
 		return err
 	}
 	if on == nil {
-		return record.NotFoundSince("message", record.Short(id), "branch %q does not hold it", b.Name)
+		return base.NotFoundSince("message", record.Short(id), "branch %q does not hold it", b.Name)
 	}
-	return record.OnAnother(record.Short(id), b.Name, on.Name)
+	return base.OnAnother(record.Short(id), b.Name, on.Name)
 }
 
 // Range resolves A..B to a branch and the positions of the first message after A and of B. If nothing lies between them, to < from. ok is false if the
@@ -135,7 +136,7 @@ func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from
 			return nil, 0, 0, true, err
 		}
 		if at == nil {
-			return nil, 0, 0, true, record.NotFound("branch with the message", record.Short(id))
+			return nil, 0, 0, true, base.NotFound("branch with the message", record.Short(id))
 		}
 		on, to = at, pos
 	}
@@ -145,7 +146,7 @@ func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from
 		case err != nil:
 			return nil, 0, 0, true, err
 		case at == nil:
-			return nil, 0, 0, true, record.NotFound("branch with the message", record.Short(id))
+			return nil, 0, 0, true, base.NotFound("branch with the message", record.Short(id))
 		}
 		if from = pos; at.ID != on.ID {
 			from, err = branch.Shared(r.Tx, r.ID, branch.Slice(at.Pieces, 0, pos), on.Pieces)
@@ -178,7 +179,7 @@ type place struct {
 // resolve finds what a reference names, read on branch b.
 func (r Reader) resolve(b *branch.Branch, s string) (place, error) {
 	if s == "" {
-		return place{}, record.NotFound("message", "")
+		return place{}, base.NotFound("message", "")
 	}
 	if s[0] == '@' {
 		return r.onward(b, s[1:], s)
@@ -227,7 +228,7 @@ func (r Reader) only(s string, found []place, err error) (place, error) {
 		return place{}, err
 	}
 	if len(found) == 0 {
-		return place{}, record.NotFound("message", s)
+		return place{}, base.NotFound("message", s)
 	}
 	same := true
 	for _, p := range found[1:] {
@@ -240,11 +241,11 @@ func (r Reader) only(s string, found []place, err error) (place, error) {
 	for _, p := range found[:min(len(found), MaxCandidates)] {
 		words = append(words, r.describe(p))
 	}
-	return place{}, record.Ambiguous("message", s, words, len(found)-len(words))
+	return place{}, base.Ambiguous("message", s, words, len(found)-len(words))
 }
 
 func (r Reader) tag(name string) ([]byte, error) {
-	return r.Tx.Get(record.TagBucket, record.Under(r.ID, []byte(name)...))
+	return r.Tx.Get(base.TagBucket, base.Under(r.ID, []byte(name)...))
 }
 
 func (r Reader) byTag(name string) ([]place, error) {
@@ -299,10 +300,10 @@ func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 			found, err := r.byLabel(b, rest)
 			return r.only(whole, found, err)
 		}
-		return place{}, record.Invalidf("%q names no message: @ is the head, @-2 two before it, @3 the third message, ..@3 all up to it", whole)
+		return place{}, base.Invalidf("%q names no message: @ is the head, @-2 two before it, @3 the third message, ..@3 all up to it", whole)
 	}
 	if pos < 1 || pos > n {
-		return place{}, record.NotFoundSince("message", whole, "branch %q has %s", b.Name, plural.Count(n, "message"))
+		return place{}, base.NotFoundSince("message", whole, "branch %q has %s", b.Name, plural.Count(n, "message"))
 	}
 	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
 	return place{id, b, pos, "branch:" + b.Name + "@" + strconv.Itoa(pos)}, err
@@ -445,7 +446,7 @@ func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
 		return 0, err
 	}
 	if home == nil {
-		return 0, record.NotFound("message", id.String())
+		return 0, base.NotFound("message", id.String())
 	}
 	return r.stands(b, id, home)
 }

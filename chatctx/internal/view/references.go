@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
@@ -20,7 +20,7 @@ import (
 const MaxCandidates = 20
 
 // CurrentContext returns the current context of whoever uses the store, the zero id if there is none.
-func CurrentContext(s *record.Store, tx kv.Tx) (pool.ID, error) {
+func CurrentContext(s *base.Store, tx kv.Tx) (pool.ID, error) {
 	if s.Place != nil {
 		return s.Place.Context()
 	}
@@ -29,7 +29,7 @@ func CurrentContext(s *record.Store, tx kv.Tx) (pool.ID, error) {
 
 // StoresContext returns the current context that the store itself keeps, the zero id if there is none.
 func StoresContext(tx kv.Tx) (pool.ID, error) {
-	raw, err := tx.Get(record.MetaBucket, record.MetaCurrent)
+	raw, err := tx.Get(base.MetaBucket, base.MetaCurrent)
 	if err != nil || len(raw) != 16 {
 		return pool.ID{}, err
 	}
@@ -38,23 +38,23 @@ func StoresContext(tx kv.Tx) (pool.ID, error) {
 
 // ResolveContext finds a context: the current one for "", else by its whole id, its title, or a part of its id or title. Of contexts whose titles fit
 // equally well, those outside the trash take precedence.
-func ResolveContext(s *record.Store, tx kv.Tx, ref string) (pool.ID, error) {
+func ResolveContext(s *base.Store, tx kv.Tx, ref string) (pool.ID, error) {
 	return ResolveContextIn(s, tx, ref, false)
 }
 
 // ResolveContextIn is like ResolveContext, but with trash those in the trash take precedence.
-func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.ID, error) {
+func ResolveContextIn(s *base.Store, tx kv.Tx, ref string, trash bool) (pool.ID, error) {
 	if ref == "" {
 		id, err := CurrentContext(s, tx)
 		if err == nil && id == (pool.ID{}) {
-			err = record.ErrNoCurrent
+			err = base.ErrNoCurrent
 		}
 		return id, err
 	}
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
-		raw, err := tx.Get(record.ContextBucket, id[:])
+		raw, err := tx.Get(base.ContextBucket, id[:])
 		if err == nil && raw == nil {
-			err = record.NotFound("conversation", ref)
+			err = base.NotFound("conversation", ref)
 		}
 		return id, err
 	}
@@ -64,7 +64,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 	}
 	switch len(found) {
 	case 0:
-		return pool.ID{}, record.NotFound("conversation", ref)
+		return pool.ID{}, base.NotFound("conversation", ref)
 	case 1:
 		return found[0].id, nil
 	}
@@ -76,7 +76,7 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 		}
 		words = append(words, word)
 	}
-	return pool.ID{}, record.Ambiguous("conversation", ref, words, len(found)-len(words))
+	return pool.ID{}, base.Ambiguous("conversation", ref, words, len(found)-len(words))
 }
 
 // contextsLike returns the contexts that a reference may mean. trash selects the contexts in the trash or those outside. The first list that is not empty
@@ -85,9 +85,9 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 func contextsLike(tx kv.Tx, ref string, trash bool) ([]candidate, error) {
 	var titled, titledElse, like, likeElse []candidate
 	digits, part := IdDigits(ref), strings.ToLower(strings.TrimSpace(ref))
-	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+	err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, value []byte) error {
 		id := pool.ID(key)
-		rec, err := record.DecodeContext(id, value)
+		rec, err := base.DecodeContext(id, value)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func contextsLike(tx kv.Tx, ref string, trash bool) ([]candidate, error) {
 // candidate is a context that a reference may mean.
 type candidate struct {
 	id  pool.ID
-	rec *record.ContextRecord
+	rec *base.ContextRecord
 }
 
 // describe distinguishes a context from others by its id, title, last change, size and first words.

@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -19,7 +20,7 @@ func RuleKey(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
 // RulesOf reads the rules of a context, or those of the store for the zero id, in the order in which they were made.
 func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
 	var out []*record.Rule
-	err := tx.Scan(record.RuleBucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
+	err := tx.Scan(base.RuleBucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
 		r, err := decodeRule(key, value)
 		out = append(out, r)
 		return err
@@ -29,8 +30,8 @@ func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
 
 func decodeRule(key, value []byte) (*record.Rule, error) {
 	r := &record.Rule{}
-	if err := record.DecMode.Unmarshal(value, r); err != nil || len(key) != 32 {
-		return nil, record.Damaged("the rule %x: %v", key, err)
+	if err := base.DecMode.Unmarshal(value, r); err != nil || len(key) != 32 {
+		return nil, base.Damaged("the rule %x: %v", key, err)
 	}
 	r.Context, r.ID = pool.ID(key[:16]), pool.ID(key[16:])
 	return r, nil
@@ -42,7 +43,7 @@ type RuleSet map[pool.ID][]*record.Rule
 // AllRules reads all rules of a store.
 func AllRules(tx kv.Tx) (RuleSet, error) {
 	all := RuleSet{}
-	err := tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
+	err := tx.Scan(base.RuleBucket, kv.Range{}, func(key, value []byte) error {
 		r, err := decodeRule(key, value)
 		if err == nil {
 			all[r.Context] = append(all[r.Context], r)
@@ -85,7 +86,7 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 			})
 		}
 		out = append(out, own...)
-		rec, _, err := record.GetContext(tx, id)
+		rec, _, err := base.GetContext(tx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -105,15 +106,15 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 
 // Place completes a question about a call from the call's place: the mode, and the tool's folder and schema. With a nil branch it takes the context's own
 // settings. The environment's settings come under them.
-func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
+func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *base.Question) error {
 	q.Context = id
 	if b == nil {
 		b = &branch.Branch{}
 	}
 	q.Branch = b.ID
-	rec := &record.ContextRecord{}
+	rec := &base.ContextRecord{}
 	if id != (pool.ID{}) {
-		found, _, err := record.GetContext(tx, id)
+		found, _, err := base.GetContext(tx, id)
 		if err != nil || found == nil {
 			return err
 		}

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -29,17 +30,17 @@ func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
 
 // ToolsKeys names what KeptTools reads.
 func ToolsKeys(id pool.ID) []kv.Key {
-	return []kv.Key{kv.In(record.ToolBucket, kv.Prefix(make([]byte, len(id)))), kv.In(record.ToolBucket, kv.Prefix(id[:]))}
+	return []kv.Key{kv.In(base.ToolBucket, kv.Prefix(make([]byte, len(id)))), kv.In(base.ToolBucket, kv.Prefix(id[:]))}
 }
 
 // KeptTools returns the records of a context's and the store's tools.
 func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	byName := map[string]record.KeptTool{}
 	for _, scope := range []pool.ID{{}, id} {
-		err := tx.Scan(record.ToolBucket, kv.Prefix(scope[:]), func(key, value []byte) error {
+		err := tx.Scan(base.ToolBucket, kv.Prefix(scope[:]), func(key, value []byte) error {
 			t := record.KeptTool{Store: scope == pool.ID{}}
-			if err := record.DecMode.Unmarshal(value, &t.Tool); err != nil {
-				return record.Damaged("the tool %q: %v", key[16:], err)
+			if err := base.DecMode.Unmarshal(value, &t.Tool); err != nil {
+				return base.Damaged("the tool %q: %v", key[16:], err)
 			}
 			byName[t.Name] = t
 			return nil
@@ -78,7 +79,7 @@ func ToolNamed(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
 // keptTool returns the record of a context's tool, or else of the store's, nil if neither has one.
 func keptTool(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
 	for _, scope := range []pool.ID{id, {}} {
-		raw, err := tx.Get(record.ToolBucket, record.Under(scope, []byte(name)...))
+		raw, err := tx.Get(base.ToolBucket, base.Under(scope, []byte(name)...))
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +87,8 @@ func keptTool(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
 			continue
 		}
 		t := &record.Tool{}
-		if err := record.DecMode.Unmarshal(raw, t); err != nil {
-			return nil, record.Damaged("the tool %q: %v", name, err)
+		if err := base.DecMode.Unmarshal(raw, t); err != nil {
+			return nil, base.Damaged("the tool %q: %v", name, err)
 		}
 		return t, nil
 	}
@@ -95,7 +96,7 @@ func keptTool(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
 }
 
 // RunsNow returns what runs the calls of a tool on a branch now, and the tool, nil if the store has none.
-func RunsNow(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.Branch, name string) (*record.Runs, *record.Tool, error) {
+func RunsNow(tx kv.Tx, id pool.ID, rec *base.ContextRecord, b *branch.Branch, name string) (*record.Runs, *record.Tool, error) {
 	t, err := ToolNamed(tx, id, name)
 	if t == nil || err != nil {
 		return record.RunsOf(nil, ""), nil, err

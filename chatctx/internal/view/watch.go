@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -32,7 +32,7 @@ const Replaced = "replaced"
 
 // Watch reports changes, also those of other processes, within 300 ms; those of one context in the order in which they were made. The channel is closed
 // when ctx ends or the store is closed; changes that nobody has read by then are lost.
-func Watch(ctx context.Context, s *record.Store) (<-chan Change, error) {
+func Watch(ctx context.Context, s *base.Store) (<-chan Change, error) {
 	signal, changed, err := signals(ctx, s)
 	if err != nil {
 		return nil, err
@@ -79,13 +79,13 @@ func Watch(ctx context.Context, s *record.Store) (<-chan Change, error) {
 
 // signals tells when contexts change. Its function returns which contexts changed, if the engine knows; nil if any may have changed, or if missed asks for
 // all.
-func signals(ctx context.Context, s *record.Store) (signal <-chan struct{}, which func(missed bool) ([]pool.ID, bool), err error) {
+func signals(ctx context.Context, s *base.Store) (signal <-chan struct{}, which func(missed bool) ([]pool.ID, bool), err error) {
 	n, is := s.Engine.(kv.Namer)
 	if !is {
-		signal, err = s.DB.Watch(ctx, record.RecentBucket, nil)
+		signal, err = s.DB.Watch(ctx, base.RecentBucket, nil)
 		return signal, func(missed bool) ([]pool.ID, bool) { return nil, missed }, err
 	}
-	signal, keys, err := n.WatchNames(ctx, record.ContextBucket, nil)
+	signal, keys, err := n.WatchNames(ctx, base.ContextBucket, nil)
 	return signal, func(missed bool) ([]pool.ID, bool) {
 		named, all := keys()
 		if all || missed {
@@ -101,7 +101,7 @@ func signals(ctx context.Context, s *record.Store) (signal <-chan struct{}, whic
 
 // Watcher remembers how far it has read each context.
 type Watcher struct {
-	store   *record.Store
+	store   *base.Store
 	seen    map[pool.ID]pool.Time // the time in the bucket recent
 	next    map[pool.ID]uint64    // the next operation
 	newest  pool.Time             // of those times
@@ -112,7 +112,7 @@ type Watcher struct {
 }
 
 // NewWatcher returns a watcher that has seen nothing.
-func NewWatcher(s *record.Store) *Watcher {
+func NewWatcher(s *base.Store) *Watcher {
 	return &Watcher{store: s, seen: map[pool.ID]pool.Time{}, next: map[pool.ID]uint64{}}
 }
 
@@ -163,7 +163,7 @@ func (w *Watcher) touched(tx kv.Tx, l *look) ([]pool.ID, error) {
 	}
 	within := kv.Range{Reverse: true}
 	if w.started && w.newest > lookBack {
-		within.From = record.RecentKey(w.newest-lookBack, pool.ID{})
+		within.From = base.RecentKey(w.newest-lookBack, pool.ID{})
 	}
 	out, newest, err := w.changed(tx, l, within)
 	if err == nil && within.From != nil && newest < w.newest {
@@ -180,11 +180,11 @@ func (w *Watcher) touchedOf(tx kv.Tx, l *look) ([]pool.ID, error) {
 		keys[i] = id[:]
 	}
 	var out []pool.ID
-	err := tx.GetMany(record.ContextBucket, keys, func(i int, value []byte) error {
+	err := tx.GetMany(base.ContextBucket, keys, func(i int, value []byte) error {
 		if value == nil {
 			return nil
 		}
-		rec, err := record.DecodeContext(w.named[i], value)
+		rec, err := base.DecodeContext(w.named[i], value)
 		if err == nil && rec.Updated != 0 {
 			l.seen[w.named[i]] = rec.ListedAt()
 			out = append(out, w.named[i])
@@ -197,7 +197,7 @@ func (w *Watcher) touchedOf(tx kv.Tx, l *look) ([]pool.ID, error) {
 
 // changed is touched for a part of the index, the last changed first, with the newest time there.
 func (w *Watcher) changed(tx kv.Tx, l *look, within kv.Range) (out []pool.ID, newest pool.Time, err error) {
-	err = tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
+	err = tx.Scan(base.RecentBucket, within, func(key, _ []byte) error {
 		at, id := pool.Time(binary.BigEndian.Uint64(key)), pool.ID(key[8:])
 		newest = max(newest, at)
 		if w.seen[id] != at {
@@ -212,7 +212,7 @@ func (w *Watcher) changed(tx kv.Tx, l *look, within kv.Range) (out []pool.ID, ne
 // since adds the new operations of a journal, oldest first. The first look only records the number of the newest one.
 func (w *Watcher) since(tx kv.Tx, id pool.ID, l *look) error {
 	r := kv.Prefix(id[:])
-	r.From, r.Reverse = record.OperationKey(id, w.next[id]), !w.started
+	r.From, r.Reverse = base.OperationKey(id, w.next[id]), !w.started
 	mark := ""
 	if id == (pool.ID{}) {
 		mark = "s"
@@ -220,18 +220,18 @@ func (w *Watcher) since(tx kv.Tx, id pool.ID, l *look) error {
 	if back, err := w.wentBack(tx, id); err != nil {
 		return err
 	} else if back {
-		r.From = record.OperationKey(id, 0)
+		r.From = base.OperationKey(id, 0)
 		r.Reverse = true
 		l.changes = append(l.changes, Change{Context: id, Kind: Replaced})
 	}
-	return tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
+	return tx.Scan(base.OperationBucket, r, func(key, value []byte) error {
 		n := binary.BigEndian.Uint64(key[16:])
 		if l.next[id] = n + 1; r.Reverse {
 			return kv.ErrStop
 		}
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
+		op := &base.Operation{}
+		if err := base.DecMode.Unmarshal(value, op); err != nil {
+			return base.Damaged("operation %x: %v", key, err)
 		}
 		l.changes = append(l.changes, changesOf(id, fmt.Sprintf("%s%d", mark, n), op)...)
 		return nil
@@ -244,20 +244,20 @@ func (w *Watcher) wentBack(tx kv.Tx, id pool.ID) (bool, error) {
 		return false, nil
 	}
 	if id != (pool.ID{}) {
-		rec, _, err := record.GetContext(tx, id)
+		rec, _, err := base.GetContext(tx, id)
 		return err == nil && rec != nil && max(rec.NextOperation, 1) < w.next[id], err
 	}
 	back := true
 	r := kv.Prefix(id[:])
 	r.Reverse = true
-	err := tx.Scan(record.OperationBucket, r, func(key, _ []byte) error {
+	err := tx.Scan(base.OperationBucket, r, func(key, _ []byte) error {
 		back = binary.BigEndian.Uint64(key[16:])+1 < w.next[id]
 		return kv.ErrStop
 	})
 	return back, err
 }
 
-func changesOf(id pool.ID, n string, op *record.Operation) []Change {
+func changesOf(id pool.ID, n string, op *base.Operation) []Change {
 	if id != (pool.ID{}) || len(op.Chains) == 0 {
 		return []Change{{Context: id, Branches: op.Names(), Kind: op.What, Operation: n}}
 	}

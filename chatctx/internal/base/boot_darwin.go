@@ -1,0 +1,8 @@
+package base
+
+import "golang.org/x/sys/unix"
+
+func bootID() string {
+	id, _ := unix.Sysctl("kern.bootsessionuuid")
+	return id
+}

@@ -1,0 +1,5 @@
+//go:build unix && !linux && !darwin
+
+package base
+
+func bootID() string { return "" }

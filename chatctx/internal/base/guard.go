@@ -1,0 +1,48 @@
+package base
+
+import (
+	"bytes"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Guard returns the record that changes with a range, for engines whose Updates avoid scans (kv.Guarded); nil if there is none. What belongs to a context
+// changes with the context's record, what belongs to the store with its journal's. The set of contexts, their parents and the trash also change with that
+// journal; their titles may be a moment old, as when they were looked up first.
+func Guard(bucket string, r kv.Range) *kv.Key {
+	switch bucket {
+	case ContextBucket:
+		if len(r.From) == len(pool.ID{}) { // a single record, which each append writes
+			return nil
+		}
+		return &kv.Key{Bucket: MetaBucket, Key: MetaJournal}
+	case RuleBucket, SourceBucket, TokenBucket: // they change seldom and are searched across contexts
+		return &kv.Key{Bucket: bucket}
+	case branch.Bucket, branch.NameBucket, branch.EntryBucket, UnansweredBucket, QueuedBucket, ToolBucket, TagBucket, MarkBucket, CallIDBucket, OperationBucket, KeyBucket:
+		id, is := contextOf(r)
+		switch {
+		case !is:
+			return nil
+		case id == pool.ID{}:
+			return &kv.Key{Bucket: MetaBucket, Key: MetaJournal}
+		}
+		return &kv.Key{Bucket: ContextBucket, Key: id[:]}
+	case ClaimBucket: // renewed while nothing else changes
+		if id, is := contextOf(r); is {
+			return &kv.Key{Bucket: ClaimBucket, Key: id[:]}
+		}
+	}
+	return nil
+}
+
+// contextOf returns the context that owns all records in a range.
+func contextOf(r kv.Range) (id pool.ID, is bool) {
+	if len(r.From) < len(id) {
+		return id, false
+	}
+	id = pool.ID(r.From)
+	end := kv.Prefix(id[:]).To
+	return id, end == nil || r.To != nil && bytes.Compare(r.To, end) <= 0
+}

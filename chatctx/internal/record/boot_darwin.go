@@ -1,8 +1,0 @@
-package record
-
-import "golang.org/x/sys/unix"
-
-func bootID() string {
-	id, _ := unix.Sysctl("kern.bootsessionuuid")
-	return id
-}

@@ -1,5 +1,0 @@
-//go:build unix && !linux && !darwin
-
-package record
-
-func bootID() string { return "" }
