@@ -802,6 +802,9 @@ func TestBackupIsAStore(t *testing.T) {
 // TestListGoesByOrderOfChange: a change is listed before all earlier ones, also those of a program whose clock was ahead.
 func TestListGoesByOrderOfChange(t *testing.T) {
 	s, clock := clocked(t)
+	if s.User() != "" {
+		t.Skip("the users of a server share its clock, which is never ahead of itself")
+	}
 	var made []*ChatContext
 	for _, title := range []string{"Early", "Ahead"} {
 		c, err := s.New(t.Context(), NewContext{Title: title})

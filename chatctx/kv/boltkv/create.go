@@ -38,8 +38,13 @@ func create(path string, o Options) error {
 	return nil
 }
 
-// build makes the file under another name and links it into place.
+// build makes the file under another name and links it into place. If it is killed, the next program removes the file, wherever that one's own store is.
 func build(path string, o Options) error {
+	if !o.Fleeting {
+		if dir, err := filepath.Abs(filepath.Dir(path)); err == nil {
+			defer leftover.Announce(dir)()
+		}
+	}
 	temp := leftover.Path(filepath.Dir(path), "new-"+filepath.Base(path))
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

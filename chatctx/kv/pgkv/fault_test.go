@@ -106,12 +106,10 @@ func backends(t *testing.T, db kv.DB) (pids []int) {
 // append succeeds, and is there once.
 func TestKilledServers(t *testing.T) {
 	c, url := durable(t)
-	db := open(t, url)
+	db := openWaiting(t, url, time.Minute) // the server may take that long to come back
 	defer closeDB(t, db)
-	other := open(t, url)
+	other := openWaiting(t, url, time.Minute)
 	defer closeDB(t, other)
-	db.(*database).wait = time.Minute // the server may take that long to come back
-	other.(*database).wait = time.Minute
 	var stop atomic.Bool
 	var writers sync.WaitGroup
 	acknowledged := make([]atomic.Uint64, 6)

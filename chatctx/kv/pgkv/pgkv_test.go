@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
@@ -40,9 +41,12 @@ func made(t testing.TB, settings ...string) string {
 	return url
 }
 
-func open(t testing.TB, url string) kv.DB {
+func open(t testing.TB, url string) kv.DB { return openWaiting(t, url, 0) }
+
+// openWaiting opens a database whose transactions wait that long for the server.
+func openWaiting(t testing.TB, url string, wait time.Duration) kv.DB {
 	t.Helper()
-	db, err := kv.Open(ctx, url, kv.OpenOptions{})
+	db, err := kv.Open(ctx, url, kv.OpenOptions{Wait: wait})
 	if err != nil {
 		t.Fatal(err)
 	}
