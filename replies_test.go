@@ -70,9 +70,9 @@ func TestRepliesAreAsked(t *testing.T) {
 // asTheyAre are rooms whose work is to carry messages unchanged, with the reason.
 var asTheyAre = map[string]string{
 	"pool": "stores messages", "chatctx/internal/care": "keeps the file", "chatctx/internal/intake": "takes messages in", "chatctx/internal/find": "finds every word that is stored",
-	"chatctx/internal/base": "passes texts to the embedder's hook", "adapter": "sends a history as it is", "adapter/anthropic": "reads and writes a provider's format",
-	"adapter/openai": "reads and writes a provider's format", "adapter/responses": "reads and writes a provider's format", "adapter/wire": "carries replies with their ends",
-	"adapter/wire/wiretest": "tests adapters", "adapter/adaptertest": "tests adapters", "enhancer/tokens": "counts what is sent", "internal/cluster": "tests a server",
+	"chatctx/internal/base": "passes texts to the embedder's hook", "adapter": "sends a history as it is", "internal/provider/anthropic": "reads and writes a provider's format",
+	"internal/provider/openai": "reads and writes a provider's format", "internal/provider/responses": "reads and writes a provider's format", "adapter/wire": "carries replies with their ends",
+	"internal/provider/wiretest": "tests adapters", "adapter/adaptertest": "tests adapters", "enhancer/tokens": "counts what is sent", "internal/cluster": "tests a server",
 	"chatctx/exchange": "reads and writes other programs' files; those for people show how a message ended (internal/show, Message.Refusal)",
 }
 

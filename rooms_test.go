@@ -24,10 +24,10 @@ var guarded = []string{"database/sql", "flag", "log", "net", "net/http", "os/exe
 // rooms says for each package what it imports of the project, of other modules and of the guarded packages, and why. An import that does not stand here fails, and
 // so does a line that nothing needs. They are in order: a room stands below those that import it.
 var rooms = map[string]map[string]string{
-	"internal/jsontree":    {},
-	"internal/codec":       {"internal/jsontree": "JSON in place"},
-	"internal/fold":        {},
-	"adapter/internal/out": {"internal/jsontree": "JSON in place"},
+	"internal/jsontree":     {},
+	"internal/codec":        {"internal/jsontree": "JSON in place"},
+	"internal/fold":         {},
+	"internal/provider/out": {"internal/jsontree": "JSON in place"},
 	"chatctx/internal/words": {
 		"github.com/rivo/uniseg":         "cuts by Unicode",
 		"golang.org/x/text/unicode/norm": "one normal form",
@@ -125,7 +125,7 @@ var rooms = map[string]map[string]string{
 		"github.com/jackc/pgx/v5/pgtype":  "types of values",
 		"github.com/jackc/pgx/v5/pgxpool": "pools connections",
 	},
-	"adapter/wire/wiretest": {
+	"internal/provider/wiretest": {
 		"adapter/wire": "sends and streams",
 		"pool":         "messages and ids",
 		"flag":         "reads flags",
@@ -257,13 +257,13 @@ var rooms = map[string]map[string]string{
 		"github.com/sergi/go-diff/diffmatchpatch": "compares words",
 	},
 	"adapter": {
-		"internal/charset":     "texts in any encoding",
-		"adapter/internal/out": "writes JSON bodies",
-		"adapter/wire":         "sends and streams",
-		"chatctx":              "the front door",
-		"chatctx/settings":     "which there are",
-		"pool":                 "messages and ids",
-		"net/http":             "sends requests",
+		"internal/charset":      "texts in any encoding",
+		"internal/provider/out": "writes JSON bodies",
+		"adapter/wire":          "sends and streams",
+		"chatctx":               "the front door",
+		"chatctx/settings":      "which there are",
+		"pool":                  "messages and ids",
+		"net/http":              "sends requests",
 
 		"golang.org/x/image/webp": "decodes pictures",
 	},
@@ -312,46 +312,46 @@ var rooms = map[string]map[string]string{
 		"pool":            "messages and ids",
 	},
 	"adapter/adaptertest": {
+		"adapter":                    "requests and replies",
+		"internal/provider/wiretest": "judges bodies",
+		"chatctx":                    "the front door",
+		"internal/testkit":           "rounds and seeds",
+		"pool":                       "messages and ids",
+		"flag":                       "reads flags",
+		"net/http":                   "sends requests",
+	},
+	"internal/provider/anthropic": {
 		"adapter":               "requests and replies",
-		"adapter/wire/wiretest": "judges bodies",
+		"internal/provider/out": "writes JSON bodies",
+		"adapter/wire":          "sends and streams",
 		"chatctx":               "the front door",
-		"internal/testkit":      "rounds and seeds",
 		"pool":                  "messages and ids",
-		"flag":                  "reads flags",
 		"net/http":              "sends requests",
 	},
-	"adapter/anthropic": {
-		"adapter":              "requests and replies",
-		"adapter/internal/out": "writes JSON bodies",
-		"adapter/wire":         "sends and streams",
-		"chatctx":              "the front door",
-		"pool":                 "messages and ids",
-		"net/http":             "sends requests",
+	"internal/provider/gemini": {
+		"adapter":               "requests and replies",
+		"internal/provider/out": "writes JSON bodies",
+		"adapter/wire":          "sends and streams",
+		"chatctx":               "the front door",
+		"pool":                  "messages and ids",
+		"net/http":              "sends requests",
 	},
-	"adapter/gemini": {
-		"adapter":              "requests and replies",
-		"adapter/internal/out": "writes JSON bodies",
-		"adapter/wire":         "sends and streams",
-		"chatctx":              "the front door",
-		"pool":                 "messages and ids",
-		"net/http":             "sends requests",
+	"internal/provider/ollama": {
+		"adapter":               "requests and replies",
+		"internal/provider/out": "writes JSON bodies",
+		"adapter/wire":          "sends and streams",
+		"chatctx":               "the front door",
+		"pool":                  "messages and ids",
+		"net":                   "opens sockets",
+		"net/http":              "sends requests",
 	},
-	"adapter/ollama": {
-		"adapter":              "requests and replies",
-		"adapter/internal/out": "writes JSON bodies",
-		"adapter/wire":         "sends and streams",
-		"chatctx":              "the front door",
-		"pool":                 "messages and ids",
-		"net":                  "opens sockets",
-		"net/http":             "sends requests",
-	},
-	"adapter/openai": {
-		"adapter":              "requests and replies",
-		"adapter/internal/out": "writes JSON bodies",
-		"adapter/wire":         "sends and streams",
-		"chatctx":              "the front door",
-		"pool":                 "messages and ids",
-		"net/http":             "sends requests",
+	"internal/provider/openai": {
+		"adapter":               "requests and replies",
+		"internal/provider/out": "writes JSON bodies",
+		"adapter/wire":          "sends and streams",
+		"chatctx":               "the front door",
+		"pool":                  "messages and ids",
+		"net/http":              "sends requests",
 	},
 	"chatctx/exchange": {
 		"internal/codec":                     "JSON of structs",
@@ -381,13 +381,13 @@ var rooms = map[string]map[string]string{
 		"enhancer/tokens":  "counts tokens",
 		"pool":             "messages and ids",
 	},
-	"adapter/responses": {
-		"adapter":              "requests and replies",
-		"adapter/internal/out": "writes JSON bodies",
-		"adapter/openai":       "speaks Chat Completions",
-		"adapter/wire":         "sends and streams",
-		"chatctx":              "the front door",
-		"pool":                 "messages and ids",
+	"internal/provider/responses": {
+		"adapter":                  "requests and replies",
+		"internal/provider/out":    "writes JSON bodies",
+		"internal/provider/openai": "speaks Chat Completions",
+		"adapter/wire":             "sends and streams",
+		"chatctx":                  "the front door",
+		"pool":                     "messages and ids",
 	},
 	"chatctx/exchange/html": {
 		"internal/plural":                        "counts in words",
@@ -402,6 +402,21 @@ var rooms = map[string]map[string]string{
 		"github.com/yuin/goldmark/renderer/html": "renders to HTML",
 		"github.com/yuin/goldmark/util":          "orders its renderers",
 	},
+	"adapter/anthropic": {
+		"internal/provider/anthropic": "registers it",
+	},
+	"adapter/gemini": {
+		"internal/provider/gemini": "registers it",
+	},
+	"adapter/ollama": {
+		"internal/provider/ollama": "registers it",
+	},
+	"adapter/openai": {
+		"internal/provider/openai": "registers it",
+	},
+	"adapter/responses": {
+		"internal/provider/responses": "registers it",
+	},
 	"adapter/all": {
 		"adapter/anthropic": "speaks Anthropic",
 		"adapter/gemini":    "speaks Gemini",
@@ -413,7 +428,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/exchange/html": "writes the page",
 	},
 	"chatctx/turn": {
-		"adapter/openai":               "makes vectors",
+		"internal/provider/openai":     "makes vectors",
 		"adapter":                      "requests and replies",
 		"adapter/all":                  "every provider",
 		"adapter/wire":                 "sends and streams",

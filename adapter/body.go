@@ -1,8 +1,8 @@
 package adapter
 
 import (
-	"github.com/chatctx/chatctx/adapter/internal/out"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
 // List is a part of a body that grows with the branch: tools, system texts, messages.

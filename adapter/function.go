@@ -3,7 +3,7 @@ package adapter
 import (
 	"encoding/json"
 
-	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
 // Function is a tool in a body: a definition or, if Raw is not nil, a complete tool from the settings.

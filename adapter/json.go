@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
 // cleanJSON returns JSON in its shortest form, without what no provider reads.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/chatctx/chatctx/adapter/wire/wiretest" // has the flag -update
 	"github.com/chatctx/chatctx/chatctx"
+	_ "github.com/chatctx/chatctx/internal/provider/wiretest" // has the flag -update
 	"github.com/chatctx/chatctx/pool"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/adapter/ollama"
-	"github.com/chatctx/chatctx/adapter/openai"
-	"github.com/chatctx/chatctx/adapter/responses"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/provider/ollama"
+	"github.com/chatctx/chatctx/internal/provider/openai"
+	"github.com/chatctx/chatctx/internal/provider/responses"
 	"github.com/chatctx/chatctx/pool"
 )
 

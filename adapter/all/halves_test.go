@@ -9,12 +9,12 @@ import (
 	"testing/iotest"
 	"unicode/utf16"
 
-	"github.com/chatctx/chatctx/adapter/anthropic"
-	"github.com/chatctx/chatctx/adapter/gemini"
-	"github.com/chatctx/chatctx/adapter/ollama"
-	"github.com/chatctx/chatctx/adapter/openai"
-	"github.com/chatctx/chatctx/adapter/responses"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/provider/anthropic"
+	"github.com/chatctx/chatctx/internal/provider/gemini"
+	"github.com/chatctx/chatctx/internal/provider/ollama"
+	"github.com/chatctx/chatctx/internal/provider/openai"
+	"github.com/chatctx/chatctx/internal/provider/responses"
 	"github.com/chatctx/chatctx/pool"
 )
 

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/chatctx/chatctx/adapter/openai"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/provider/openai"
 )
 
 // Embedder returns the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env if it is not OpenAI's

@@ -13,7 +13,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
-	chatctxanthropic "github.com/chatctx/chatctx/adapter/anthropic"
+	"github.com/chatctx/chatctx/adapter"
+	_ "github.com/chatctx/chatctx/adapter/anthropic" // registers itself
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -51,7 +52,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	body, err := chatctxanthropic.Adapter.Adapt(draft)
+	service, err := adapter.ServiceOf(adapter.Anthropic)
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, err := service.Adapter.Adapt(draft)
 	if err != nil {
 		log.Fatal(err)
 	}
