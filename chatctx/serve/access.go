@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // ErrNoAccess means that a request has no right to be answered: it has no token or session that counts.
@@ -86,7 +87,7 @@ func cookieName(r *http.Request) string {
 func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead { // who only looks at an address must not use it up
 		w.Header().Set("Allow", http.MethodGet)
-		fail(w, &refusal{http.StatusMethodNotAllowed, "usage", "/open takes GET"})
+		fail(w, operation.Refused(http.StatusMethodNotAllowed, "usage", "/open takes GET"))
 		return
 	}
 	a := &s.access
@@ -102,7 +103,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Unlock()
 	if !ok {
-		fail(w, &refusal{http.StatusForbidden, "forbidden", "this address was used already, or is too old: press Enter where chatctx runs for a new one"})
+		fail(w, operation.Refused(http.StatusForbidden, "forbidden", "this address was used already, or is too old: press Enter where chatctx runs for a new one"))
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil, MaxAge: int(sessionLife.Seconds())})
@@ -173,7 +174,7 @@ func (a *sessions) holds(session string) bool {
 // sameOrigin refuses requests that a page of another site lets the browser send with its cookie.
 func sameOrigin(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return &refusal{http.StatusForbidden, "forbidden", "another site asks with this browser's session"}
+		return operation.Refused(http.StatusForbidden, "forbidden", "another site asks with this browser's session")
 	}
 	origin := r.Header.Get("Origin")
 	switch {
@@ -182,7 +183,7 @@ func sameOrigin(r *http.Request) error {
 	case origin == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return nil
 	}
-	return &refusal{http.StatusForbidden, "forbidden", "with a session, changes come from its own page"}
+	return operation.Refused(http.StatusForbidden, "forbidden", "with a session, changes come from its own page")
 }
 
 // checkHost refuses foreign host names, since another site can let its own name point to this machine.
@@ -202,5 +203,5 @@ func (s *Server) checkHost(r *http.Request) error {
 	if slices.Contains(allowed, "*") || slices.Contains(allowed, host) {
 		return nil
 	}
-	return &refusal{http.StatusMisdirectedRequest, "forbidden", fmt.Sprintf("%q is no name of this server", host)}
+	return operation.Refused(http.StatusMisdirectedRequest, "forbidden", fmt.Sprintf("%q is no name of this server", host))
 }

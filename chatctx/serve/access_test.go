@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // TestEachMethodNeedsItsScope calls each method with a token of each single scope. The requests need not make sense: 403 says that nothing was done.
@@ -21,24 +23,24 @@ func TestEachMethodNeedsItsScope(t *testing.T) {
 		tokens[s] = secret
 	}
 	for _, m := range methods() {
-		if m.verb == "GET" != (m.scope == Read) && m.name != "tokens.list" && m.name != "places" {
-			t.Errorf("%s is a %s of the scope %s", m.name, m.verb, m.scope)
+		if m.Verb == "GET" != (m.Right == operation.Read) && m.Name != "tokens.list" && m.Name != "places" {
+			t.Errorf("%s is a %s of the scope %s", m.Name, m.Verb, m.Right)
 		}
-		path := strings.NewReplacer("{context}", "x", "{branch}", "x", "{message}", "x", "{call}", "x", "{tag}", "x", "{rule}", "x", "{tool}", "x", "{token}", "x", "{sha256}", "x", "{operation}", "x").Replace(m.path)
-		if m.name == "changes" {
+		path := strings.NewReplacer("{context}", "x", "{branch}", "x", "{message}", "x", "{call}", "x", "{tag}", "x", "{rule}", "x", "{tool}", "x", "{token}", "x", "{sha256}", "x", "{operation}", "x").Replace(m.Path)
+		if m.Name == "changes" {
 			path += "?context=x"
 		}
 		for s, token := range tokens {
 			a.token = token
-			res, raw := a.send(m.verb, base+path, object{"nonsense": true}, nil)
-			if forbidden := res.StatusCode == 403; forbidden == (s == m.scope) {
-				t.Errorf("%s, of the scope %s, gives %d to %s: %s", m.name, m.scope, res.StatusCode, s, raw)
+			res, raw := a.send(m.Verb, base+path, object{"nonsense": true}, nil)
+			if forbidden := res.StatusCode == 403; forbidden == (s == Scope(m.Right)) {
+				t.Errorf("%s, of the scope %s, gives %d to %s: %s", m.Name, m.Right, res.StatusCode, s, raw)
 			}
 		}
 		for _, token := range []string{"", "chatctx_wrong", tokens[Read] + "x"} {
 			a.token = token
-			if res, _ := a.send(m.verb, base+path, object{}, nil); res.StatusCode != 401 {
-				t.Errorf("%s gives %d to the token %q", m.name, res.StatusCode, token)
+			if res, _ := a.send(m.Verb, base+path, object{}, nil); res.StatusCode != 401 {
+				t.Errorf("%s gives %d to the token %q", m.Name, res.StatusCode, token)
 			}
 		}
 	}

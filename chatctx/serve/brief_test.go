@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // ending is a context that ends after it was asked a number of times.
@@ -54,7 +56,7 @@ func (a *api) direct(ctx context.Context, name string, params object, body strin
 	}
 	l := &lease{room: a.server.room}
 	defer l.free()
-	return a.server.do(&request{ctx: ctx, server: a.server, store: a.store, who: Caller{Scopes: Scopes}, room: a.server.room, lease: l, params: raw, body: strings.NewReader(body)}, m, in)
+	return a.server.do(&request{Request: operation.Request{Ctx: ctx, Store: a.store}, server: a.server, who: Caller{Scopes: Scopes}, room: a.server.room, lease: l, params: raw, body: strings.NewReader(body)}, m, in)
 }
 
 // must runs a method that has to succeed, and returns its answer.
@@ -160,31 +162,31 @@ func TestAChangeIsMadeAndAnsweredOrNotMade(t *testing.T) {
 		if !m.brief() {
 			continue
 		}
-		body := map[bool]string{true: "some bytes"}[m.upload]
-		a, params := changing(t, m.name)
+		body := map[bool]string{true: "some bytes"}[m.Upload]
+		a, params := changing(t, m.Name)
 		before, none, made := a.everything(), 0, false
 		for n := 0; !made && n < 1000; n++ {
 			params["key"] = fmt.Sprint("key ", n)
-			done, _ := a.direct(&ending{Context: t.Context(), left: n, done: make(chan struct{})}, m.name, params, body)
+			done, _ := a.direct(&ending{Context: t.Context(), left: n, done: make(chan struct{})}, m.Name, params, body)
 			if done.err != nil {
 				if _, kind, _ := kindOf(done.err); kind != "interrupted" {
-					t.Fatalf("%s ends with %v", m.name, done.err)
+					t.Fatalf("%s ends with %v", m.Name, done.err)
 				}
 				if now := a.everything(); now != before {
-					t.Fatalf("%s is answered as interrupted after %d steps, and did something:\n%s\n%s", m.name, n, before, now)
+					t.Fatalf("%s is answered as interrupted after %d steps, and did something:\n%s\n%s", m.Name, n, before, now)
 				}
 				none++
 				continue
 			}
 			made = true
 			now := a.everything()
-			again, known := a.direct(t.Context(), m.name, params, body)
+			again, known := a.direct(t.Context(), m.Name, params, body)
 			if again.err != nil || !known || !bytes.Equal(again.raw, done.raw) || a.everything() != now {
-				t.Errorf("%s was made, and its key gives %s %v", m.name, again.raw, again.err)
+				t.Errorf("%s was made, and its key gives %s %v", m.Name, again.raw, again.err)
 			}
 		}
 		if none == 0 || !made {
-			t.Errorf("%s was refused %d times, and made: %v", m.name, none, made)
+			t.Errorf("%s was refused %d times, and made: %v", m.Name, none, made)
 		}
 	}
 }

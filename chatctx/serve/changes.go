@@ -12,13 +12,14 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 func changeMethods() []*method {
 	return []*method{
-		define("changes", "GET /changes", Read, "report each change of the store, whoever makes it, until the client ends the request", watchChanges).stream(
-			tells[changed]("ready", "the stream reports all changes after this cursor"), tells[changed]("change", "something was changed"), tells[changed]("cursor", "the position now, sent now and then while only other conversations change"),
-			tells[changed]("reset", "changes were lost; read everything again")),
+		define("changes", "GET /changes", operation.Read, "report each change of the store, whoever makes it, until the client ends the request", watchChanges).stream(
+			operation.Tells[changed]("ready", "the stream reports all changes after this cursor"), operation.Tells[changed]("change", "something was changed"), operation.Tells[changed]("cursor", "the position now, sent now and then while only other conversations change"),
+			operation.Tells[changed]("reset", "changes were lost; read everything again")),
 	}
 }
 
@@ -41,7 +42,7 @@ type changed struct {
 func watchChanges(r *request, in *changesParams) (struct{}, error) {
 	var only chatctx.ID
 	if in.Context != "" {
-		c, err := r.store.Context(r.ctx, in.Context)
+		c, err := r.Store.Context(r.Ctx, in.Context)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -52,12 +53,12 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 		return struct{}{}, err
 	}
 	at, gap := feed.from(in.After)
-	if err := r.tell(map[bool]string{false: "ready", true: "reset"}[gap], changed{Cursor: feed.cursor(at)}); err != nil {
+	if err := r.Tell(map[bool]string{false: "ready", true: "reset"}[gap], changed{Cursor: feed.cursor(at)}); err != nil {
 		return struct{}{}, err
 	}
 	known, told := at, time.Now() // the place that the reader knows, and since when
 	for {
-		news, next, gap, err := feed.wait(r.ctx, at)
+		news, next, gap, err := feed.wait(r.Ctx, at)
 		if err != nil {
 			return struct{}{}, nil // the reader has gone
 		}
@@ -67,7 +68,7 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 			}
 		}
 		if gap {
-			if err := r.tell("reset", changed{Cursor: feed.cursor(next)}); err != nil {
+			if err := r.Tell("reset", changed{Cursor: feed.cursor(next)}); err != nil {
 				return struct{}{}, err
 			}
 		}
@@ -76,7 +77,7 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 				continue
 			}
 			v := changed{feed.cursor(next - len(news) + i + 1), contract.ID(c.Context), c.Branches, c.Kind, c.Operation}
-			if err := r.tell("change", v); err != nil {
+			if err := r.Tell("change", v); err != nil {
 				return struct{}{}, err
 			}
 			known, told = next-len(news)+i+1, time.Now()
@@ -84,7 +85,7 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 		if at = next; gap {
 			known, told = at, time.Now()
 		} else if at-known >= keptChanges/2 || at > known && time.Since(told) >= beatTime { // only other conversations were changed
-			if err := r.tell("cursor", changed{Cursor: feed.cursor(at)}); err != nil {
+			if err := r.Tell("cursor", changed{Cursor: feed.cursor(at)}); err != nil {
 				return struct{}{}, err
 			}
 			known, told = at, time.Now()

@@ -35,17 +35,17 @@ func TestDocs(t *testing.T) {
 			}
 			params = append(params, name)
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s | %s |\n", m.name, m.verb, m.path, m.scope, m.does, strings.Join(params, ", "))
+		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s | %s |\n", m.Name, m.Verb, m.Path, m.Right, m.Does, strings.Join(params, ", "))
 	}
 	b.WriteString("\nParameters with ! have to be given; /api/v1/openapi.json says what each is for.\n")
 	b.WriteString("\n## Events\n\n| method | event | tells | data |\n| --- | --- | --- | --- |\n")
 	for _, m := range methods() {
-		for _, e := range m.events {
+		for _, e := range m.Tells {
 			var members []string
-			for _, f := range codec.Fields(e.typ) {
+			for _, f := range codec.Fields(e.Type) {
 				members = append(members, f.Name)
 			}
-			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", m.name, e.name, e.does, strings.Join(members, ", "))
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", m.Name, e.Name, e.Does, strings.Join(members, ", "))
 		}
 	}
 	b.WriteString("\nEach stream ends with `done`, whose data is the result, or with `error`.\n")

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,35 +48,35 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 	}
 	before := state()
 	for _, m := range methods() {
-		if m.verb != http.MethodPost {
+		if m.Verb != http.MethodPost {
 			continue
 		}
 		if !m.has("key") {
-			t.Errorf("%s takes no key", m.name)
+			t.Errorf("%s takes no key", m.Name)
 		}
-		why, none := unexpecting[m.name]
+		why, none := unexpecting[m.Name]
 		if m.has("expect") == none {
-			t.Errorf("%s takes a revision: %v; %s", m.name, m.has("expect"), why)
+			t.Errorf("%s takes a revision: %v; %s", m.Name, m.has("expect"), why)
 		}
 		if none {
 			continue
 		}
-		path := place.Replace(m.path)
-		if m.name == "tasks.return" || m.name == "tasks.abandon" {
+		path := place.Replace(m.Path)
+		if m.Name == "tasks.return" || m.Name == "tasks.abandon" {
 			path = strings.ReplaceAll(path, id, task)
 		}
-		body := bodies[m.name]
+		body := bodies[m.Name]
 		if body == nil {
 			body = object{}
 		}
 		for _, tag := range []string{`"99"`, `W/"3"`, `"abcdef"`, `"98", "99-ab"`} {
 			if res, raw := a.send("POST", base+path, body, map[string]string{"If-Match": tag}); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
-				t.Errorf("%s with If-Match %s gives %d: %s", m.name, tag, res.StatusCode, raw)
+				t.Errorf("%s with If-Match %s gives %d: %s", m.Name, tag, res.StatusCode, raw)
 			}
 		}
 		body["expect"] = 99
 		if res, raw := a.send("POST", base+path, body, nil); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
-			t.Errorf("%s at another revision gives %d: %s", m.name, res.StatusCode, raw)
+			t.Errorf("%s at another revision gives %d: %s", m.Name, res.StatusCode, raw)
 		}
 	}
 	if after := state(); after != before {
@@ -231,17 +230,24 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 
 // TestAnswersAreOneLine: whatever a result holds, its JSON is one line in which no object has a name twice, and no list is null.
 func TestAnswersAreOneLine(t *testing.T) {
+	outs := map[string]reflect.Type{}
+	for _, m := range methods() {
+		outs[m.Name] = m.Out
+		for _, e := range m.Tells {
+			outs[m.Name+" "+e.Name] = e.Type
+		}
+	}
 	for seed := range testkit.Seeds(t, 5) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		for _, m := range append(slices.Clone(methods()), &method{out: reflect.TypeFor[arrived]()}, &method{out: reflect.TypeFor[changed]()}, &method{out: reflect.TypeFor[failed]()}) {
-			v := reflect.New(m.out)
+		for name, out := range outs {
+			v := reflect.New(out)
 			fill(r, v.Elem(), 0)
 			got, err := encode(v.Elem().Interface(), 0)
 			if err != nil {
 				continue // a message that cannot be written
 			}
 			if err := testkit.UniqueNames(got); err != nil || strings.ContainsAny(string(got), "\n\r") {
-				t.Errorf("%s is encoded as\n%s\n%v", m.name, got, err)
+				t.Errorf("%s is encoded as\n%s\n%v", name, got, err)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,23 +8,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 func fileMethods() []*method {
 	return []*method{
-		define("uploads.add", "POST /uploads", Write, "upload a file, or the next part of one, for import; the server keeps it for an hour", addUpload).takesBytes(),
-		define("import", "POST /import", Write, "import uploaded files, and report the progress", importUploads).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
-		define("places", "GET /places", Admin, "list the conversations that tools on the server's machine keep, and where", listPlaces),
-		define("places.import", "POST /places/import", Admin, "import the conversations that tools keep, and report the progress", importPlaces).stream(tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
-		define("export", "GET /contexts/{context}/export", Read, "export a conversation as a file", export).bytes(),
-		define("export.formats", "GET /export/formats", Read, "list the formats of export", exportFormats),
+		define("uploads.add", "POST /uploads", operation.Write, "upload a file, or the next part of one, for import; the server keeps it for an hour", addUpload).takesBytes(),
+		define("import", "POST /import", operation.Write, "import uploaded files, and report the progress", importUploads).stream(operation.Tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
+		define("places", "GET /places", operation.Admin, "list the conversations that tools on the server's machine keep, and where", listPlaces),
+		define("places.import", "POST /places/import", operation.Admin, "import the conversations that tools keep, and report the progress", importPlaces).stream(operation.Tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
 	}
 }
 
@@ -52,7 +49,7 @@ type upload struct {
 }
 
 type uploadParams struct {
-	keyed
+	operation.Keyed
 	Upload string `json:"upload,omitempty" doc:"the upload that these bytes continue; by default they begin a new one"`
 	Name   string `json:"name,omitempty" doc:"the file's name"`
 }
@@ -109,7 +106,7 @@ func (f *filling) Write(p []byte) (int, error) {
 	}
 	f.u.mu.Unlock()
 	if full {
-		return 0, &refusal{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("all uploads together have at most %d MB, until they are imported or an hour is over", f.most>>20)}
+		return 0, operation.Refused(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("all uploads together have at most %d MB, until they are imported or an hour is over", f.most>>20))
 	}
 	return f.Writer.Write(p)
 }
@@ -130,7 +127,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 		return in.Upload, up, nil
 	}
 	if len(u.all) >= mostUploads {
-		return "", nil, &refusal{http.StatusTooManyRequests, "too_many", "too many uploads wait for an import"}
+		return "", nil, operation.Refused(http.StatusTooManyRequests, "too_many", "too many uploads wait for an import")
 	}
 	if u.dir == "" {
 		dir, err := os.MkdirTemp("", leftover.Name("uploads"))
@@ -144,25 +141,10 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", nil, err
 	}
-	up := &upload{path: filepath.Join(dir, plainName(in.Name)), owner: owner, busy: true}
+	up := &upload{path: filepath.Join(dir, operation.PlainName(in.Name)), owner: owner, busy: true}
 	up.timer = time.AfterFunc(uploadLife, func() { u.expire(id) })
 	u.all[id] = up
 	return id, up, nil
-}
-
-// plainName returns a safe name for a file: the last part of its path, without characters that are special to a file system or a terminal.
-func plainName(name string) string {
-	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	name = strings.Map(func(r rune) rune {
-		if r < ' ' || strings.ContainsRune(`<>:"|?*`, r) || r == 0x7f {
-			return '_'
-		}
-		return r
-	}, strings.ToValidUTF8(name, "_"))
-	if name = strings.Trim(name, ". "); name == "" || len(name) > 200 {
-		return "upload"
-	}
-	return name
 }
 
 func (u *uploads) release(id string) {
@@ -215,7 +197,7 @@ func (u *uploads) close() {
 }
 
 type importParams struct {
-	keyed
+	operation.Keyed
 	Uploads []string `json:"uploads" doc:"the uploads that uploads.add returned; the import removes them"`
 	DryRun  bool     `json:"dry_run,omitempty" doc:"only report what an import would do; store nothing and keep the uploads"`
 	Purged  bool     `json:"purged,omitempty" doc:"bring what was purged here, too"`
@@ -256,8 +238,8 @@ func importUploads(r *request, in *importParams) (rep *exchange.Report, err erro
 	return r.bring(paths, exchange.Options{DryRun: in.DryRun, Purged: in.Purged})
 }
 
-func listPlaces(r *request, _ *struct{}) (list[exchange.Place], error) {
-	return listOf(r.places()), nil
+func listPlaces(r *request, _ *struct{}) (operation.List[exchange.Place], error) {
+	return operation.ListOf(r.places()), nil
 }
 
 func (r *request) places() []exchange.Place {
@@ -268,7 +250,7 @@ func (r *request) places() []exchange.Place {
 }
 
 type placesParams struct {
-	keyed
+	operation.Keyed
 	Tools  []string `json:"tools" doc:"the tools, by their names in places"`
 	Purged bool     `json:"purged,omitempty" doc:"bring what was purged here, too"`
 }
@@ -296,17 +278,17 @@ func (r *request) bring(paths []string, o exchange.Options) (*exchange.Report, e
 	o.Progress = func(p exchange.Progress) {
 		if now := time.Now(); !now.Before(next) {
 			next = now.Add(100 * time.Millisecond)
-			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // a reader that has gone ends the context
+			_ = r.Tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // a reader that has gone ends the context
 		}
 	}
-	rep, err := exchange.Import(r.ctx, r.store, paths, o)
+	rep, err := exchange.Import(r.Ctx, r.Store, paths, o)
 	if rep != nil {
 		for i := range rep.Warnings {
 			rep.Warnings[i].File = filepath.Base(rep.Warnings[i].File)
 		}
 	}
 	if err == nil && rep.Outcome() == exchange.Nothing {
-		err = &refusal{http.StatusUnprocessableEntity, "failed", "nothing could be read" + firstWarning(rep)}
+		err = operation.Refused(http.StatusUnprocessableEntity, "failed", "nothing could be read"+firstWarning(rep))
 	}
 	return rep, err
 }
@@ -316,73 +298,4 @@ func firstWarning(rep *exchange.Report) string {
 		return ""
 	}
 	return ": " + rep.Warnings[0].File + ": " + rep.Warnings[0].Text
-}
-
-type exportParams struct {
-	conversation
-	Branch string `json:"branch" doc:"the branch to export, for formats that hold only one"`
-	Format string `json:"format,omitempty" doc:"the format; by default chatctx, which loses nothing"`
-	Hidden bool   `json:"hidden,omitempty" doc:"include hidden messages in formats for reading"`
-}
-
-// mediaTypes are the media types of formats, by extension.
-var mediaTypes = map[string]string{".html": "text/html; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".json": "application/json", ".jsonl": "application/x-ndjson"}
-
-func export(r *request, in *exportParams) (written, error) {
-	format := in.Format
-	all := exchange.ExportFormats()
-	if format == "" {
-		format = all[0].Name
-	}
-	i := slices.IndexFunc(all, func(f exchange.ExportFormat) bool { return f.Name == format })
-	if i < 0 {
-		return written{}, chatctx.Invalid("no format %q", format)
-	}
-	c, err := r.store.Context(r.ctx, in.Context)
-	if err != nil {
-		return written{}, err
-	}
-	info, err := c.Info(r.ctx)
-	if err == nil {
-		_, err = c.Branch(r.ctx, in.Branch) // formats with all branches would ignore a missing one
-	}
-	if err != nil {
-		return written{}, err
-	}
-	out := written{MediaType: mediaTypes[all[i].Extension], Name: plainName(info.Title) + all[i].Extension}
-	out.MediaType = cmp.Or(out.MediaType, "application/octet-stream")
-	w := &late{open: func() (io.Writer, error) { return r.write(out.MediaType, out.Name) }}
-	err = exchange.Export(r.ctx, r.store, exchange.ExportOptions{Format: format, Context: c.ID.String(), Branch: in.Branch, Hidden: in.Hidden}, w)
-	out.Size = w.n
-	return out, err
-}
-
-// late opens its writer with the first bytes, so that an error before them can still be reported.
-type late struct {
-	open func() (io.Writer, error)
-	w    io.Writer
-	n    int64
-}
-
-func (l *late) Write(p []byte) (int, error) {
-	if l.w == nil {
-		var err error
-		if l.w, err = l.open(); err != nil {
-			return 0, err
-		}
-	}
-	n, err := l.w.Write(p)
-	l.n += int64(n)
-	return n, err
-}
-
-// formatInfo is a format for exports.
-type formatInfo struct {
-	Format    string `json:"format"`
-	Extension string `json:"extension"`
-	What      string `json:"what"`
-}
-
-func exportFormats(*request, *struct{}) (list[formatInfo], error) {
-	return listEach(exchange.ExportFormats(), nil, func(f exchange.ExportFormat) formatInfo { return formatInfo{f.Name, f.Extension, f.What} })
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // base is the path of the API.
@@ -33,7 +34,7 @@ const mostBody = 64 << 20
 func (s *Server) route() {
 	s.mux = http.NewServeMux()
 	for _, m := range methods() {
-		s.mux.HandleFunc(m.verb+" "+base+m.path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, m) })
+		s.mux.HandleFunc(m.Verb+" "+base+m.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, m) })
 	}
 	s.mux.HandleFunc("GET "+base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := s.caller(r); err != nil {
@@ -66,7 +67,7 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", strings.Join(verbs, ", "))
-	fail(w, &refusal{http.StatusMethodNotAllowed, "usage", fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(verbs, " or "))})
+	fail(w, operation.Refused(http.StatusMethodNotAllowed, "usage", fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(verbs, " or "))))
 }
 
 // policy limits what the page may load and do: only files of this server, and nothing inline.
@@ -91,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.running.Add(-1)
 	if s.running.Add(1) > int64(s.limits.requests) {
-		fail(w, &refusal{http.StatusServiceUnavailable, "too_many", "too many requests are running"})
+		fail(w, operation.Refused(http.StatusServiceUnavailable, "too_many", "too many requests are running"))
 		return
 	}
 	s.mux.ServeHTTP(moving{w}, r)
@@ -110,10 +111,10 @@ func hasSteps(u *url.URL) bool {
 // serve calls a method for an HTTP request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 	who, err := s.caller(r)
-	if err == nil && !who.May(m.scope) {
-		err = &refusal{http.StatusForbidden, "forbidden", m.name + " needs the scope " + string(m.scope)}
+	if err == nil && !who.May(Scope(m.Right)) {
+		err = operation.Refused(http.StatusForbidden, "forbidden", m.Name+" needs the scope "+string(m.Right))
 	}
-	r.Body = &movingBody{ReadCloser: r.Body, conn: http.NewResponseController(w), limits: &s.limits, whole: m.name != "uploads.add"}
+	r.Body = &movingBody{ReadCloser: r.Body, conn: http.NewResponseController(w), limits: &s.limits, whole: m.Name != "uploads.add"}
 	ctx, stop := contextOf(r.Context(), s.ctx)
 	defer stop()
 	req := s.request(ctx, r, who)
@@ -127,7 +128,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 		fail(w, err)
 		return
 	}
-	if m.shape != answer || m.scope == Run {
+	if m.Shape != operation.Answer || m.Right == operation.Run {
 		var leave func()
 		if ctx, leave, err = s.admit(ctx, who); err != nil {
 			fail(w, err)
@@ -136,7 +137,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 		defer leave()
 	}
 	out := &reply{w: w, m: m, req: req}
-	req.ctx, req.tell, req.beat, req.write = ctx, out.tell, out.beat, out.write
+	req.Ctx, req.Tell, req.beat, req.Write = ctx, out.tell, out.beat, out.write
 	done, again := s.do(req, m, in)
 	if again {
 		w.Header().Set("Idempotency-Replayed", "true")
@@ -146,10 +147,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 
 // request returns the request of an HTTP request.
 func (s *Server) request(ctx context.Context, r *http.Request, who Caller) *request {
-	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, room: &room{most: mostTold, of: s.room}}
+	req := &request{Request: operation.Request{Ctx: ctx, Store: s.store}, server: s, who: who, body: r.Body, room: &room{most: mostTold, of: s.room}}
 	req.lease, req.came = &lease{room: s.room, patience: s.limits.patience}, &lease{room: s.shorts, patience: s.limits.patience}
 	if who.Name != "" {
-		req.store = s.store.As(who.Name)
+		req.Store = s.store.As(who.Name)
 	}
 	return req
 }
@@ -160,7 +161,7 @@ func (r *request) read(h *http.Request, m *method) (in any, err error) {
 		return nil, err
 	}
 	if r.match, err = matchOf(h.Header); err == nil && r.match != nil && !m.has("expect") {
-		err = chatctx.Invalid("%s takes no If-Match", m.name)
+		err = chatctx.Invalid("%s takes no If-Match", m.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -173,14 +174,14 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 	raw := []byte("{}")
 	text := map[string][]string{}
 	switch {
-	case m.verb == http.MethodGet || m.upload:
+	case m.Verb == http.MethodGet || m.Upload:
 		query, err := url.ParseQuery(r.URL.RawQuery) // what cannot be read must not be left out
 		if err != nil {
-			return nil, chatctx.Invalid("%s: the query cannot be read (%v): write & between parameters, and %%3B and %%25 for ; and %% in them", m.name, err)
+			return nil, chatctx.Invalid("%s: the query cannot be read (%v): write & between parameters, and %%3B and %%25 for ; and %% in them", m.Name, err)
 		}
 		maps.Copy(text, query)
 	case r.URL.RawQuery != "":
-		return nil, chatctx.Invalid("%s takes its parameters in the body, as JSON", m.name)
+		return nil, chatctx.Invalid("%s takes its parameters in the body, as JSON", m.Name)
 	default:
 		var err error
 		if raw, err = m.readBody(req, r); err != nil {
@@ -192,12 +193,12 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 			text[f.Name] = append(text[f.Name], v)
 		}
 	}
-	if v := r.Header.Get("Idempotency-Key"); v != "" && m.verb != http.MethodPost {
-		return nil, chatctx.Invalid("%s changes nothing and takes no Idempotency-Key", m.name)
+	if v := r.Header.Get("Idempotency-Key"); v != "" && m.Verb != http.MethodPost {
+		return nil, chatctx.Invalid("%s changes nothing and takes no Idempotency-Key", m.Name)
 	} else if v != "" {
 		text["key"] = append(text["key"], v)
 	}
-	if v := r.Header.Get("Last-Event-ID"); v != "" && m.shape == events && m.has("after") {
+	if v := r.Header.Get("Last-Event-ID"); v != "" && m.Shape == operation.Events && m.has("after") {
 		text["after"] = []string{v}
 	}
 	return m.fromText(raw, text)
@@ -214,7 +215,7 @@ func (m *method) readBody(req *request, r *http.Request) ([]byte, error) {
 	case len(raw) == 0:
 		return []byte("{}"), nil
 	case kind != "application/json":
-		return nil, &refusal{http.StatusUnsupportedMediaType, "usage", "the body has to be application/json"}
+		return nil, operation.Refused(http.StatusUnsupportedMediaType, "usage", "the body has to be application/json")
 	case !utf8.Valid(raw):
 		return nil, chatctx.Invalid("the body is no UTF-8")
 	case raw[0] != '{' || !json.Valid(raw):
@@ -233,7 +234,7 @@ func whole(req *request, body io.Reader, length int64, most int) ([]byte, error)
 		if 2*length > small {
 			req.came.room = req.server.bodies
 		}
-		if err := req.came.want(req.ctx, 2*int(length)); err != nil {
+		if err := req.came.want(req.Ctx, 2*int(length)); err != nil {
 			return nil, err
 		}
 		all.Grow(int(length) + bytes.MinRead)
@@ -286,7 +287,7 @@ func (b *movingBody) Read(p []byte) (int, error) {
 	_ = b.conn.SetReadDeadline(time.Time{})
 	b.came += n
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = &refusal{http.StatusRequestTimeout, "too_slow", "the body comes too slowly: a file goes in parts by uploads.add, which may take longer"}
+		err = operation.Refused(http.StatusRequestTimeout, "too_slow", "the body comes too slowly: a file goes in parts by uploads.add, which may take longer")
 	}
 	return n, err
 }
@@ -381,13 +382,13 @@ func (o *reply) end(r *http.Request, done outcome) {
 	switch {
 	case done.err != nil && !o.req.begun && !done.begun:
 		fail(o.w, done.err)
-	case done.err != nil && o.m.shape == content:
+	case done.err != nil && o.m.Shape == operation.Content:
 		panic(http.ErrAbortHandler) // a part must not look like the whole
 	case done.err != nil:
 		_ = o.tell("error", errorOf(done.err)) // a reader that has gone gets no answer
-	case o.m.shape == events:
+	case o.m.Shape == operation.Events:
 		_ = o.tell("done", done.raw)
-	case o.m.shape == answer:
+	case o.m.Shape == operation.Answer:
 		o.answer(r, done)
 	}
 }
@@ -396,7 +397,7 @@ func (o *reply) end(r *http.Request, done outcome) {
 func (o *reply) answer(r *http.Request, done outcome) {
 	h := o.w.Header()
 	tag, none, err := tagOf(done.revision, nil), true, error(nil)
-	if o.m.verb == http.MethodGet { // HEAD too
+	if o.m.Verb == http.MethodGet { // HEAD too
 		tag = tagOf(done.revision, done.raw)
 		none, err = noneMatches(r.Header, tag)
 	}
@@ -434,11 +435,7 @@ const wasteTime = 2 * time.Second
 // errorOf returns an error as the command line prints it.
 func errorOf(err error) map[string]contract.Error {
 	code, kind, _ := kindOf(err)
-	e := contract.ErrorOf(err, code, kind)
-	if kind == "interrupted" {
-		e.Message = strings.ReplaceAll(e.Message, context.Canceled.Error(), "interrupted: the request was cancelled, or its connection or input ended")
-	}
-	return map[string]contract.Error{"error": e}
+	return map[string]contract.Error{"error": operation.ErrorOf(err, code, kind)}
 }
 
 // fail sends an error.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -233,7 +234,7 @@ func TestChangesOfOthersMoveTheCursor(t *testing.T) {
 	defer cancel()
 	var heard []string
 	cursor := ""
-	r := &request{ctx: ctx, server: a.server, store: a.store, tell: func(event string, v any) error {
+	r := &request{server: a.server, Request: operation.Request{Ctx: ctx, Store: a.store, Tell: func(event string, v any) error {
 		heard, cursor = append(heard, event), v.(changed).Cursor
 		switch event {
 		case "ready":
@@ -244,7 +245,7 @@ func TestChangesOfOthersMoveTheCursor(t *testing.T) {
 			cancel()
 		}
 		return nil
-	}}
+	}}}
 	if _, err := watchChanges(r, &changesParams{Context: id}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // Scope is a right that a method requires.
@@ -24,84 +25,53 @@ type Scope string
 
 // The scopes. None of them includes another.
 const (
-	Read   Scope = "read"   // read everything
-	Write  Scope = "write"  // change conversations
-	Decide Scope = "decide" // decide about tool calls
-	Run    Scope = "run"    // ask models, run tools
-	Admin  Scope = "admin"  // rules, tools, the store's settings, and all settings that name hosts or keys
+	Read   = Scope(operation.Read)   // read everything
+	Write  = Scope(operation.Write)  // change conversations
+	Decide = Scope(operation.Decide) // decide about tool calls
+	Run    = Scope(operation.Run)    // ask models, run tools
+	Admin  = Scope(operation.Admin)  // rules, tools, the store's settings, and all settings that name hosts or keys
 )
 
 // Scopes are all scopes.
 var Scopes = []Scope{Read, Write, Decide, Run, Admin}
 
-// shape is the form of a method's result.
-type shape int
-
-const (
-	answer  shape = iota // one JSON value
-	events               // events, then one JSON value
-	content              // bytes
-)
-
-// method is an entry of the table.
+// method is an operation, as the server calls it.
 type method struct {
-	name   string // as in JSON-RPC: "branches.fork"
-	verb   string // GET, or POST for a change
-	path   string // below /api/v1
-	scope  Scope
-	does   string
-	shape  shape
-	upload bool // the request's body is bytes; other fields are in the query
-	long   bool // an answer that may take long, and ends with its request
+	*operation.Operation
 	fields []codec.Field
-	events []toldEvent // of a stream, without done and error
-	in     reflect.Type
-	out    reflect.Type
 	read   func(params json.RawMessage) (any, error)
 	run    func(r *request, in any) (any, error) // with the result of read
 }
 
-// define makes an entry of the table. The fields of In are the parameters: those without omitempty are required and must not be empty, and the tag doc
-// describes them.
-func define[In, Out any](name, route string, scope Scope, does string, do func(*request, *In) (Out, error)) *method {
-	m := &method{name: name, scope: scope, does: does, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
-	m.verb, m.path, _ = strings.Cut(route, " ")
-	m.fields = codec.Fields(m.in)
+// methodOf makes a method of an operation. The fields of its parameters without omitempty are required and must not be empty.
+func methodOf(o *operation.Operation) *method {
+	m := &method{Operation: o, fields: codec.Fields(o.In)}
 	m.read = func(params json.RawMessage) (any, error) {
-		in := new(In)
+		in := reflect.New(o.In).Interface()
 		return in, m.decode(params, in)
 	}
+	m.run = func(r *request, in any) (any, error) {
+		r.equip()
+		return o.Run(&r.Request, in)
+	}
+	return m
+}
+
+// define makes a method of which a server alone knows.
+func define[In, Out any](name, route string, right operation.Right, does string, do func(*request, *In) (Out, error)) *method {
+	m := methodOf(operation.Define[In, Out](name, route, right, does, nil))
 	m.run = func(r *request, in any) (any, error) { return do(r, in.(*In)) }
 	return m
 }
 
-// stream marks a method as one that sends events while it works, besides done and error at the end.
-func (m *method) stream(tells ...toldEvent) *method { m.shape, m.events = events, tells; return m }
-
-// toldEvent is a kind of event of a stream.
-type toldEvent struct {
-	name string
-	typ  reflect.Type // of its data
-	does string
-}
-
-// tells returns an event with data of a type.
-func tells[T any](name, does string) toldEvent { return toldEvent{name, reflect.TypeFor[T](), does} }
-
-// bytes marks a method as one that writes bytes.
-func (m *method) bytes() *method { m.shape = content; return m }
-
-// lasting marks a method as one that may take long.
-func (m *method) lasting() *method { m.long = true; return m }
+func (m *method) stream(tells ...operation.Event) *method { m.Stream(tells...); return m }
+func (m *method) takesBytes() *method                     { m.TakesBytes(); return m }
 
 // brief reports whether a method makes a change and is done soon. Such a change is finished once it is begun, also if nobody waits for the answer any more:
 // what was made is then never answered as interrupted, and its key gives the answer.
 func (m *method) brief() bool {
-	return m.verb == http.MethodPost && m.shape == answer && !m.long
+	return m.Verb == http.MethodPost && m.Shape == operation.Answer && !m.Long
 }
-
-// takesBytes marks a method as one that reads bytes.
-func (m *method) takesBytes() *method { m.upload = true; return m }
 
 func (m *method) has(name string) bool {
 	return slices.ContainsFunc(m.fields, func(f codec.Field) bool { return f.Name == name })
@@ -113,21 +83,21 @@ func (m *method) decode(params json.RawMessage, in any) error {
 		params = json.RawMessage("{}")
 	}
 	if !json.Valid(params) {
-		return chatctx.Invalid("%s: the parameters are no JSON object", m.name)
+		return chatctx.Invalid("%s: the parameters are no JSON object", m.Name)
 	}
 	if utf8.Valid(params) { // half characters are replaced, as in an import; bytes that are not UTF-8 are refused
 		params, _ = jsontree.Whole(params)
 	}
-	if err := codec.Exact(params, m.in); err != nil {
-		return chatctx.Invalid("%s: %s", m.name, err)
+	if err := codec.Exact(params, m.In); err != nil {
+		return chatctx.Invalid("%s: %s", m.Name, err)
 	}
 	if err := json.Unmarshal(params, in); err != nil {
-		return chatctx.Invalid("%s: %s", m.name, m.paramFault(err))
+		return chatctx.Invalid("%s: %s", m.Name, m.paramFault(err))
 	}
 	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {
 		if f.Required && f.Type.Kind() != reflect.Bool && v.FieldByIndex(f.Index).IsZero() {
-			return chatctx.Invalid("%s needs %s", m.name, f.Name)
+			return chatctx.Invalid("%s needs %s", m.Name, f.Name)
 		}
 	}
 	return nil
@@ -168,24 +138,24 @@ func (m *method) fromText(object []byte, text map[string][]string) (json.RawMess
 		return nil
 	})
 	if err != nil {
-		return nil, chatctx.Invalid("%s: %s", m.name, err)
+		return nil, chatctx.Invalid("%s: %s", m.Name, err)
 	}
 	all := object[:len(object)-1]
 	for _, name := range slices.Sorted(maps.Keys(text)) {
 		values := text[name]
 		i := slices.IndexFunc(m.fields, func(f codec.Field) bool { return f.Name == name })
 		if i < 0 {
-			return nil, chatctx.Invalid("%s knows no parameter %q", m.name, name)
+			return nil, chatctx.Invalid("%s knows no parameter %q", m.Name, name)
 		}
 		if given[name] || len(values) > 1 && m.fields[i].Type.Kind() != reflect.Slice {
-			return nil, chatctx.Invalid("%s: %s is given twice", m.name, name)
+			return nil, chatctx.Invalid("%s: %s is given twice", m.Name, name)
 		}
 		if !utf8.ValidString(strings.Join(values, "")) {
-			return nil, chatctx.Invalid("%s: %s is no UTF-8", m.name, name)
+			return nil, chatctx.Invalid("%s: %s is no UTF-8", m.Name, name)
 		}
 		raw, err := jsonOf(m.fields[i].Type, values)
 		if err != nil {
-			return nil, chatctx.Invalid("%s: %s is %q, and has to be %s", m.name, name, values[0], err)
+			return nil, chatctx.Invalid("%s: %s is %q, and has to be %s", m.Name, name, values[0], err)
 		}
 		if len(given) > 0 {
 			all = append(all, ',')

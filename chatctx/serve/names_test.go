@@ -11,9 +11,9 @@ import (
 func TestNamesOnce(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, m := range methods() {
-		walkNames(t, m.out, seen)
-		for _, e := range m.events {
-			walkNames(t, e.typ, seen)
+		walkNames(t, m.Out, seen)
+		for _, e := range m.Tells {
+			walkNames(t, e.Type, seen)
 		}
 	}
 	if len(seen) < 150 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/codec"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // The limits of the answers that are kept for repeated requests.
@@ -56,7 +57,7 @@ func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, par
 	if len(key) > chatctx.MostKey || !utf8.ValidString(key) {
 		return nil, false, chatctx.Invalid("a key has at most %d bytes, of UTF-8", chatctx.MostKey)
 	}
-	id, sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", m.name, who.Name, key)), sha256.Sum256(params)
+	id, sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", m.Name, who.Name, key)), sha256.Sum256(params)
 	for {
 		k.mu.Lock()
 		was := k.all[id]
@@ -119,7 +120,7 @@ func (k *keys) end(o *once, ok bool, out outcome) {
 
 // same returns an error if a repeated request has other bytes than the first.
 func (o *once) same(m *method, body io.Reader) error {
-	if !m.upload {
+	if !m.Upload {
 		return nil
 	}
 	h := sha256.New()
@@ -135,10 +136,10 @@ func (o *once) same(m *method, body io.Reader) error {
 // do runs a request, once for its key; again reports that it ran before.
 func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
 	key := ""
-	if k, ok := in.(interface{ key() string }); ok {
-		key = k.key()
+	if k, ok := in.(interface{ OnlyOnce() string }); ok {
+		key = k.OnlyOnce()
 	}
-	o, known, err := s.keys.begin(r.ctx, m, r.who, key, fmt.Appendf(nil, "%v %s", r.match, r.params))
+	o, known, err := s.keys.begin(r.Ctx, m, r.who, key, fmt.Appendf(nil, "%v %s", r.match, r.params))
 	if known {
 		err = o.same(m, r.body)
 	}
@@ -150,7 +151,7 @@ func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
 	}
 	if o != nil {
 		r.body = io.TeeReader(r.body, o.body)
-		defer func() { s.keys.end(o, done.err == nil || m.shape == events, done) }() // what a stream did stays done, even if it failed in the end
+		defer func() { s.keys.end(o, done.err == nil || m.Shape == operation.Events, done) }() // what a stream did stays done, even if it failed in the end
 	}
 	done = s.run(r, m, in)
 	done.begun = r.begun
@@ -159,40 +160,40 @@ func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
 
 // run runs a request and returns its answer as JSON. Before it reads anything it reserves room for what it may read.
 func (s *Server) run(r *request, m *method, in any) outcome {
-	err := r.lease.want(r.ctx, m.pages()*s.limits.page)
+	err := r.lease.want(r.Ctx, m.pages()*s.limits.page)
 	if err == nil {
 		err = r.expect(in)
 	}
 	if err == nil && m.brief() {
-		err = context.Cause(r.ctx)
+		err = context.Cause(r.Ctx)
 	}
 	if err == nil && m.brief() {
-		r.ctx = context.WithoutCancel(r.ctx)
+		r.Ctx = context.WithoutCancel(r.Ctx)
 	}
 	var v any
 	if err == nil {
 		v, err = m.run(r, in)
 	}
-	if errors.Is(context.Cause(r.ctx), ErrNoAccess) {
+	if errors.Is(context.Cause(r.Ctx), ErrNoAccess) {
 		err = ErrNoAccess
 	}
 	if err != nil {
 		return outcome{err: err}
 	}
-	raw, err := encode(v, r.size)
+	raw, err := encode(v, r.Size)
 	if err == nil {
-		err = r.lease.is(len(raw), m.verb == http.MethodPost)
+		err = r.lease.is(len(raw), m.Verb == http.MethodPost)
 	}
-	return outcome{revision: r.revision, raw: raw, err: err}
+	return outcome{revision: r.Revision, raw: raw, err: err}
 }
 
 // pages returns the room that a request reserves before it runs, in pages of answers. Only methods that read have large answers; those that write bytes hold
 // some of them at a time.
 func (m *method) pages() int {
 	switch {
-	case m.verb != http.MethodGet || m.shape == events:
+	case m.Verb != http.MethodGet || m.Shape == operation.Events:
 		return 0
-	case m.shape == content:
+	case m.Shape == operation.Content:
 		return 2
 	}
 	return 1

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -25,10 +26,10 @@ var described = sync.OnceValue(func() []byte {
 	d := &describer{schemas: map[string]any{"Message": shownMessage(), "NewMessage": newMessage()}, names: map[reflect.Type]string{}}
 	paths := map[string]map[string]any{}
 	for _, m := range methods() {
-		if paths[m.path] == nil {
-			paths[m.path] = map[string]any{}
+		if paths[m.Path] == nil {
+			paths[m.Path] = map[string]any{}
 		}
-		paths[m.path][strings.ToLower(m.verb)] = d.operation(m)
+		paths[m.Path][strings.ToLower(m.Verb)] = d.operation(m)
 	}
 	raw, err := json.MarshalIndent(map[string]any{
 		"openapi":    "3.1.0",
@@ -56,17 +57,17 @@ var inPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\
 
 // operation describes a method.
 func (d *describer) operation(m *method) schema {
-	op := schema{"operationId": m.name, "summary": m.does, "x-scope": string(m.scope), "tags": []any{strings.Split(m.name, ".")[0]}}
+	op := schema{"operationId": m.Name, "summary": m.Does, "x-scope": string(m.Right), "tags": []any{strings.Split(m.Name, ".")[0]}}
 	placed := map[string]bool{}
 	parameters := []any{}
-	for _, match := range inPath().FindAllStringSubmatch(m.path, -1) {
+	for _, match := range inPath().FindAllStringSubmatch(m.Path, -1) {
 		placed[match[1]] = true
 	}
 	body, required := schema{}, []string{}
 	for _, f := range m.fields {
 		s := d.of(f.Type)
 		switch {
-		case placed[f.Name], m.verb == "GET", m.upload:
+		case placed[f.Name], m.Verb == "GET", m.Upload:
 			where := map[bool]string{true: "path", false: "query"}[placed[f.Name]]
 			parameters = append(parameters, schema{"name": f.Name, "in": where, "required": f.Required, "description": f.Doc, "schema": s})
 		default:
@@ -82,16 +83,16 @@ func (d *describer) operation(m *method) schema {
 	for _, header := range []struct {
 		name string
 		is   bool
-	}{{"Idempotency-Key", m.has("key") || m.verb == "POST"}, {"If-Match", m.has("expect")}} {
+	}{{"Idempotency-Key", m.has("key") || m.Verb == "POST"}, {"If-Match", m.has("expect")}} {
 		if header.is {
 			parameters = append(parameters, schema{"name": header.name, "in": "header", "schema": schema{"type": "string"}})
 		}
 	}
 	op["parameters"] = parameters
 	switch {
-	case m.upload:
+	case m.Upload:
 		op["requestBody"] = schema{"required": true, "content": schema{"application/octet-stream": schema{"schema": schema{"type": "string", "format": "binary"}}}}
-	case m.verb == "POST":
+	case m.Verb == "POST":
 		op["requestBody"] = schema{"required": len(required) > 0, "content": schema{"application/json": schema{"schema": objectOf(body, required)}}}
 	}
 	op["responses"] = d.responses(m)
@@ -100,13 +101,13 @@ func (d *describer) operation(m *method) schema {
 
 func (d *describer) responses(m *method) schema {
 	ok := schema{"description": "done"}
-	switch m.shape {
-	case answer:
-		ok["content"] = schema{"application/json": schema{"schema": d.of(m.out)}}
-	case events:
+	switch m.Shape {
+	case operation.Answer:
+		ok["content"] = schema{"application/json": schema{"schema": d.of(m.Out)}}
+	case operation.Events:
 		ok["description"] = "server-sent events, each with JSON as in x-events; the last one is done, or error"
 		ok["content"] = schema{"text/event-stream": schema{"schema": schema{"type": "string"}, "x-events": d.events(m)}}
-	case content:
+	case operation.Content:
 		ok["content"] = schema{"*/*": schema{"schema": schema{"type": "string", "format": "binary"}}}
 	}
 	return schema{"200": ok, "default": schema{"description": "not done", "content": schema{"application/json": schema{"schema": d.failed()}}}}
@@ -114,9 +115,9 @@ func (d *describer) responses(m *method) schema {
 
 // events describes the events of a stream, by their names.
 func (d *describer) events(m *method) schema {
-	all := schema{"done": withWords("the result; the last event", d.of(m.out)), "error": withWords("why it ended; the last event", d.failed())}
-	for _, e := range m.events {
-		all[e.name] = withWords(e.does, d.of(e.typ))
+	all := schema{"done": withWords("the result; the last event", d.of(m.Out)), "error": withWords("why it ended; the last event", d.failed())}
+	for _, e := range m.Tells {
+		all[e.Name] = withWords(e.Does, d.of(e.Type))
 	}
 	return all
 }

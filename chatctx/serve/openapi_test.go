@@ -47,12 +47,12 @@ func (a *api) asDescribed() {
 		if !isAPI || m == nil {
 			continue
 		}
-		at := "/paths/" + escaped(m.path) + "/" + strings.ToLower(m.verb)
+		at := "/paths/" + escaped(m.Path) + "/" + strings.ToLower(m.Verb)
 		kind, _, _ := strings.Cut(e.res.Header.Get("Content-Type"), ";")
 		switch {
 		case e.res.StatusCode == 200 && kind == "application/json":
 			a.valid(doc, c, at+"/responses/200/content/application~1json/schema", e.raw, e)
-			if raw, ok := bodyOf(e.body); ok && m.verb == "POST" && !m.upload {
+			if raw, ok := bodyOf(e.body); ok && m.Verb == "POST" && !m.Upload {
 				a.valid(doc, c, at+"/requestBody/content/application~1json/schema", raw, e)
 			}
 		case e.res.StatusCode == 200 && kind == "text/event-stream":
@@ -98,8 +98,8 @@ func routed(verb, path string) *method {
 	is := strings.Split(path, "/")
 next:
 	for _, m := range methods() {
-		want := strings.Split(m.path, "/")
-		if m.verb != verb || len(is) != len(want) {
+		want := strings.Split(m.Path, "/")
+		if m.Verb != verb || len(is) != len(want) {
 			continue
 		}
 		for i := range want {
@@ -130,17 +130,17 @@ func TestTheDescription(t *testing.T) {
 		t.Errorf("%d methods are described of %d", len(ids), len(methods()))
 	}
 	for _, m := range methods() {
-		if m.does == "" {
-			t.Errorf("%s does nothing", m.name)
+		if m.Does == "" {
+			t.Errorf("%s does nothing", m.Name)
 		}
 		for _, f := range m.fields {
 			if f.Doc == "" {
-				t.Errorf("%s: what is %s for?", m.name, f.Name)
+				t.Errorf("%s: what is %s for?", m.Name, f.Name)
 			}
 		}
-		for _, match := range inPath().FindAllStringSubmatch(m.path, -1) {
+		for _, match := range inPath().FindAllStringSubmatch(m.Path, -1) {
 			if !m.has(match[1]) {
-				t.Errorf("%s: %s has a place in the path and is no parameter", m.name, match[1])
+				t.Errorf("%s: %s has a place in the path and is no parameter", m.Name, match[1])
 			}
 		}
 	}

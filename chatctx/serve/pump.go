@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"sync"
+
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // mostPending is how many bytes of words wait for a reader; words beyond that are left out.
@@ -58,7 +60,7 @@ func (p *pump) run() {
 		}
 		next := p.list[0]
 		p.list = p.list[1:]
-		if d, ok := next.v.(delta); ok {
+		if d, ok := next.v.(operation.Delta); ok {
 			p.words -= len(d.Text)
 		}
 		p.busy = true
@@ -83,8 +85,8 @@ func (p *pump) leave() {
 	p.end()
 }
 
-// put adds an event as soon as there is room for it. After the request was stopped, it does not wait.
-func (p *pump) put(event string, v any) {
+// Put adds an event as soon as there is room for it. After the request was stopped, it does not wait.
+func (p *pump) Put(event string, v any) {
 	raw, err := encode(v, 0)
 	if err != nil {
 		return // our own types always encode
@@ -102,8 +104,8 @@ func (p *pump) put(event string, v any) {
 	p.moved.Broadcast()
 }
 
-// delta adds words.
-func (p *pump) delta(d delta) {
+// Delta adds words.
+func (p *pump) Delta(d operation.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -117,7 +119,7 @@ func (p *pump) delta(d delta) {
 	delete(p.skipped, d.Branch)
 	p.words += len(d.Text)
 	if n := len(p.list); n > 0 && !d.Skipped {
-		if last, ok := p.list[n-1].v.(delta); ok && last.Branch == d.Branch && last.Type == d.Type {
+		if last, ok := p.list[n-1].v.(operation.Delta); ok && last.Branch == d.Branch && last.Type == d.Type {
 			last.Text += d.Text
 			p.list[n-1].v, p.list[n-1].size = last, len(last.Text)
 			return
@@ -127,8 +129,8 @@ func (p *pump) delta(d delta) {
 	p.moved.Broadcast()
 }
 
-// flush waits until all events are sent, or the reader has gone.
-func (p *pump) flush() {
+// Flush waits until all events are sent, or the reader has gone.
+func (p *pump) Flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.gone && (len(p.list) > 0 || p.busy) {
@@ -136,8 +138,8 @@ func (p *pump) flush() {
 	}
 }
 
-// close ends the pump after its last event.
-func (p *pump) close() {
+// Close ends the pump after its last event.
+func (p *pump) Close() {
 	p.mu.Lock()
 	p.ended = true
 	p.moved.Broadcast()

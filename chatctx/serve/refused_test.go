@@ -14,10 +14,10 @@ func TestAQueryThatCannotBeReadIsRefused(t *testing.T) {
 	a := start(t, Options{})
 	for _, m := range methods() {
 		for _, query := range []string{"context=A;x&limit=2", "context=%zz", "x;y"} {
-			path := inPath().ReplaceAllString(m.path, "x")
-			res, raw := a.send(m.verb, base+path+"?"+query, nil, nil)
+			path := inPath().ReplaceAllString(m.Path, "x")
+			res, raw := a.send(m.Verb, base+path+"?"+query, nil, nil)
 			if res.StatusCode != 400 || !strings.Contains(string(raw), `"usage"`) {
-				t.Errorf("%s with ?%s gives %d: %s", m.name, query, res.StatusCode, raw)
+				t.Errorf("%s with ?%s gives %d: %s", m.Name, query, res.StatusCode, raw)
 			}
 		}
 	}
@@ -78,13 +78,13 @@ func TestWordsOfRefusals(t *testing.T) {
 // The answer of each brief change of a branch has its revision, with the exceptions that docs/api.md names.
 func TestAnswersOfChangesHaveTheRevision(t *testing.T) {
 	for _, m := range methods() {
-		if !m.brief() || !strings.Contains(m.path, "{branch}") {
+		if !m.brief() || !strings.Contains(m.Path, "{branch}") {
 			continue
 		}
-		a, params := changing(t, m.name)
-		done, _ := a.direct(t.Context(), m.name, params, "")
-		if done.err != nil || (done.revision == nil) != without[m.name] {
-			t.Errorf("%s: revision %v, %v", m.name, done.revision, done.err)
+		a, params := changing(t, m.Name)
+		done, _ := a.direct(t.Context(), m.Name, params, "")
+		if done.err != nil || (done.revision == nil) != without[m.Name] {
+			t.Errorf("%s: revision %v, %v", m.Name, done.revision, done.err)
 		}
 	}
 }

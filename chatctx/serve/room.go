@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // The room in a server.
@@ -16,10 +18,10 @@ const (
 )
 
 // errLarge means that a request is too large.
-var errLarge = &refusal{http.StatusRequestEntityTooLarge, "too_large", "a request has at most 64 MB; larger content goes by uploads.add"}
+var errLarge = operation.Refused(http.StatusRequestEntityTooLarge, "too_large", "a request has at most 64 MB; larger content goes by uploads.add")
 
 // errBusy means that there is no room for another answer.
-var errBusy = &refusal{http.StatusServiceUnavailable, "busy", "too many answers wait to be read: ask again in a moment"}
+var errBusy = operation.Refused(http.StatusServiceUnavailable, "busy", "too many answers wait to be read: ask again in a moment")
 
 // room limits the bytes in memory that wait for a reader.
 type room struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // The limits of a conversation over standard input and output.
@@ -304,7 +305,7 @@ func (c *rpc) line(line []byte, id json.RawMessage) {
 		c.cancel(m.Params)
 	case m.Method == "initialize":
 		c.begun = true
-		c.begin(m, &method{name: m.Method, verb: http.MethodPost, run: initialize, read: func(json.RawMessage) (any, error) { return nil, nil }})
+		c.begin(m, &method{Operation: &operation.Operation{Name: m.Method, Verb: http.MethodPost}, run: initialize, read: func(json.RawMessage) (any, error) { return nil, nil }})
 	case !c.begun:
 		c.refuse(m.ID, codeFirst, "initialize comes first")
 	case methodNamed(m.Method) == nil:
@@ -355,13 +356,13 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 }
 
 func initialize(r *request, _ any) (any, error) {
-	id, err := r.store.ID(r.ctx)
+	id, err := r.Store.ID(r.Ctx)
 	if err != nil {
 		return nil, err
 	}
-	v := initialized{Protocol: 1, Program: r.store.Program(), Format: chatctx.FormatVersion, Store: id, Line: r.server.limits.line, Message: mostMessage}
+	v := initialized{Protocol: 1, Program: r.Store.Program(), Format: chatctx.FormatVersion, Store: id, Line: r.server.limits.line, Message: mostMessage}
 	for _, m := range methods() {
-		v.Methods = append(v.Methods, m.name)
+		v.Methods = append(v.Methods, m.Name)
 	}
 	return v, nil
 }
@@ -430,12 +431,12 @@ func (c *rpc) leave(in *rpcRequest) {
 
 // run calls a method. Bytes for it come as base64 in the parameter data; bytes from it go in notifications before its answer.
 func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outcome {
-	r := &request{ctx: ctx, server: c.server, store: c.server.store, who: Caller{Scopes: Scopes}, room: c.server.room, lease: l, params: in.Params, body: http.NoBody}
+	r := &request{Request: operation.Request{Ctx: ctx, Store: c.server.store}, server: c.server, who: Caller{Scopes: Scopes}, room: c.server.room, lease: l, params: in.Params, body: http.NoBody}
 	var err error
-	if m.upload {
+	if m.Upload {
 		r.params, r.body, err = takeData(m, in.Params)
 	}
-	r.tell = func(event string, v any) error {
+	r.Tell = func(event string, v any) error {
 		raw, ok := v.(encoded)
 		if !ok {
 			var err error
@@ -445,7 +446,7 @@ func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outc
 		}
 		return c.send(rpcNotice{"2.0", "$/event", eventNotice{in.ID, event, json.RawMessage(raw)}})
 	}
-	r.write = func(string, string) (io.Writer, error) { return &chunks{c: c, id: in.ID}, nil }
+	r.Write = func(string, string) (io.Writer, error) { return &chunks{c: c, id: in.ID}, nil }
 	var params any
 	if err == nil {
 		params, err = m.read(r.params)
@@ -461,11 +462,11 @@ func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outc
 func takeData(m *method, params json.RawMessage) (json.RawMessage, io.Reader, error) {
 	all := map[string]json.RawMessage{}
 	if len(params) > 0 && json.Unmarshal(params, &all) != nil {
-		return nil, nil, chatctx.Invalid("%s: the parameters are one JSON object", m.name)
+		return nil, nil, chatctx.Invalid("%s: the parameters are one JSON object", m.Name)
 	}
 	var data []byte
 	if err := json.Unmarshal(all["data"], &data); err != nil || len(data) == 0 {
-		return nil, nil, chatctx.Invalid("%s needs data, in base64", m.name)
+		return nil, nil, chatctx.Invalid("%s needs data, in base64", m.Name)
 	}
 	delete(all, "data")
 	rest, err := json.Marshal(all)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -322,7 +323,10 @@ func TestMessagesLongerThanALine(t *testing.T) {
 	whole := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("x"), 1<<17))
 	c.inParts(`{"jsonrpc":"2.0","id":"bytes","method":"artifacts.put","params":{"data":"`+whole+`"}}`, 32<<10)
 	m, _ := c.answer(`"bytes"`)
-	var put stored
+	var put struct {
+		SHA256 string
+		Size   int
+	}
 	if err := json.Unmarshal(m.Result, &put); err != nil || put.Size != 1<<17 {
 		t.Fatalf("%v %s %v", err, m.Result, m.Error)
 	}
@@ -405,13 +409,13 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		t.Errorf("%d bytes of %d answers wait", most, done())
 	}
 	p := newPump(c.ctx, func(string, any) error { return nil }, a.server.room)
-	p.delta(delta{Branch: "b", Type: "text", Text: strings.Repeat("x", 3*page)})
+	p.Delta(operation.Delta{Branch: "b", Type: "text", Text: strings.Repeat("x", 3*page)})
 	p.mu.Lock()
 	if len(p.list) > 0 || !p.skipped["b"] {
 		t.Error("words are taken into a full room")
 	}
 	p.mu.Unlock()
-	p.close()
+	p.Close()
 	for range 2 * mostRefused {
 		c.line([]byte("nonsense"), nil)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -208,27 +209,27 @@ func TestAPumpHoldsLittle(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, event)
-		if d, ok := v.(delta); ok {
+		if d, ok := v.(operation.Delta); ok {
 			words += len(d.Text)
 			skipped = skipped || d.Skipped
 		}
 		return nil
 	}, &room{most: mostTold})
 	word := strings.Repeat("x", 1000)
-	p.put("request", 1)
+	p.Put("request", 1)
 	for range 10_000 {
-		p.delta(delta{Branch: "b", Type: "text", Text: word})
+		p.Delta(operation.Delta{Branch: "b", Type: "text", Text: word})
 	}
 	p.mu.Lock()
 	if p.words > mostPending || len(p.list) > 3 {
 		t.Errorf("%d bytes in %d events wait", p.words, len(p.list))
 	}
 	p.mu.Unlock()
-	p.put("message", 2)
+	p.Put("message", 2)
 	close(gate)
-	p.flush()
-	p.delta(delta{Branch: "b", Type: "text", Text: "y"})
-	p.close()
+	p.Flush()
+	p.Delta(operation.Delta{Branch: "b", Type: "text", Text: "y"})
+	p.Close()
 	if got := strings.Join(told, " "); got != "request delta message delta" || words > mostPending+1 || !skipped {
 		t.Errorf("told %s with %d bytes, skipped %v", got, words, skipped)
 	}

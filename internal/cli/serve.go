@@ -21,6 +21,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/serve"
 	"github.com/chatctx/chatctx/chatctx/serve/page"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 func serveCommands() []*command {
@@ -64,7 +65,7 @@ func doTokenAdd(r *run, in *tokenAddIn) error {
 	for s := range strings.SplitSeq(in.Scope, ",") {
 		scopes = append(scopes, strings.TrimSpace(s))
 	}
-	if err := serve.CheckScopes(scopes); err != nil {
+	if err := operation.CheckRights(scopes); err != nil {
 		return err
 	}
 	st, err := r.writer()

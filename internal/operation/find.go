@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"time"
@@ -8,9 +8,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func findMethods() []*method {
-	return []*method{
-		define("search", "GET /search", Read, "find words in titles, messages and prompts", search),
+func init() { Register(Group{Heading: "Finding", Of: findOperations}) }
+
+func findOperations() []*Operation {
+	return []*Operation{
+		Define("search", "GET /search", Read, "find words in titles, messages and prompts", search),
 	}
 }
 
@@ -30,19 +32,19 @@ type searchParams struct {
 	Limit   int        `json:"limit,omitempty" doc:"the most hits, up to 1000; 0 means 100"`
 }
 
-func search(r *request, in *searchParams) (list[contract.Hit], error) {
+func search(r *Request, in *searchParams) (List[contract.Hit], error) {
 	limit, err := limitOf(in.Limit)
 	if err != nil {
-		return list[contract.Hit]{}, err
+		return List[contract.Hit]{}, err
 	}
 	o := chatctx.SearchOptions{Text: in.Text, Regexp: in.Regexp, Context: in.Context, Role: pool.Role(in.Role), Model: in.Model, Tool: in.Tool,
 		Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Unheld: in.Unheld, First: in.First, Best: in.Best, Limit: limit}
 	var items []contract.Hit
-	for h, err := range r.store.Search(r.ctx, o) {
+	for h, err := range r.Store.Search(r.Ctx, o) {
 		if err != nil {
-			return list[contract.Hit]{}, err
+			return List[contract.Hit]{}, err
 		}
 		items = append(items, contract.HitOf(h))
 	}
-	return listOf(items), nil
+	return ListOf(items), nil
 }

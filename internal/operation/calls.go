@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/base64"
@@ -15,20 +15,22 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func callMethods() []*method {
+func init() { Register(Group{Heading: "Tools and their calls", Of: callOperations}) }
+
+func callOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}/calls/{call}"
-	return []*method{
-		define("calls.list", "GET /calls", Read, "list the open calls of all conversations, oldest first", listCalls),
-		define("calls.log", "GET /contexts/{context}/calls/log", Read, "list every step of a conversation's calls, oldest first", callLog),
-		define("calls.get", "GET "+at, Read, "get a call with its history, what the rules say about it and why, and the rules that would allow similar calls", getCall),
-		define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, with its own arguments or others", approveCall),
-		define("calls.deny", "POST "+at+"/deny", Decide, "deny a call", denyCall),
-		define("calls.cancel", "POST "+at+"/cancel", Decide, "give up a call that waits, or an approved one that nobody has begun to run", cancelCall),
-		define("calls.expire", "POST "+at+"/expire", Decide, "set when a call that nobody has decided counts as denied", expireCall),
-		define("calls.claim", "POST "+at+"/claim", Run, "claim an approved call to run it; if several programs try, one gets it", claimCall),
-		define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
-		define("calls.resolve", "POST "+at+"/resolve", Run, "store the result of a claimed or uncertain call", resolveCall),
-		define("calls.run", "POST "+at+"/run", Run, "run an approved call with its stored tool", runCall).lasting(),
+	return []*Operation{
+		Define("calls.list", "GET /calls", Read, "list the open calls of all conversations, oldest first", listCalls),
+		Define("calls.log", "GET /contexts/{context}/calls/log", Read, "list every step of a conversation's calls, oldest first", callLog),
+		Define("calls.get", "GET "+at, Read, "get a call with its history, what the rules say about it and why, and the rules that would allow similar calls", getCall),
+		Define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, with its own arguments or others", approveCall),
+		Define("calls.deny", "POST "+at+"/deny", Decide, "deny a call", denyCall),
+		Define("calls.cancel", "POST "+at+"/cancel", Decide, "give up a call that waits, or an approved one that nobody has begun to run", cancelCall),
+		Define("calls.expire", "POST "+at+"/expire", Decide, "set when a call that nobody has decided counts as denied", expireCall),
+		Define("calls.claim", "POST "+at+"/claim", Run, "claim an approved call to run it; if several programs try, one gets it", claimCall),
+		Define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
+		Define("calls.resolve", "POST "+at+"/resolve", Run, "store the result of a claimed or uncertain call", resolveCall),
+		Define("calls.run", "POST "+at+"/run", Run, "run an approved call with its stored tool", runCall).Lasting(),
 	}
 }
 
@@ -41,8 +43,8 @@ type callsParams struct {
 	Limit   int    `json:"limit,omitempty" doc:"the most calls, up to 1000; 0 means 100"`
 }
 
-func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
-	var none list[contract.Call]
+func listCalls(r *Request, in *callsParams) (List[contract.Call], error) {
+	var none List[contract.Call]
 	limit, err := limitOf(in.Limit)
 	if err != nil {
 		return none, err
@@ -53,7 +55,7 @@ func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 	}
 	f := chatctx.CallFilter{Branch: in.Branch, Tool: in.Tool, State: state}
 	if in.Context != "" {
-		c, err := r.store.Context(r.ctx, in.Context)
+		c, err := r.Store.Context(r.Ctx, in.Context)
 		if err != nil {
 			return none, err
 		}
@@ -66,10 +68,10 @@ func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 			return none, err
 		}
 	}
-	out := listOf[contract.Call](nil)
+	out := ListOf[contract.Call](nil)
 	var last *chatctx.Call
 	j := &judging{r: r}
-	for c, err := range r.store.Calls(r.ctx, f) {
+	for c, err := range r.Store.Calls(r.Ctx, f) {
 		if err != nil {
 			return none, err
 		}
@@ -106,7 +108,7 @@ func readCallCursor(s string) (*chatctx.Call, error) {
 
 // judging returns calls with the decision of the rules, and with the origins of those of sub-contexts.
 type judging struct {
-	r       *request
+	r       *Request
 	origins map[chatctx.ID]*contract.Origin
 }
 
@@ -116,7 +118,7 @@ func (j *judging) call(c *chatctx.Call) (contract.Call, *chatctx.Ruling, error) 
 	if v.Origin, err = j.origin(c.Context); err != nil || c.Status != pool.Pending {
 		return v, nil, err
 	}
-	ruling, err := j.r.store.Judge(j.r.ctx, c)
+	ruling, err := j.r.Store.Judge(j.r.Ctx, c)
 	if err != nil {
 		return v, nil, err
 	}
@@ -131,12 +133,12 @@ func (j *judging) origin(id chatctx.ID) (*contract.Origin, error) {
 	if from, ok := j.origins[id]; ok {
 		return from, nil
 	}
-	c, err := j.r.store.Context(j.r.ctx, id.String())
+	c, err := j.r.Store.Context(j.r.Ctx, id.String())
 	if err != nil {
 		return nil, err
 	}
 	var from *contract.Origin
-	task, err := c.TaskInfo(j.r.ctx)
+	task, err := c.TaskInfo(j.r.Ctx)
 	switch {
 	case errors.Is(err, chatctx.ErrInvalid): // not a sub-context
 	case err != nil:
@@ -151,23 +153,23 @@ func (j *judging) origin(id chatctx.ID) (*contract.Origin, error) {
 	return from, nil
 }
 
-func callLog(r *request, in *conversation) (list[contract.Step], error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+func callLog(r *Request, in *Conversation) (List[contract.Step], error) {
+	c, err := r.Store.Context(r.Ctx, in.Context)
 	if err != nil {
-		return list[contract.Step]{}, err
+		return List[contract.Step]{}, err
 	}
-	steps, err := r.store.CallLog(r.ctx, c.ID)
-	return listEach(steps, err, contract.StepOf)
+	steps, err := r.Store.CallLog(r.Ctx, c.ID)
+	return ListEach(steps, err, contract.StepOf)
 }
 
 type callParams struct {
-	target
+	Target
 	callRef
 }
 
 // callChange is a change of a call.
 type callChange struct {
-	change
+	Change
 	callRef
 }
 
@@ -175,8 +177,8 @@ type callRef struct {
 	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
 }
 
-func (r *request) call(on target, ref callRef) (*chatctx.Call, error) {
-	return r.store.Call(r.ctx, on.Context, on.Branch, chatctx.CallRef(ref.Call))
+func (r *Request) call(on Target, ref callRef) (*chatctx.Call, error) {
+	return r.Store.Call(r.Ctx, on.Context, on.Branch, chatctx.CallRef(ref.Call))
 }
 
 // shownCall is a call with everything that a person needs for the decision.
@@ -201,8 +203,8 @@ type ruleNote struct {
 	Holds bool       `json:"holds"`
 }
 
-func getCall(r *request, in *callParams) (shownCall, error) {
-	c, err := r.call(in.target, in.callRef)
+func getCall(r *Request, in *callParams) (shownCall, error) {
+	c, err := r.call(in.Target, in.callRef)
 	if err != nil {
 		return shownCall{}, err
 	}
@@ -232,14 +234,14 @@ func getCall(r *request, in *callParams) (shownCall, error) {
 }
 
 // plan returns what the server runs for a call.
-func (r *request) plan(c *chatctx.Call) (*approval.Plan, error) {
-	in, err := r.store.Context(r.ctx, c.Context.String())
+func (r *Request) plan(c *chatctx.Call) (*approval.Plan, error) {
+	in, err := r.Store.Context(r.Ctx, c.Context.String())
 	if err != nil {
 		return nil, err
 	}
-	e, end := r.server.executor(in)
+	e, end := r.Executor(in)
 	defer end()
-	return e.Plan(r.ctx, c)
+	return e.Plan(r.Ctx, c)
 }
 
 type approveParams struct {
@@ -249,20 +251,20 @@ type approveParams struct {
 	Always    int             `json:"always,omitempty" doc:"also add a rule: its number among the call's offers, from 1; 0 means none. Needs admin"`
 }
 
-func approveCall(r *request, in *approveParams) (contract.Call, error) {
+func approveCall(r *Request, in *approveParams) (contract.Call, error) {
 	if string(in.Arguments) == "null" { // like a missing one
 		in.Arguments = nil
 	}
-	c, err := r.call(in.target, in.callRef)
+	c, err := r.call(in.Target, in.callRef)
 	if err != nil {
 		return contract.Call{}, err
 	}
-	b := r.store.Begin(c.Context.String(), c.Branch)
+	b := r.Store.Begin(c.Context.String(), c.Branch)
 	if in.Always != 0 {
 		if err := r.need(Admin); err != nil {
 			return contract.Call{}, err
 		}
-		j, err := r.store.Judge(r.ctx, c)
+		j, err := r.Store.Judge(r.Ctx, c)
 		if err != nil {
 			return contract.Call{}, err
 		}
@@ -277,15 +279,15 @@ func approveCall(r *request, in *approveParams) (contract.Call, error) {
 		rule.Reason = in.Reason
 		b.AddRule(*rule, chatctx.RuleScope{})
 	}
-	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Name: r.who.Name, Reason: in.Reason, Arguments: in.Arguments})
-	return r.decided(b.Commit(r.ctx))
+	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Name: r.By, Reason: in.Reason, Arguments: in.Arguments})
+	return r.decided(b.Commit(r.Ctx))
 }
 
-func (r *request) decided(done *chatctx.Committed, err error) (contract.Call, error) {
+func (r *Request) decided(done *chatctx.Committed, err error) (contract.Call, error) {
 	if err != nil {
 		return contract.Call{}, err
 	}
-	r.revision = &done.Revision
+	r.Revision = &done.Revision
 	v := contract.CallOf(done.Last().Call)
 	v.Operation = done.Operation
 	return v, nil
@@ -296,22 +298,22 @@ type reasonParams struct {
 	Reason string `json:"reason,omitempty" doc:"why; the model gets the reason of a denial word for word"`
 }
 
-func (r *request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
-	c, err := r.call(in.target, in.callRef)
+func (r *Request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
+	c, err := r.call(in.Target, in.callRef)
 	if err != nil {
 		return contract.Call{}, err
 	}
-	v.Name, v.Reason = r.who.Name, in.Reason
-	b := r.store.Begin(c.Context.String(), c.Branch)
+	v.Name, v.Reason = r.By, in.Reason
+	b := r.Store.Begin(c.Context.String(), c.Branch)
 	b.Decide(c.Ref(), v)
-	return r.decided(b.Commit(r.ctx))
+	return r.decided(b.Commit(r.Ctx))
 }
 
-func denyCall(r *request, in *reasonParams) (contract.Call, error) {
+func denyCall(r *Request, in *reasonParams) (contract.Call, error) {
 	return r.decide(in, chatctx.Verdict{Status: pool.Denied})
 }
 
-func cancelCall(r *request, in *reasonParams) (contract.Call, error) {
+func cancelCall(r *Request, in *reasonParams) (contract.Call, error) {
 	return r.decide(in, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel})
 }
 
@@ -320,18 +322,18 @@ type expireParams struct {
 	At *time.Time `json:"at,omitempty" doc:"when the call expires; without it, never"`
 }
 
-func expireCall(r *request, in *expireParams) (contract.Call, error) {
-	c, err := r.call(in.target, in.callRef)
+func expireCall(r *Request, in *expireParams) (contract.Call, error) {
+	c, err := r.call(in.Target, in.callRef)
 	if err != nil {
 		return contract.Call{}, err
 	}
-	b := r.store.Begin(c.Context.String(), c.Branch)
+	b := r.Store.Begin(c.Context.String(), c.Branch)
 	b.ExpireCall(c.Ref(), timeOf(in.At))
-	done, err := b.Commit(r.ctx)
+	done, err := b.Commit(r.Ctx)
 	if err != nil {
 		return contract.Call{}, err
 	}
-	c.Expires, r.revision = timeOf(in.At), &done.Revision
+	c.Expires, r.Revision = timeOf(in.At), &done.Revision
 	v := contract.CallOf(c)
 	v.Operation = done.Operation
 	return v, nil
@@ -358,11 +360,11 @@ func (in *holding) check() error {
 	return nil
 }
 
-func claimCall(r *request, in *claimParams) (contract.Claim, error) {
+func claimCall(r *Request, in *claimParams) (contract.Claim, error) {
 	if err := in.check(); err != nil {
 		return contract.Claim{}, err
 	}
-	k, err := r.store.ClaimCall(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.who.Name})
+	k, err := r.Store.ClaimCall(r.Ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.By})
 	if err != nil {
 		return contract.Claim{}, err
 	}
@@ -371,12 +373,12 @@ func claimCall(r *request, in *claimParams) (contract.Claim, error) {
 
 type renewParams struct {
 	callParams
-	keyed
+	Keyed
 	holding
 	Token string `json:"token" doc:"the token of the claim"`
 }
 
-func renewCall(r *request, in *renewParams) (contract.Claim, error) {
+func renewCall(r *Request, in *renewParams) (contract.Claim, error) {
 	if err := in.check(); err != nil {
 		return contract.Claim{}, err
 	}
@@ -384,11 +386,11 @@ func renewCall(r *request, in *renewParams) (contract.Claim, error) {
 	if err != nil {
 		return contract.Claim{}, chatctx.Invalid("token is no token of a claim")
 	}
-	c, err := r.call(in.target, in.callRef)
+	c, err := r.call(in.Target, in.callRef)
 	if err != nil {
 		return contract.Claim{}, err
 	}
-	err = r.store.ClaimOf(c, token, in.hold()).Renew(r.ctx)
+	err = r.Store.ClaimOf(c, token, in.hold()).Renew(r.Ctx)
 	if errors.Is(err, chatctx.ErrStopped) {
 		err = &chatctx.ConflictError{Text: err.Error()}
 	}
@@ -406,8 +408,8 @@ type resolveParams struct {
 	Token string          `json:"token,omitempty" doc:"the token of the claim; if another program has the claim by now, the result is refused"`
 }
 
-func resolveCall(r *request, in *resolveParams) (contract.Answered, error) {
-	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: r.who.Name}
+func resolveCall(r *Request, in *resolveParams) (contract.Answered, error) {
+	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: r.By}
 	if in.JSON != nil && in.Text != "" {
 		return contract.Answered{}, chatctx.Invalid("calls.resolve takes text or json")
 	}
@@ -418,7 +420,7 @@ func resolveCall(r *request, in *resolveParams) (contract.Answered, error) {
 		}
 		a.By = ""
 	}
-	done, err := r.store.ResolveCall(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), a)
+	done, err := r.Store.ResolveCall(r.Ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), a)
 	if err != nil {
 		return contract.Answered{}, err
 	}
@@ -430,16 +432,16 @@ type runParams struct {
 	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
 }
 
-func runCall(r *request, in *runParams) (contract.Answered, error) {
-	c, err := r.call(in.target, in.callRef)
+func runCall(r *Request, in *runParams) (contract.Answered, error) {
+	c, err := r.call(in.Target, in.callRef)
 	if err != nil {
 		return contract.Answered{}, err
 	}
-	cc, err := r.store.Context(r.ctx, c.Context.String())
+	cc, err := r.Store.Context(r.Ctx, c.Context.String())
 	if err != nil {
 		return contract.Answered{}, err
 	}
-	e, end := r.server.executor(cc)
+	e, end := r.Executor(cc)
 	defer end()
 	note, show := "", e.Show
 	e.Show = func(ev approval.Event) {
@@ -450,7 +452,7 @@ func runCall(r *request, in *runParams) (contract.Answered, error) {
 			show(ev)
 		}
 	}
-	done, err := e.RunCall(r.ctx, c, in.Again)
+	done, err := e.RunCall(r.Ctx, c, in.Again)
 	if err != nil {
 		return contract.Answered{}, err
 	}

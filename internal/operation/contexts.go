@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/base64"
@@ -11,17 +11,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func contextMethods() []*method {
+func init() { Register(Group{Heading: "Conversations", Of: contextOperations}) }
+
+func contextOperations() []*Operation {
 	const at = "/contexts/{context}"
-	return []*method{
-		define("contexts.list", "GET /contexts", Read, "list conversations, the latest change first", listContexts),
-		define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext),
-		define("contexts.get", "GET "+at, Read, "get one conversation", getContext),
-		define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext),
-		define("contexts.copy", "POST "+at+"/copy", Write, "copy a conversation with all its branches", copyContext),
-		define("contexts.trash", "POST "+at+"/trash", Write, "move a conversation to the trash", trashContext),
-		define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext),
-		define("contexts.activate", "POST "+at+"/activate", Write, "make a conversation the terminal's current one", activateContext),
+	return []*Operation{
+		Define("contexts.list", "GET /contexts", Read, "list conversations, the latest change first", listContexts),
+		Define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext),
+		Define("contexts.get", "GET "+at, Read, "get one conversation", getContext),
+		Define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext),
+		Define("contexts.copy", "POST "+at+"/copy", Write, "copy a conversation with all its branches", copyContext),
+		Define("contexts.trash", "POST "+at+"/trash", Write, "move a conversation to the trash", trashContext),
+		Define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext),
+		Define("contexts.activate", "POST "+at+"/activate", Write, "make a conversation the terminal's current one", activateContext),
 	}
 }
 
@@ -61,13 +63,13 @@ type listing struct {
 	Limit  int        `json:"limit,omitempty" doc:"the most conversations, up to 1000; 0 means 100"`
 }
 
-func listContexts(r *request, in *listing) (list[*chatctx.ContextInfo], error) {
-	var out list[*chatctx.ContextInfo]
+func listContexts(r *Request, in *listing) (List[*chatctx.ContextInfo], error) {
+	var out List[*chatctx.ContextInfo]
 	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Labels: in.Labels}
 	limit, err := limitOf(in.Limit)
 	if err == nil && in.Parent != "" {
 		var c *chatctx.ChatContext
-		if c, err = r.store.Context(r.ctx, in.Parent); err == nil {
+		if c, err = r.Store.Context(r.Ctx, in.Parent); err == nil {
 			o.Parent = c.ID
 		}
 	}
@@ -79,7 +81,7 @@ func listContexts(r *request, in *listing) (list[*chatctx.ContextInfo], error) {
 	}
 	var items []*chatctx.ContextInfo
 	var last *chatctx.ContextInfo
-	for info, err := range r.store.Contexts(r.ctx, o) {
+	for info, err := range r.Store.Contexts(r.Ctx, o) {
 		if err != nil {
 			return out, err
 		}
@@ -89,7 +91,7 @@ func listContexts(r *request, in *listing) (list[*chatctx.ContextInfo], error) {
 		}
 		items, last = append(items, info), info
 	}
-	out.Items = listOf(items).Items
+	out.Items = ListOf(items).Items
 	return out, nil
 }
 
@@ -107,7 +109,7 @@ func readCursor(s string) (*chatctx.ContextInfo, error) {
 }
 
 type newParams struct {
-	keyed
+	Keyed
 	Title    string                     `json:"title,omitempty" doc:"the title; by default the first words of the first message"`
 	System   string                     `json:"system,omitempty" doc:"the system prompt of main"`
 	Prompt   string                     `json:"prompt,omitempty" doc:"the user prompt of main"`
@@ -115,11 +117,11 @@ type newParams struct {
 	Activate bool                       `json:"activate,omitempty" doc:"make it the terminal's current conversation"`
 }
 
-func newContext(r *request, in *newParams) (contract.Named, error) {
+func newContext(r *Request, in *newParams) (contract.Named, error) {
 	if err := r.maySet(in.Settings); err != nil {
 		return contract.Named{}, err
 	}
-	c, err := r.store.New(r.ctx, chatctx.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
+	c, err := r.Store.New(r.Ctx, chatctx.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
 	if err != nil {
 		return contract.Named{}, err
 	}
@@ -127,8 +129,8 @@ func newContext(r *request, in *newParams) (contract.Named, error) {
 }
 
 // named returns the description of a new conversation.
-func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
-	info, err := c.Info(r.ctx)
+func (r *Request) named(c *chatctx.ChatContext) (contract.Named, error) {
+	info, err := c.Info(r.Ctx)
 	if err != nil {
 		return contract.Named{}, err
 	}
@@ -143,13 +145,13 @@ type shownContext struct {
 	Settings map[string]json.RawMessage `json:"settings"`
 }
 
-func getContext(r *request, in *conversation) (shownContext, error) {
+func getContext(r *Request, in *Conversation) (shownContext, error) {
 	var out shownContext
 	c, info, err := r.conversation(in.Context)
 	if err != nil {
 		return out, err
 	}
-	branches, err := c.Branches(r.ctx)
+	branches, err := c.Branches(r.Ctx)
 	if err != nil {
 		return out, err
 	}
@@ -157,11 +159,11 @@ func getContext(r *request, in *conversation) (shownContext, error) {
 }
 
 type titled struct {
-	contextChange
+	ContextChange
 	Title string `json:"title" doc:"the new title"`
 }
 
-func renameContext(r *request, in *titled) (contract.Named, error) {
+func renameContext(r *Request, in *titled) (contract.Named, error) {
 	done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.SetTitle(in.Title) })
 	if err != nil {
 		return contract.Named{}, err
@@ -170,16 +172,16 @@ func renameContext(r *request, in *titled) (contract.Named, error) {
 }
 
 type copyParams struct {
-	conversation
-	keyed
+	Conversation
+	Keyed
 	Title    string `json:"title,omitempty" doc:"the copy's title; by default the title of the original"`
 	Activate bool   `json:"activate,omitempty" doc:"make the copy the terminal's current conversation"`
 }
 
-func copyContext(r *request, in *copyParams) (contract.Named, error) {
-	c, err := r.store.Copy(r.ctx, in.Context, in.Title, false)
+func copyContext(r *Request, in *copyParams) (contract.Named, error) {
+	c, err := r.Store.Copy(r.Ctx, in.Context, in.Title, false)
 	if err == nil && in.Activate {
-		_, err = r.store.Use(r.ctx, c.ID.String())
+		_, err = r.Store.Use(r.Ctx, c.ID.String())
 	}
 	if err != nil {
 		return contract.Named{}, err
@@ -188,16 +190,16 @@ func copyContext(r *request, in *copyParams) (contract.Named, error) {
 }
 
 type keyedContext struct {
-	conversation
-	keyed
+	Conversation
+	Keyed
 }
 
-func trashContext(r *request, in *contextChange) (contract.Named, error) {
-	return namedDone(r.store.Trash(r.ctx, in.Context))
+func trashContext(r *Request, in *ContextChange) (contract.Named, error) {
+	return namedDone(r.Store.Trash(r.Ctx, in.Context))
 }
 
-func restoreContext(r *request, in *contextChange) (contract.Named, error) {
-	return namedDone(r.store.Restore(r.ctx, in.Context))
+func restoreContext(r *Request, in *ContextChange) (contract.Named, error) {
+	return namedDone(r.Store.Restore(r.Ctx, in.Context))
 }
 
 func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {
@@ -207,8 +209,8 @@ func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {
 	return contract.Named{Where: contract.WhereOf(done), Title: done.Title}, nil
 }
 
-func activateContext(r *request, in *keyedContext) (contract.Named, error) {
-	info, err := r.store.Use(r.ctx, in.Context)
+func activateContext(r *Request, in *keyedContext) (contract.Named, error) {
+	info, err := r.Store.Use(r.Ctx, in.Context)
 	if err != nil {
 		return contract.Named{}, err
 	}

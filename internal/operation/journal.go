@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"iter"
@@ -8,19 +8,21 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-func journalMethods() []*method {
+func init() { Register(Group{Heading: "Taking back", Of: journalOperations}) }
+
+func journalOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
-	return []*method{
-		define("operations.list", "GET "+in+"/operations", Read, "list the operations of a conversation, newest first", listOperations),
-		define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations),
-		define("operations.undo", "POST /operations/{operation}/undo", Write, "undo an operation of the store; to undo an undo is to redo it", undoStoreOperation),
-		define("undo", "POST "+at+"/undo", Write, "undo the last operation of a branch, or the one given; an operation that decides about calls or sets what may run also needs decide and admin", undo),
-		define("redo", "POST "+at+"/redo", Write, "redo the last undone operation; also needs decide and admin", redo),
+	return []*Operation{
+		Define("operations.list", "GET "+in+"/operations", Read, "list the operations of a conversation, newest first", listOperations),
+		Define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations),
+		Define("operations.undo", "POST /operations/{operation}/undo", Write, "undo an operation of the store; to undo an undo is to redo it", undoStoreOperation),
+		Define("undo", "POST "+at+"/undo", Write, "undo the last operation of a branch, or the one given; an operation that decides about calls or sets what may run also needs decide and admin", undo),
+		Define("redo", "POST "+at+"/redo", Write, "redo the last undone operation; also needs decide and admin", redo),
 	}
 }
 
 type operationsParams struct {
-	conversation
+	Conversation
 	storeOperationsParams
 }
 
@@ -29,16 +31,16 @@ type storeOperationsParams struct {
 	Limit int    `json:"limit,omitempty" doc:"the most operations, up to 1000; 0 means 100"`
 }
 
-func listOperations(r *request, in *operationsParams) (list[*chatctx.Operation], error) {
-	return in.page(r.store.Operations(r.ctx, in.Context))
+func listOperations(r *Request, in *operationsParams) (List[*chatctx.Operation], error) {
+	return in.page(r.Store.Operations(r.Ctx, in.Context))
 }
 
-func storeOperations(r *request, in *storeOperationsParams) (list[*chatctx.Operation], error) {
-	return in.page(r.store.StoreOperations(r.ctx))
+func storeOperations(r *Request, in *storeOperationsParams) (List[*chatctx.Operation], error) {
+	return in.page(r.Store.StoreOperations(r.Ctx))
 }
 
-func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) (list[*chatctx.Operation], error) {
-	var out list[*chatctx.Operation]
+func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) (List[*chatctx.Operation], error) {
+	var out List[*chatctx.Operation]
 	limit, err := limitOf(in.Limit)
 	if err != nil {
 		return out, err
@@ -68,7 +70,7 @@ func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) 
 }
 
 type undoParams struct {
-	change
+	Change
 	Operation string `json:"operation,omitempty" doc:"the operation to undo; by default the newest in force on the branch or the conversation"`
 }
 
@@ -79,16 +81,16 @@ var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": t
 	"import": true, "new": true, "rm": true, "restore": true, "copy": true}
 
 // mayUndo refuses an undo that the caller's scopes do not allow. A caller without all of them must name the operation.
-func (r *request) mayUndo(context, operation string) error {
-	if r.who.May(Decide) && r.who.May(Admin) {
+func (r *Request) mayUndo(context, operation string) error {
+	if r.May(Decide) && r.May(Admin) {
 		return nil
 	}
 	if operation == "" {
-		return &refusal{403, "forbidden", "without the scopes decide and admin, undo names an operation"}
+		return &Refusal{403, "forbidden", "without the scopes decide and admin, undo names an operation"}
 	}
-	journals := []iter.Seq2[*chatctx.Operation, error]{r.store.StoreOperations(r.ctx)}
+	journals := []iter.Seq2[*chatctx.Operation, error]{r.Store.StoreOperations(r.Ctx)}
 	if context != "" {
-		journals = append(journals, r.store.Operations(r.ctx, context))
+		journals = append(journals, r.Store.Operations(r.Ctx, context))
 	}
 	for _, ops := range journals {
 		for o, err := range ops {
@@ -99,48 +101,48 @@ func (r *request) mayUndo(context, operation string) error {
 				return nil
 			}
 			if o.ID == operation {
-				return &refusal{403, "forbidden", "to take back " + o.What + " needs the scopes decide and admin"}
+				return &Refusal{403, "forbidden", "to take back " + o.What + " needs the scopes decide and admin"}
 			}
 		}
 	}
 	return chatctx.NotFound("operation", operation)
 }
 
-func undo(r *request, in *undoParams) (contract.Undone, error) {
+func undo(r *Request, in *undoParams) (contract.Undone, error) {
 	if err := r.mayUndo(in.Context, in.Operation); err != nil {
 		return contract.Undone{}, err
 	}
-	return r.undone(r.store.Undo(r.ctx, in.Context, in.Branch, in.Operation))
+	return r.undone(r.Store.Undo(r.Ctx, in.Context, in.Branch, in.Operation))
 }
 
 type storeUndoParams struct {
-	keyed
+	Keyed
 	Operation string `json:"operation" doc:"the operation: s and its number, such as s12"`
 }
 
-func undoStoreOperation(r *request, in *storeUndoParams) (contract.Undone, error) {
+func undoStoreOperation(r *Request, in *storeUndoParams) (contract.Undone, error) {
 	if !strings.HasPrefix(in.Operation, "s") {
 		return contract.Undone{}, chatctx.Invalid("%q is no operation of the store: those of a conversation are taken back on a branch", in.Operation)
 	}
 	if err := r.mayUndo("", in.Operation); err != nil {
 		return contract.Undone{}, err
 	}
-	return r.undone(r.store.Undo(r.ctx, "", "", in.Operation))
+	return r.undone(r.Store.Undo(r.Ctx, "", "", in.Operation))
 }
 
-func redo(r *request, in *change) (contract.Undone, error) {
-	if !r.who.May(Decide) || !r.who.May(Admin) { // the undone operation may be any
-		return contract.Undone{}, &refusal{403, "forbidden", "redo needs the scopes decide and admin too"}
+func redo(r *Request, in *Change) (contract.Undone, error) {
+	if !r.May(Decide) || !r.May(Admin) { // the undone operation may be any
+		return contract.Undone{}, &Refusal{403, "forbidden", "redo needs the scopes decide and admin too"}
 	}
-	return r.undone(r.store.Redo(r.ctx, in.Context, in.Branch))
+	return r.undone(r.Store.Redo(r.Ctx, in.Context, in.Branch))
 }
 
-func (r *request) undone(u *chatctx.Undone, err error) (contract.Undone, error) {
+func (r *Request) undone(u *chatctx.Undone, err error) (contract.Undone, error) {
 	if err != nil {
 		return contract.Undone{}, err
 	}
 	if u.Branch != "" {
-		r.revision = &u.Revision
+		r.Revision = &u.Revision
 	}
 	return contract.UndoneOf(u), nil
 }

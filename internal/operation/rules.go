@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/json"
@@ -9,56 +9,30 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-func ruleMethods() []*method {
-	return []*method{
-		define("rules.list", "GET /rules", Read, "list the rules that apply to a conversation, or those of the store", listRules),
-		define("rules.add", "POST /rules", Admin, "add a rule to a conversation, one of its branches, or the store", addRule),
-		define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove a rule", removeRule),
-		define("tools.list", "GET /tools", Read, "list the tools of a conversation and of the store", listTools),
-		define("tools.put", "POST /tools", Admin, "add a tool to a conversation or the store, or replace it", putTool),
-		define("tools.remove", "POST /tools/{tool}/remove", Admin, "remove a tool", removeTool),
+func init() { Register(Group{Heading: "Tools and their calls", Of: ruleOperations}) }
+
+func ruleOperations() []*Operation {
+	return []*Operation{
+		Define("rules.list", "GET /rules", Read, "list the rules that apply to a conversation, or those of the store", listRules),
+		Define("rules.add", "POST /rules", Admin, "add a rule to a conversation, one of its branches, or the store", addRule),
+		Define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove a rule", removeRule),
+		Define("tools.list", "GET /tools", Read, "list the tools of a conversation and of the store", listTools),
+		Define("tools.put", "POST /tools", Admin, "add a tool to a conversation or the store, or replace it", putTool),
+		Define("tools.remove", "POST /tools/{tool}/remove", Admin, "remove a tool", removeTool),
 	}
 }
 
-// scoped names a conversation, or the store if it is "".
-type scoped struct {
-	Context string `json:"context,omitempty" doc:"the conversation; by default the store"`
-}
-
-// id returns the id of the conversation, zero for the store.
-func (in *scoped) id(r *request) (chatctx.ID, error) {
-	if in.Context == "" {
-		return chatctx.ID{}, nil
-	}
-	c, err := r.store.Context(r.ctx, in.Context)
-	if err != nil {
-		return chatctx.ID{}, err
-	}
-	return c.ID, nil
-}
-
-// scopedChange is a change of a conversation, or of the store, which has no revision.
-type scopedChange struct {
-	scoped
-	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
-	keyed
-}
-
-func (c *scopedChange) expected() (context, branch string, revision **uint64) {
-	return c.Context, "", &c.Expect
-}
-
-func listRules(r *request, in *scoped) (list[contract.Rule], error) {
+func listRules(r *Request, in *Scoped) (List[contract.Rule], error) {
 	id, err := in.id(r)
 	if err != nil {
-		return list[contract.Rule]{}, err
+		return List[contract.Rule]{}, err
 	}
-	rules, err := r.store.Rules(r.ctx, id)
-	return listEach(rules, err, contract.RuleOf)
+	rules, err := r.Store.Rules(r.Ctx, id)
+	return ListEach(rules, err, contract.RuleOf)
 }
 
 type ruleParams struct {
-	scopedChange
+	ScopedChange
 	Branch   string              `json:"branch,omitempty" doc:"limit the rule to this branch of the conversation"`
 	Effect   string              `json:"effect" doc:"allow, deny or ask"`
 	Tool     string              `json:"tool" doc:"a pattern that the tool's name has to match"`
@@ -71,19 +45,19 @@ type ruleParams struct {
 	Reason   string              `json:"reason,omitempty" doc:"why the rule exists, for people"`
 }
 
-func addRule(r *request, in *ruleParams) (contract.Rule, error) {
-	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, When: in.When, Unless: in.Unless, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.who.Name}
+func addRule(r *Request, in *ruleParams) (contract.Rule, error) {
+	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, When: in.When, Unless: in.Unless, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.By}
 	var done *chatctx.Committed
 	var err error
 	switch {
 	case in.Context != "":
-		b := r.store.Begin(in.Context, in.Branch)
+		b := r.Store.Begin(in.Context, in.Branch)
 		b.AddRule(rule, chatctx.RuleScope{Branch: in.Branch != ""})
-		done, err = b.Commit(r.ctx)
+		done, err = b.Commit(r.Ctx)
 	case in.Branch != "":
 		return contract.Rule{}, chatctx.Invalid("rules.add: branch needs context")
 	default:
-		done, err = r.store.AddRule(r.ctx, rule)
+		done, err = r.Store.AddRule(r.Ctx, rule)
 	}
 	return ruled(done, err)
 }
@@ -99,28 +73,28 @@ func ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
 }
 
 type ruleRef struct {
-	scopedChange
+	ScopedChange
 	Rule string `json:"rule" doc:"the rule's id"`
 }
 
-func removeRule(r *request, in *ruleRef) (contract.Rule, error) {
+func removeRule(r *Request, in *ruleRef) (contract.Rule, error) {
 	if in.Context == "" {
-		return ruled(r.store.RemoveRule(r.ctx, in.Rule))
+		return ruled(r.Store.RemoveRule(r.Ctx, in.Rule))
 	}
 	return ruled(r.onContext(in.Context, func(b *chatctx.Batch) { b.RemoveRule(in.Rule) }))
 }
 
-func listTools(r *request, in *scoped) (list[contract.Tool], error) {
+func listTools(r *Request, in *Scoped) (List[contract.Tool], error) {
 	id, err := in.id(r)
 	if err != nil {
-		return list[contract.Tool]{}, err
+		return List[contract.Tool]{}, err
 	}
-	tools, err := r.store.Tools(r.ctx, id)
-	return listEach(tools, err, func(t chatctx.KeptTool) contract.Tool { return contract.ToolOf(&t) }) // with only the names of its environment
+	tools, err := r.Store.Tools(r.Ctx, id)
+	return ListEach(tools, err, func(t chatctx.KeptTool) contract.Tool { return contract.ToolOf(&t) }) // with only the names of its environment
 }
 
 type toolParams struct {
-	scopedChange
+	ScopedChange
 	Tool        string            `json:"tool" doc:"the tool's name"`
 	Description string            `json:"description,omitempty" doc:"what the tool does, for the model"`
 	Schema      json.RawMessage   `json:"schema,omitempty" doc:"the JSON Schema of the arguments"`
@@ -136,7 +110,7 @@ type toolParams struct {
 	Prune       string            `json:"prune,omitempty" doc:"what becomes of old results in requests: prune, summarise or keep"`
 }
 
-func putTool(r *request, in *toolParams) (contract.Tool, error) {
+func putTool(r *Request, in *toolParams) (contract.Tool, error) {
 	t := chatctx.Tool{Name: in.Tool, Description: in.Description, Schema: in.Schema, Command: in.Command, Stdin: in.Stdin, Dashes: in.Dashes, MCP: in.MCP, URL: in.URL, Dir: in.Dir,
 		Env: in.Env, Repeatable: in.Repeatable, Prune: in.Prune}
 	var err error
@@ -147,7 +121,7 @@ func putTool(r *request, in *toolParams) (contract.Tool, error) {
 	}
 	var left []contract.LeftOut
 	if t.MCP {
-		remotes, out, err := approval.Discover(r.ctx, &t)
+		remotes, out, err := approval.Discover(r.Ctx, &t)
 		if err != nil {
 			return contract.Tool{}, err
 		}
@@ -161,7 +135,7 @@ func putTool(r *request, in *toolParams) (contract.Tool, error) {
 	}
 	var done *chatctx.Committed
 	if in.Context == "" {
-		done, err = r.store.PutTool(r.ctx, t)
+		done, err = r.Store.PutTool(r.Ctx, t)
 	} else {
 		done, err = r.onContext(in.Context, func(b *chatctx.Batch) { b.PutTool(t) })
 	}
@@ -174,13 +148,13 @@ func putTool(r *request, in *toolParams) (contract.Tool, error) {
 }
 
 type toolRef struct {
-	scopedChange
+	ScopedChange
 	Tool string `json:"tool" doc:"the tool's name"`
 }
 
-func removeTool(r *request, in *toolRef) (contract.Where, error) {
+func removeTool(r *Request, in *toolRef) (contract.Where, error) {
 	if in.Context == "" {
-		return where(r.store.RemoveTool(r.ctx, in.Tool))
+		return where(r.Store.RemoveTool(r.Ctx, in.Tool))
 	}
 	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.RemoveTool(in.Tool) }))
 }

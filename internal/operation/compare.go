@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/json"
@@ -19,23 +19,25 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func compareMethods() []*method {
+func init() { Register(Group{Heading: "Branches", Of: compareOperations}) }
+
+func compareOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}"
-	return []*method{
-		define("compare", "GET "+at+"/compare", Read, "compare branches side by side, turn by turn, with changed words and figures", compareBranches),
-		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
-		define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
-		define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),
-		define("cost", "GET /cost", Read, "sum up what replies cost; replies counts all, and unpriced and without_usage those that no sum includes", sumCost),
+	return []*Operation{
+		Define("compare", "GET "+at+"/compare", Read, "compare branches side by side, turn by turn, with changed words and figures", compareBranches),
+		Define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
+		Define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
+		Define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),
+		Define("cost", "GET /cost", Read, "sum up what replies cost; replies counts all, and unpriced and without_usage those that no sum includes", sumCost),
 	}
 }
 
 type compareParams struct {
-	target
+	Target
 	With []string `json:"with,omitempty" doc:"the branches, or places on them, to compare; by default the branch and its siblings"`
 }
 
-func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
+func compareBranches(r *Request, in *compareParams) (*compare.Table, error) {
 	c, err := r.settled(in.Context)
 	if err != nil {
 		return nil, err
@@ -44,14 +46,14 @@ func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
 	for i, ref := range in.With {
 		refs[i] = chatctx.Ref(ref)
 	}
-	size, err := c.CompareSize(r.ctx, in.Branch, refs...)
+	size, err := c.CompareSize(r.Ctx, in.Branch, refs...)
 	if err == nil {
 		err = r.holdWhole(size)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return compare.Of(r.ctx, c, in.Branch, refs...)
+	return compare.Of(r.Ctx, c, in.Branch, refs...)
 }
 
 type takeParams struct {
@@ -65,8 +67,8 @@ type took struct {
 	MovedTo string `json:"moved_to"` // the branch with the messages that were there before; "" if there were none
 }
 
-func takeAnswer(r *request, in *takeParams) (took, error) {
-	done, err := r.commit(in.change, func(b *chatctx.Batch) {
+func takeAnswer(r *Request, in *takeParams) (took, error) {
+	done, err := r.commit(in.Change, func(b *chatctx.Batch) {
 		b.Take(chatctx.Ref(in.Message), chatctx.TakeOptions{KeepRest: in.KeepRest})
 	})
 	if err != nil {
@@ -93,7 +95,7 @@ type state struct {
 }
 
 type tokensParams struct {
-	target
+	Target
 	Brief bool `json:"brief,omitempty" doc:"leave out the list of messages"`
 	From  int  `json:"from,omitempty" doc:"the first message to list; 0 means 1"`
 	Limit int  `json:"limit,omitempty" doc:"the most messages, up to 1000; 0 means 100"`
@@ -109,7 +111,7 @@ type within struct {
 	Tokens   int        `json:"tokens"`
 }
 
-func countTokens(r *request, in *tokensParams) (sized, error) {
+func countTokens(r *Request, in *tokensParams) (sized, error) {
 	limit, err := limitOf(in.Limit)
 	if err != nil {
 		return sized{}, err
@@ -118,7 +120,7 @@ func countTokens(r *request, in *tokensParams) (sized, error) {
 	if err != nil {
 		return sized{}, err
 	}
-	req, err := (&turn.Turn{Context: c, Branch: in.Branch}).Fit(r.ctx)
+	req, err := (&turn.Turn{Context: c, Branch: in.Branch}).Fit(r.Ctx)
 	var budget *enhancer.BudgetError
 	if errors.As(err, &budget) { // its size is reported anyway
 		req.Forecast.Tokens = budget.Size
@@ -157,23 +159,23 @@ func (v *sized) count(become string, tokens int) {
 }
 
 type billParams struct {
-	target
+	Target
 	Text   string   `json:"text,omitempty" doc:"the user's message; without it, the request answers the last message of the branch"`
 	Models []string `json:"models,omitempty" doc:"the models to ask; by default the model in the settings"`
 }
 
 // bills are the prices of a send, and the models that could not be asked.
 type bills struct {
-	list[contract.Bill]
+	List[contract.Bill]
 	Failed []failed `json:"failed"`
 }
 
 // billFor returns the price of a send for each model. It asks no model.
-func billFor(r *request, in *billParams) (bills, error) {
+func billFor(r *Request, in *billParams) (bills, error) {
 	if len(in.Models) > mostAsked {
 		return bills{}, chatctx.Invalid("at most %d models", mostAsked)
 	}
-	c, snap, err := r.snapshot(in.target)
+	c, snap, err := r.snapshot(in.Target)
 	if err != nil {
 		return bills{}, err
 	}
@@ -185,18 +187,18 @@ func billFor(r *request, in *billParams) (bills, error) {
 	if len(models) == 0 {
 		models = []string{""}
 	}
-	out := bills{listOf[contract.Bill](nil), []failed{}}
+	out := bills{ListOf[contract.Bill](nil), []failed{}}
 	for _, model := range models {
 		t := &turn.Turn{Context: c, Branch: snap.Info.Name, Settings: map[string]json.RawMessage{}}
 		if model != "" {
 			t.Settings["model"] = wire.String(model)
 		}
-		if r.server.options.Turn != nil {
-			r.server.options.Turn(t)
+		if r.Turn != nil {
+			r.Turn(t)
 		}
-		req, err := t.Request(r.ctx, messages...)
+		req, err := t.Request(r.Ctx, messages...)
 		if err != nil {
-			out.Failed = append(out.Failed, failed{snap.Info.Name, model, errorOf(fits(err))["error"]})
+			out.Failed = append(out.Failed, failed{snap.Info.Name, model, errorOf(fits(err))})
 			continue
 		}
 		bill := req.Bill()
@@ -212,7 +214,7 @@ type costParams struct {
 	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`
 }
 
-func sumCost(r *request, in *costParams) (contract.Cost, error) {
+func sumCost(r *Request, in *costParams) (contract.Cost, error) {
 	q := cost.Query{By: cost.By(in.By)}
 	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
 		return contract.Cost{}, chatctx.Invalid("by is %q, and has to be context, branch, model, day or kind", in.By)
@@ -224,20 +226,20 @@ func sumCost(r *request, in *costParams) (contract.Cost, error) {
 		q.Until = *in.Until
 	}
 	if in.Context != "" {
-		c, err := r.store.Context(r.ctx, in.Context)
+		c, err := r.Store.Context(r.Ctx, in.Context)
 		if err != nil {
 			return contract.Cost{}, err
 		}
 		q.Context = c.ID
 	}
-	own, err := r.store.Settings(r.ctx)
+	own, err := r.Store.Settings(r.Ctx)
 	if err != nil {
 		return contract.Cost{}, err
 	}
 	if q.Prices, err = cost.Parse(settings.WithEnv(own, os.Getenv)["prices"]); err != nil {
 		return contract.Cost{}, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
 	}
-	report, err := cost.Spent(r.ctx, r.store, q)
+	report, err := cost.Spent(r.Ctx, r.Store, q)
 	if err != nil {
 		return contract.Cost{}, err
 	}

@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/json"
@@ -12,11 +12,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func sendMethods() []*method {
+func init() { Register(Group{Heading: "Talking to a model", Of: sendOperations}) }
+
+func sendOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}"
-	return []*method{
-		define("send", "POST "+at+"/send", Run, "send a message to a model, or to several at once, and report the answers as they come; each answer is stored on a branch", send).stream(sendEvents...),
-		define("retry", "POST "+at+"/retry", Run, "answer the last user message again on a new branch, and report the answer as it comes; the old answer stays", retry).stream(sendEvents...),
+	return []*Operation{
+		Define("send", "POST "+at+"/send", Run, "send a message to a model, or to several at once, and report the answers as they come; each answer is stored on a branch", send).Stream(sendEvents...),
+		Define("retry", "POST "+at+"/retry", Run, "answer the last user message again on a new branch, and report the answer as it comes; the old answer stays", retry).Stream(sendEvents...),
 	}
 }
 
@@ -30,14 +32,14 @@ type asked struct {
 }
 
 type sendParams struct {
-	change
+	Change
 	asked
 	Text    string           `json:"text,omitempty" doc:"the user's message as text; without text and message, the model answers the last message of the branch"`
 	Message *chatctx.Message `json:"message,omitempty" doc:"the user's message, instead of text"`
 }
 
 type retryParams struct {
-	change
+	Change
 	asked
 	Name     string `json:"name,omitempty" doc:"the new branch's name; by default the next free one of main.2, main.3 …"`
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
@@ -45,12 +47,13 @@ type retryParams struct {
 
 // The events of send and retry.
 type (
+	// Delta is the next words of an answer.
 	requested struct {
 		Branch   string `json:"branch"`
 		Provider string `json:"provider"`
 		Model    string `json:"model"`
 	}
-	delta struct {
+	Delta struct {
 		Branch  string `json:"branch"`
 		Type    string `json:"type"` // text, thinking, refusal …
 		Text    string `json:"text"`
@@ -72,9 +75,9 @@ type (
 	}
 )
 
-var sendEvents = []toldEvent{
-	tells[requested]("request", "a request goes to a provider"), tells[delta]("delta", "the next words of an answer"), tells[retried]("retry", "a provider failed and is asked again after some seconds"),
-	tells[arrived]("message", "a message is complete and stored"), tells[contract.Answer]("answer", "one of several answers is complete"), tells[failed]("failed", "one of several answers failed"),
+var sendEvents = []Event{
+	Tells[requested]("request", "a request goes to a provider"), Tells[Delta]("delta", "the next words of an answer"), Tells[retried]("retry", "a provider failed and is asked again after some seconds"),
+	Tells[arrived]("message", "a message is complete and stored"), Tells[contract.Answer]("answer", "one of several answers is complete"), Tells[failed]("failed", "one of several answers failed"),
 }
 
 // answers are the result of a send: an answer for each branch, and the failures.
@@ -86,7 +89,7 @@ type answers struct {
 // mostAsked bounds how many answers one request asks for, since each costs money.
 const mostAsked = 32
 
-func send(r *request, in *sendParams) (answers, error) {
+func send(r *Request, in *sendParams) (answers, error) {
 	m := in.Message
 	if m != nil && in.Text != "" {
 		return answers{}, chatctx.Invalid("send takes text or message")
@@ -98,11 +101,11 @@ func send(r *request, in *sendParams) (answers, error) {
 		if err := ready([]*chatctx.Message{m}); err != nil {
 			return answers{}, err
 		}
-		if err := r.mayAppend(in.target, []*chatctx.Message{m}); err != nil {
+		if err := r.mayAppend(in.Target, []*chatctx.Message{m}); err != nil {
 			return answers{}, err
 		}
 	}
-	s, err := r.sending(in.target, &in.asked)
+	s, err := r.sending(in.Target, &in.asked)
 	if err != nil {
 		return answers{}, err
 	}
@@ -110,7 +113,7 @@ func send(r *request, in *sendParams) (answers, error) {
 	if len(in.Models) > 0 || in.Times > 1 {
 		at := chatctx.Ref("")
 		if m == nil {
-			question, _, err := turn.Question(r.ctx, s.snap)
+			question, _, err := turn.Question(r.Ctx, s.snap)
 			if err != nil {
 				return answers{}, err
 			}
@@ -122,37 +125,37 @@ func send(r *request, in *sendParams) (answers, error) {
 	if m != nil {
 		messages = append(messages, m)
 	}
-	if err := fits(s.turn.Fits(r.ctx, messages...)); err != nil {
+	if err := fits(s.turn.Fits(r.Ctx, messages...)); err != nil {
 		return answers{}, err
 	}
 	return s.said(messages...)
 }
 
-func retry(r *request, in *retryParams) (answers, error) {
-	s, err := r.sending(in.target, &in.asked)
+func retry(r *Request, in *retryParams) (answers, error) {
+	s, err := r.sending(in.Target, &in.asked)
 	if err != nil {
 		return answers{}, err
 	}
 	defer s.close()
-	question, last, err := turn.Question(r.ctx, s.snap)
+	question, last, err := turn.Question(r.Ctx, s.snap)
 	if err != nil {
 		return answers{}, err
 	}
 	if len(in.Models) > 0 || in.Times > 1 {
 		return s.many(nil, chatctx.RefTo(question.ID))
 	}
-	if err := fits(s.turn.Fits(r.ctx)); err != nil {
+	if err := fits(s.turn.Fits(r.Ctx)); err != nil {
 		return answers{}, err
 	}
 	if last && in.Name == "" {
 		return s.said()
 	}
-	if err := s.turn.Beside(r.ctx, in.Name, question); err != nil {
+	if err := s.turn.Beside(r.Ctx, in.Name, question); err != nil {
 		return answers{}, err
 	}
 	s.show(s.turn)
 	return s.one(func() (*turn.Outcome, error) {
-		a := s.turn.Apart(r.ctx, !in.Activate)
+		a := s.turn.Apart(r.Ctx, !in.Activate)
 		if !a.Kept() {
 			return nil, a.Err
 		}
@@ -171,15 +174,15 @@ func fits(err error) error {
 
 // sending is a running send.
 type sending struct {
-	r    *request
-	in   *asked
-	turn *turn.Turn
-	snap *chatctx.Snapshot
-	pump *pump
-	end  func() // ends the executor
+	r      *Request
+	in     *asked
+	turn   *turn.Turn
+	snap   *chatctx.Snapshot
+	teller Teller
+	end    func() // ends the executor
 }
 
-func (r *request) sending(at target, in *asked) (*sending, error) {
+func (r *Request) sending(at Target, in *asked) (*sending, error) {
 	if in.Times < 0 || in.Times > mostAsked || max(in.Times, 1)*max(len(in.Models), 1) > mostAsked {
 		return nil, chatctx.Invalid("times is at least 1, and all together are at most %d answers", mostAsked)
 	}
@@ -207,18 +210,18 @@ func (r *request) sending(at target, in *asked) (*sending, error) {
 			set[name] = wire.String(word)
 		}
 	}
-	e, end := r.server.executor(c)
-	s := &sending{r: r, in: in, snap: snap, pump: newPump(r.ctx, r.tell, r.room), end: end}
+	e, end := r.Executor(c)
+	s := &sending{r: r, in: in, snap: snap, teller: r.Teller(), end: end}
 	s.turn = &turn.Turn{Context: c, Branch: snap.Info.Name, Settings: set, Calls: e.Calls}
-	if r.server.options.Turn != nil {
-		r.server.options.Turn(s.turn)
+	if r.Turn != nil {
+		r.Turn(s.turn)
 	}
 	s.show(s.turn)
 	return s, nil
 }
 
 func (s *sending) close() {
-	s.pump.close()
+	s.teller.Close()
 	s.end()
 }
 
@@ -227,27 +230,27 @@ func (s *sending) show(t *turn.Turn) {
 	t.Show = func(e turn.Event) {
 		switch {
 		case e.Delta != nil && e.Delta.Text != "":
-			s.pump.delta(delta{Branch: t.Branch, Type: e.Delta.Type, Text: e.Delta.Text})
+			s.teller.Delta(Delta{Branch: t.Branch, Type: e.Delta.Type, Text: e.Delta.Text})
 		case e.Request != nil:
-			s.pump.put("request", requested{t.Branch, e.Request.Provider, e.Request.Model})
+			s.teller.Put("request", requested{t.Branch, e.Request.Provider, e.Request.Model})
 		case e.Retry != nil:
-			s.pump.put("retry", retried{t.Branch, string(e.Retry.Failed.Kind), e.Retry.Wait.Seconds()})
+			s.teller.Put("retry", retried{t.Branch, string(e.Retry.Failed.Kind), e.Retry.Wait.Seconds()})
 		case e.Message != nil && e.Place != nil:
-			s.pump.put("message", arrived{t.Branch, &chatctx.Entry{Message: e.Message, Position: e.Place.Position}})
+			s.teller.Put("message", arrived{t.Branch, &chatctx.Entry{Message: e.Message, Position: e.Place.Position}})
 		}
 	}
 }
 
 // said asks on the turn's branch.
 func (s *sending) said(messages ...*chatctx.Message) (answers, error) {
-	return s.one(func() (*turn.Outcome, error) { return s.turn.Send(s.r.ctx, messages...) })
+	return s.one(func() (*turn.Outcome, error) { return s.turn.Send(s.r.Ctx, messages...) })
 }
 
 // one passes on what one turn is told.
 func (s *sending) one(ask func() (*turn.Outcome, error)) (answers, error) {
 	out, err := ask()
 	v := answers{Answers: answersOf(out), Failed: []failed{}}
-	s.pump.flush()
+	s.teller.Flush()
 	return v, err
 }
 
@@ -274,7 +277,7 @@ func answersOf(out *turn.Outcome) []contract.Answer {
 
 // many asks all at once, each on a branch of its own.
 func (s *sending) many(m *chatctx.Message, at chatctx.Ref) (answers, error) {
-	taken, err := turn.NamesOf(s.r.ctx, s.turn.Context)
+	taken, err := turn.NamesOf(s.r.Ctx, s.turn.Context)
 	if err != nil {
 		return answers{}, err
 	}
@@ -300,18 +303,18 @@ func (s *sending) many(m *chatctx.Message, at chatctx.Ref) (answers, error) {
 		}
 	}
 	out := answers{Answers: []contract.Answer{}, Failed: []failed{}}
-	_, err = turn.Ask(s.r.ctx, s.snap.Info.Name, m, at, turns, func() {}, func(a *turn.Answer) {
+	_, err = turn.Ask(s.r.Ctx, s.snap.Info.Name, m, at, turns, func() {}, func(a *turn.Answer) {
 		if a.Err != nil {
-			f := failed{a.Branch, labels[a.Turn], errorOf(a.Err)["error"]}
+			f := failed{a.Branch, labels[a.Turn], errorOf(a.Err)}
 			out.Failed = append(out.Failed, f)
-			s.pump.put("failed", f)
+			s.teller.Put("failed", f)
 			return
 		}
 		for _, v := range answersOf(a.Outcome) {
 			out.Answers = append(out.Answers, v)
-			s.pump.put("answer", v)
+			s.teller.Put("answer", v)
 		}
 	})
-	s.pump.flush()
+	s.teller.Flush()
 	return out, fits(err)
 }

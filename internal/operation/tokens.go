@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"slices"
@@ -8,11 +8,13 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-func tokenMethods() []*method {
-	return []*method{
-		define("tokens.list", "GET /tokens", Admin, "list the tokens, without their secrets", listTokens),
-		define("tokens.add", "POST /tokens", Admin, "make a token; only this answer contains its secret", addToken),
-		define("tokens.remove", "POST /tokens/{token}/remove", Admin, "remove a token", removeToken),
+func init() { Register(Group{Heading: "Other programs", Of: tokenOperations}) }
+
+func tokenOperations() []*Operation {
+	return []*Operation{
+		Define("tokens.list", "GET /tokens", Admin, "list the tokens, without their secrets", listTokens),
+		Define("tokens.add", "POST /tokens", Admin, "make a token; only this answer contains its secret", addToken),
+		Define("tokens.remove", "POST /tokens/{token}/remove", Admin, "remove a token", removeToken),
 	}
 }
 
@@ -25,31 +27,31 @@ type tokenInfo struct {
 	Secret  string     `json:"secret,omitempty"`
 }
 
-func listTokens(r *request, _ *struct{}) (list[tokenInfo], error) {
-	all, err := r.store.Tokens(r.ctx)
-	return listEach(all, err, func(t chatctx.Token) tokenInfo {
+func listTokens(r *Request, _ *struct{}) (List[tokenInfo], error) {
+	all, err := r.Store.Tokens(r.Ctx)
+	return ListEach(all, err, func(t chatctx.Token) tokenInfo {
 		return tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By}
 	})
 }
 
 type tokenParams struct {
-	keyed
+	Keyed
 	Token  string   `json:"token" doc:"the token's name; what it changes is recorded under this name"`
 	Scopes []string `json:"scopes" doc:"the scopes: read, write, decide, run, admin"`
 }
 
-func addToken(r *request, in *tokenParams) (tokenInfo, error) {
-	if err := CheckScopes(in.Scopes); err != nil {
+func addToken(r *Request, in *tokenParams) (tokenInfo, error) {
+	if err := CheckRights(in.Scopes); err != nil {
 		return tokenInfo{}, err
 	}
-	secret, err := r.store.AddToken(r.ctx, in.Token, in.Scopes)
+	secret, err := r.Store.AddToken(r.Ctx, in.Token, in.Scopes)
 	return tokenInfo{Token: in.Token, Scopes: in.Scopes, Secret: secret}, err
 }
 
-// CheckScopes returns an error if a word is not a scope, or there are none.
-func CheckScopes(words []string) error {
+// CheckRights returns an error if a word is not a right, or there are none.
+func CheckRights(words []string) error {
 	for _, w := range words {
-		if !slices.Contains(Scopes, Scope(w)) {
+		if !slices.Contains(Rights, Right(w)) {
 			return chatctx.Invalid("no scope %q: there are read, write, decide, run and admin", w)
 		}
 	}
@@ -60,12 +62,12 @@ func CheckScopes(words []string) error {
 }
 
 type tokenRef struct {
-	keyed
+	Keyed
 	Token string `json:"token" doc:"the token's name"`
 }
 
-func removeToken(r *request, in *tokenRef) (struct{}, error) {
-	err := r.store.RemoveToken(r.ctx, in.Token)
-	r.server.dismiss(r.ctx)
+func removeToken(r *Request, in *tokenRef) (struct{}, error) {
+	err := r.Store.RemoveToken(r.Ctx, in.Token)
+	r.Dismiss()
 	return struct{}{}, err
 }

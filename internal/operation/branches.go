@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/json"
@@ -11,28 +11,30 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-func branchMethods() []*method {
+func init() { Register(Group{Heading: "Branches", Of: branchOperations}) }
+
+func branchOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
-	return []*method{
-		define("branches.list", "GET "+in+"/branches", Read, "list the branches", listBranches),
-		define("branches.get", "GET "+at, Read, "get one branch, with its prompts, the settings in force, and who answers on it", getBranch),
-		define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, with the branches that continue there", listSiblings),
-		define("branches.fork", "POST "+at+"/fork", Write, "make a branch with the history up to a message, including it", forkBranch),
-		define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has a new text", editMessage),
-		define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch),
-		define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; undo brings it back", removeBranch),
-		define("branches.activate", "POST "+at+"/activate", Write, "make a branch the active one", activateBranch),
-		define("tree", "GET "+in+"/tree", Read, "show how the branches depend on each other, as rows of a tree, page by page", readTree),
+	return []*Operation{
+		Define("branches.list", "GET "+in+"/branches", Read, "list the branches", listBranches),
+		Define("branches.get", "GET "+at, Read, "get one branch, with its prompts, the settings in force, and who answers on it", getBranch),
+		Define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, with the branches that continue there", listSiblings),
+		Define("branches.fork", "POST "+at+"/fork", Write, "make a branch with the history up to a message, including it", forkBranch),
+		Define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has a new text", editMessage),
+		Define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch),
+		Define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; undo brings it back", removeBranch),
+		Define("branches.activate", "POST "+at+"/activate", Write, "make a branch the active one", activateBranch),
+		Define("tree", "GET "+in+"/tree", Read, "show how the branches depend on each other, as rows of a tree, page by page", readTree),
 	}
 }
 
-func listBranches(r *request, in *conversation) (list[*chatctx.BranchInfo], error) {
+func listBranches(r *Request, in *Conversation) (List[*chatctx.BranchInfo], error) {
 	c, err := r.settled(in.Context)
 	if err != nil {
-		return list[*chatctx.BranchInfo]{}, err
+		return List[*chatctx.BranchInfo]{}, err
 	}
-	all, err := c.Branches(r.ctx)
-	return listOf(all), err
+	all, err := c.Branches(r.Ctx)
+	return ListOf(all), err
 }
 
 // shownBranch is a branch with everything in force on it.
@@ -46,18 +48,18 @@ type shownBranch struct {
 	Replying *chatctx.Claim             `json:"replying"`
 }
 
-func getBranch(r *request, in *target) (shownBranch, error) {
+func getBranch(r *Request, in *Target) (shownBranch, error) {
 	c, snap, err := r.snapshot(*in)
 	if err != nil {
 		return shownBranch{}, err
 	}
 	out := shownBranch{BranchInfo: snap.Info, Context: c.ID, System: snap.Info.System, Prompt: snap.Info.Prompt}
-	own, err := c.Effective(r.ctx, snap.Info.Name)
+	own, err := c.Effective(r.Ctx, snap.Info.Name)
 	if err != nil {
 		return out, err
 	}
 	out.Settings = settings.WithEnv(own, os.Getenv)
-	queued, err := c.Queued(r.ctx, snap.Info.Name)
+	queued, err := c.Queued(r.Ctx, snap.Info.Name)
 	if err != nil {
 		return out, err
 	}
@@ -67,23 +69,23 @@ func getBranch(r *request, in *target) (shownBranch, error) {
 }
 
 // replying returns the program that works on a reply on a branch, nil if there is none.
-func (r *request) replying(c *chatctx.ChatContext, branch string) (*chatctx.Claim, error) {
-	claim, err := c.Running(r.ctx, branch)
-	if err != nil || !chatctx.Held(claim, r.store.Now()) {
+func (r *Request) replying(c *chatctx.ChatContext, branch string) (*chatctx.Claim, error) {
+	claim, err := c.Running(r.Ctx, branch)
+	if err != nil || !chatctx.Held(claim, r.Store.Now()) {
 		return nil, err
 	}
 	return claim, nil
 }
 
 type forkParams struct {
-	change
+	Change
 	Name     string `json:"name" doc:"the new branch's name"`
 	At       string `json:"at,omitempty" doc:"the last message of the new branch; by default the head"`
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
-func forkBranch(r *request, in *forkParams) (contract.Forked, error) {
-	return forked(r.commit(in.change, func(b *chatctx.Batch) {
+func forkBranch(r *Request, in *forkParams) (contract.Forked, error) {
+	return forked(r.commit(in.Change, func(b *chatctx.Batch) {
 		b.Fork(in.Name, chatctx.ForkOptions{At: chatctx.Ref(in.At), Stay: !in.Activate})
 	}))
 }
@@ -96,7 +98,7 @@ func forked(done *chatctx.Committed, err error) (contract.Forked, error) {
 }
 
 type editParams struct {
-	change
+	Change
 	Message  string `json:"message" doc:"the message to edit"`
 	Text     string `json:"text" doc:"the new text; the message keeps its other parts"`
 	Name     string `json:"name,omitempty" doc:"the new branch's name; by default the next free one of main.2, main.3 …"`
@@ -104,30 +106,30 @@ type editParams struct {
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
-func editMessage(r *request, in *editParams) (contract.Forked, error) {
-	return forked(r.commit(in.change, func(b *chatctx.Batch) {
+func editMessage(r *Request, in *editParams) (contract.Forked, error) {
+	return forked(r.commit(in.Change, func(b *chatctx.Batch) {
 		b.Edit(chatctx.Ref(in.Message), in.Text, chatctx.EditOptions{Name: in.Name, KeepRest: in.KeepRest, Stay: !in.Activate})
 	}))
 }
 
 type renameParams struct {
-	change
+	Change
 	Name string `json:"name" doc:"the new name"`
 }
 
-func renameBranch(r *request, in *renameParams) (contract.Where, error) {
-	done, err := r.commit(in.change, func(b *chatctx.Batch) { b.RenameBranch(in.Branch, in.Name) })
+func renameBranch(r *Request, in *renameParams) (contract.Where, error) {
+	done, err := r.commit(in.Change, func(b *chatctx.Batch) { b.RenameBranch(in.Branch, in.Name) })
 	if err != nil {
 		return contract.Where{}, err
 	}
 	return contract.Where{Operation: done.Operation, Context: done.Context, Branch: in.Name}, nil
 }
 
-func removeBranch(r *request, in *change) (contract.Where, error) {
+func removeBranch(r *Request, in *Change) (contract.Where, error) {
 	return where(r.commit(*in, func(b *chatctx.Batch) { b.RemoveBranch(in.Branch) }))
 }
 
-func activateBranch(r *request, in *change) (contract.Where, error) {
+func activateBranch(r *Request, in *Change) (contract.Where, error) {
 	return where(r.commit(*in, func(b *chatctx.Batch) { b.Switch(in.Branch) }))
 }
 
@@ -139,7 +141,7 @@ func where(done *chatctx.Committed, err error) (contract.Where, error) {
 }
 
 type treeParams struct {
-	conversation
+	Conversation
 	From  int `json:"from,omitempty" doc:"the first row; 0 means 1"`
 	Limit int `json:"limit,omitempty" doc:"the most rows, up to 1000; 0 means 100"`
 }
@@ -158,11 +160,11 @@ type row struct {
 
 // shownTree is a part of a tree.
 type shownTree struct {
-	list[row]
+	List[row]
 	Rows int `json:"rows"` // of the whole tree
 }
 
-func readTree(r *request, in *treeParams) (shownTree, error) {
+func readTree(r *Request, in *treeParams) (shownTree, error) {
 	var out shownTree
 	limit, err := limitOf(in.Limit)
 	if err != nil {
@@ -172,16 +174,16 @@ func readTree(r *request, in *treeParams) (shownTree, error) {
 	if err != nil {
 		return out, err
 	}
-	branches, err := c.Tree(r.ctx)
+	branches, err := c.Tree(r.Ctx)
 	if err != nil {
 		return out, err
 	}
-	tags, err := c.Tags(r.ctx)
+	tags, err := c.Tags(r.Ctx)
 	if err != nil {
 		return out, err
 	}
 	calls := map[string]int{}
-	for call, err := range r.store.Calls(r.ctx, chatctx.CallFilter{Context: c.ID}) {
+	for call, err := range r.Store.Calls(r.Ctx, chatctx.CallFilter{Context: c.ID}) {
 		if err != nil {
 			return out, err
 		}
@@ -256,7 +258,7 @@ func (d *drawn) lanes(row int) []int {
 
 // treeReader reads rows of a tree.
 type treeReader struct {
-	r        *request
+	r        *Request
 	c        *chatctx.ChatContext
 	branches []*chatctx.TreeBranch
 	leaves   []int // the row that each row leaves, from 1; 0 for none
@@ -287,12 +289,12 @@ func (t *treeReader) at(row, position int) (chatctx.ID, error) {
 	snap := t.snaps[row]
 	if snap == nil {
 		var err error
-		if snap, err = t.c.Snapshot(t.r.ctx, t.branches[row-1].Name); err != nil {
+		if snap, err = t.c.Snapshot(t.r.Ctx, t.branches[row-1].Name); err != nil {
 			return chatctx.ID{}, err
 		}
 		t.snaps[row] = snap
 	}
-	page, err := snap.Page(t.r.ctx, position, position)
+	page, err := snap.Page(t.r.Ctx, position, position)
 	if err != nil || len(page) == 0 || position == 0 {
 		return chatctx.ID{}, err
 	}
@@ -300,7 +302,7 @@ func (t *treeReader) at(row, position int) (chatctx.ID, error) {
 }
 
 type siblingParams struct {
-	target
+	Target
 	From int `json:"from,omitempty" doc:"the first position; 0 means 1"`
 	To   int `json:"to,omitempty" doc:"the last position; 0 means the last one of the branch"`
 }
@@ -318,13 +320,13 @@ type sibling struct {
 	Branch  string     `json:"branch"`
 }
 
-func listSiblings(r *request, in *siblingParams) (list[fork], error) {
-	var none list[fork]
-	c, snap, err := r.snapshot(in.target)
+func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
+	var none List[fork]
+	c, snap, err := r.snapshot(in.Target)
 	if err != nil {
 		return none, err
 	}
-	branches, err := c.Tree(r.ctx)
+	branches, err := c.Tree(r.Ctx)
 	if err != nil {
 		return none, err
 	}
@@ -353,7 +355,7 @@ func listSiblings(r *request, in *siblingParams) (list[fork], error) {
 			out = append(out, f)
 		}
 	}
-	return listOf(out), nil
+	return ListOf(out), nil
 }
 
 // fork reads the messages at a position, on this branch and on others, in the order of the branches.

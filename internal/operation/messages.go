@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"encoding/hex"
@@ -15,19 +15,21 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func messageMethods() []*method {
+func init() { Register(Group{Heading: "Messages", Of: messageOperations}) }
+
+func messageOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}"
-	return []*method{
-		define("messages.list", "GET "+at+"/messages", Read, "list messages of a branch: by positions from either end, by a range A..B, or around one message", listMessages),
-		define("messages.get", "GET "+at+"/messages/{message}", Read, "get one message", getMessage),
-		define("messages.append", "POST "+at+"/messages", Write, "add messages at the end of a branch", appendMessages),
-		define("artifacts.get", "GET /artifacts/{sha256}", Read, "get the bytes of an image, a document or a long output", getArtifact).bytes(),
-		define("artifacts.put", "POST /artifacts", Write, "store bytes for messages to refer to", putArtifact).takesBytes(),
+	return []*Operation{
+		Define("messages.list", "GET "+at+"/messages", Read, "list messages of a branch: by positions from either end, by a range A..B, or around one message", listMessages),
+		Define("messages.get", "GET "+at+"/messages/{message}", Read, "get one message", getMessage),
+		Define("messages.append", "POST "+at+"/messages", Write, "add messages at the end of a branch", appendMessages),
+		Define("artifacts.get", "GET /artifacts/{sha256}", Read, "get the bytes of an image, a document or a long output", getArtifact).Bytes(),
+		Define("artifacts.put", "POST /artifacts", Write, "store bytes for messages to refer to", putArtifact).TakesBytes(),
 	}
 }
 
 type messagesParams struct {
-	target
+	Target
 	From   int    `json:"from,omitempty" doc:"the first position; 0 means 1, and -1 is the last one. If it is after to, the messages come in reverse"`
 	To     int    `json:"to,omitempty" doc:"the last position, counted as in from; 0 means the last one of the branch"`
 	Range  string `json:"range,omitempty" doc:"A..B instead of positions: the messages after A, up to B and including it"`
@@ -46,12 +48,12 @@ type page struct {
 	Queued   []*chatctx.Entry `json:"queued"`         // messages that wait for a place at the end; only with the last message
 }
 
-func listMessages(r *request, in *messagesParams) (page, error) {
+func listMessages(r *Request, in *messagesParams) (page, error) {
 	limit, err := limitOf(in.Limit)
 	if err != nil {
 		return page{}, err
 	}
-	c, snap, err := r.snapshot(in.target)
+	c, snap, err := r.snapshot(in.Target)
 	if err != nil {
 		return page{}, err
 	}
@@ -59,19 +61,19 @@ func listMessages(r *request, in *messagesParams) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	r.revision = &snap.Info.Revision
+	r.Revision = &snap.Info.Revision
 	out := page{Context: c.ID, Branch: snap.Info.Name, Revision: snap.Info.Revision, Messages: snap.Len(), Items: []*chatctx.Entry{}, Queued: []*chatctx.Entry{}}
 	if from > 0 && to > 0 {
 		step := 1
 		if from > to {
 			step = -1
 		}
-		last, size, err := snap.Within(r.ctx, from, from+step*min((to-from)*step, limit-1), r.server.limits.page)
+		last, size, err := snap.Within(r.Ctx, from, from+step*min((to-from)*step, limit-1), r.Page)
 		if err == nil {
 			err = r.hold(size)
 		}
 		if err == nil {
-			out.Items, err = snap.Page(r.ctx, from, last)
+			out.Items, err = snap.Page(r.Ctx, from, last)
 		}
 		if err != nil {
 			return page{}, err
@@ -81,7 +83,7 @@ func listMessages(r *request, in *messagesParams) (page, error) {
 		}
 	}
 	if n := len(out.Items); n == 0 && snap.Len() == 0 || n > 0 && max(out.Items[0].Position, out.Items[n-1].Position) == snap.Len() {
-		queued, err := c.Queued(r.ctx, snap.Info.Name)
+		queued, err := c.Queued(r.Ctx, snap.Info.Name)
 		if err != nil {
 			return page{}, err
 		}
@@ -91,14 +93,14 @@ func listMessages(r *request, in *messagesParams) (page, error) {
 }
 
 // stretch returns the requested branch and positions; 0, 0 for none.
-func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int) (*chatctx.Snapshot, int, int, error) {
+func (in *messagesParams) stretch(r *Request, snap *chatctx.Snapshot, limit int) (*chatctx.Snapshot, int, int, error) {
 	n := snap.Len()
 	if (in.Range != "" && in.Around != "") || (in.Range+in.Around != "" && in.From|in.To != 0) {
 		return nil, 0, 0, chatctx.Invalid("messages.list takes from and to, range, or around")
 	}
 	switch {
 	case in.Range != "":
-		part, err := snap.Range(r.ctx, chatctx.Ref(in.Range))
+		part, err := snap.Range(r.Ctx, chatctx.Ref(in.Range))
 		if err != nil {
 			return nil, 0, 0, err
 		}
@@ -110,9 +112,9 @@ func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int)
 		}
 		return part.Snapshot, part.From, part.To, nil
 	case in.Around != "":
-		_, position, _, err := snap.Locate(r.ctx, chatctx.Ref(in.Around))
+		_, position, _, err := snap.Locate(r.Ctx, chatctx.Ref(in.Around))
 		if err == nil && position == 0 {
-			_, err = snap.Place(r.ctx, chatctx.Ref(in.Around)) // its error says where the message is
+			_, err = snap.Place(r.Ctx, chatctx.Ref(in.Around)) // its error says where the message is
 		}
 		if err != nil {
 			return nil, 0, 0, err
@@ -137,49 +139,49 @@ func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int)
 }
 
 type messageParams struct {
-	target
+	Target
 	Message string `json:"message" doc:"the message: its id, a tag, @, @-2, u3 …"`
 }
 
-func getMessage(r *request, in *messageParams) (*chatctx.Entry, error) {
-	_, snap, err := r.snapshot(in.target)
+func getMessage(r *Request, in *messageParams) (*chatctx.Entry, error) {
+	_, snap, err := r.snapshot(in.Target)
 	if err != nil {
 		return nil, err
 	}
-	id, _, size, err := snap.Locate(r.ctx, chatctx.Ref(in.Message))
+	id, _, size, err := snap.Locate(r.Ctx, chatctx.Ref(in.Message))
 	if err == nil {
 		err = r.hold(size)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return snap.Find(r.ctx, chatctx.RefTo(id))
+	return snap.Find(r.Ctx, chatctx.RefTo(id))
 }
 
 type appendParams struct {
-	change
+	Change
 	Messages []*chatctx.Message `json:"messages" doc:"the messages; each needs only role and content, tool_calls or tool_result"`
 }
 
-func appendMessages(r *request, in *appendParams) (list[contract.Placed], error) {
+func appendMessages(r *Request, in *appendParams) (List[contract.Placed], error) {
 	if err := ready(in.Messages); err != nil {
-		return list[contract.Placed]{}, err
+		return List[contract.Placed]{}, err
 	}
-	if err := r.mayAppend(in.target, in.Messages); err != nil {
-		return list[contract.Placed]{}, err
+	if err := r.mayAppend(in.Target, in.Messages); err != nil {
+		return List[contract.Placed]{}, err
 	}
-	done, err := r.commit(in.change, func(b *chatctx.Batch) {
+	done, err := r.commit(in.Change, func(b *chatctx.Batch) {
 		b.AppendWith(chatctx.AppendOptions{Key: in.Key, Copies: true}, in.Messages...)
 	})
 	if err != nil {
-		return list[contract.Placed]{}, err
+		return List[contract.Placed]{}, err
 	}
-	r.revision = &done.Last().Revision // for a repeated key, the result of the first request
-	return listOf(contract.PlacedOf(done)), nil
+	r.Revision = &done.Last().Revision // for a repeated key, the result of the first request
+	return ListOf(contract.PlacedOf(done)), nil
 }
 
 // mayAppend refuses messages that decide about calls or answer them, unless the caller may do that.
-func (r *request) mayAppend(at target, messages []*chatctx.Message) error {
+func (r *Request) mayAppend(at Target, messages []*chatctx.Message) error {
 	for _, m := range messages {
 		for i := range m.Calls {
 			c := &m.Calls[i]
@@ -195,7 +197,7 @@ func (r *request) mayAppend(at target, messages []*chatctx.Message) error {
 		if err := r.need(Run); err != nil {
 			return err
 		}
-		call, err := r.store.Call(r.ctx, at.Context, at.Branch, chatctx.CallRef(m.Result.RequestID))
+		call, err := r.Store.Call(r.Ctx, at.Context, at.Branch, chatctx.CallRef(m.Result.RequestID))
 		if errors.Is(err, chatctx.ErrNotFound) {
 			continue // its call comes with it, or is not on the branch
 		}
@@ -233,19 +235,19 @@ type written struct {
 	Size      int64  `json:"size"`
 }
 
-func getArtifact(r *request, in *artifactParams) (written, error) {
+func getArtifact(r *Request, in *artifactParams) (written, error) {
 	var h pool.Hash
 	raw, err := hex.DecodeString(in.SHA256)
 	if err != nil || len(raw) != len(h) {
 		return written{}, chatctx.Invalid("sha256 has to be 64 hexadecimal digits")
 	}
 	copy(h[:], raw)
-	info, err := r.store.ArtifactParts(r.ctx, h, func(info pool.ArtifactInfo) (io.Writer, error) { return r.write(info.MediaType, "") })
+	info, err := r.Store.ArtifactParts(r.Ctx, h, func(info pool.ArtifactInfo) (io.Writer, error) { return r.Write(info.MediaType, "") })
 	return written{MediaType: info.MediaType, Size: info.Size}, err
 }
 
 type putParams struct {
-	keyed
+	Keyed
 	MediaType string `json:"media_type,omitempty" doc:"the media type; by default the server detects it from the bytes"`
 }
 
@@ -262,8 +264,8 @@ const mostArtifact = 64 << 20
 // mostMediaType is the longest media type, in bytes.
 const mostMediaType = 255
 
-func putArtifact(r *request, in *putParams) (stored, error) {
-	data, err := whole(r, r.body, -1, mostArtifact)
+func putArtifact(r *Request, in *putParams) (stored, error) {
+	data, err := r.Whole(mostArtifact)
 	if err != nil {
 		return stored{}, err
 	}
@@ -276,7 +278,7 @@ func putArtifact(r *request, in *putParams) (stored, error) {
 	if in.MediaType == "" {
 		in.MediaType, _, _ = strings.Cut(http.DetectContentType(data), ";")
 	}
-	h, err := r.store.PutArtifact(r.ctx, data, in.MediaType)
+	h, err := r.Store.PutArtifact(r.Ctx, data, in.MediaType)
 	if err != nil {
 		return stored{}, err
 	}

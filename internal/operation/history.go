@@ -1,4 +1,4 @@
-package serve
+package operation
 
 import (
 	"maps"
@@ -8,21 +8,23 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-func historyMethods() []*method {
+func init() { Register(Group{Heading: "Changing a history", Of: historyOperations}) }
+
+func historyOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
-	return []*method{
-		define("history.rewind", "POST "+at+"/rewind", Write, "make a message the head of a branch; undo brings the later messages back", rewind),
-		define("history.drop", "POST "+at+"/drop", Write, "take messages off a branch, and with a call its results", drop),
-		define("history.clear", "POST "+at+"/clear", Write, "empty a branch", clearBranch),
-		define("history.interrupt", "POST "+at+"/interrupt", Write, "stop an answer and take the unfinished turn off a branch", interrupt),
-		define("history.pick", "POST "+at+"/pick", Write, "copy messages of another branch to the end of this one", pick),
-		define("history.merge", "POST "+at+"/merge", Write, "add the messages that another branch has since the common ancestor", merge),
-		define("diff", "GET "+in+"/diff", Read, "list the messages that two branches do not share", diff),
-		define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them from requests, or remove their mark", setMarks),
-		define("marks.list", "GET "+in+"/marks", Read, "list the marked messages", listMarks),
-		define("tags.list", "GET "+in+"/tags", Read, "list the tags", listTags),
-		define("tags.set", "POST "+at+"/tags", Write, "give a message a second name", setTag),
-		define("tags.remove", "POST "+in+"/tags/{tag}/remove", Write, "remove a tag", removeTag),
+	return []*Operation{
+		Define("history.rewind", "POST "+at+"/rewind", Write, "make a message the head of a branch; undo brings the later messages back", rewind),
+		Define("history.drop", "POST "+at+"/drop", Write, "take messages off a branch, and with a call its results", drop),
+		Define("history.clear", "POST "+at+"/clear", Write, "empty a branch", clearBranch),
+		Define("history.interrupt", "POST "+at+"/interrupt", Write, "stop an answer and take the unfinished turn off a branch", interrupt),
+		Define("history.pick", "POST "+at+"/pick", Write, "copy messages of another branch to the end of this one", pick),
+		Define("history.merge", "POST "+at+"/merge", Write, "add the messages that another branch has since the common ancestor", merge),
+		Define("diff", "GET "+in+"/diff", Read, "list the messages that two branches do not share", diff),
+		Define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them from requests, or remove their mark", setMarks),
+		Define("marks.list", "GET "+in+"/marks", Read, "list the marked messages", listMarks),
+		Define("tags.list", "GET "+in+"/tags", Read, "list the tags", listTags),
+		Define("tags.set", "POST "+at+"/tags", Write, "give a message a second name", setTag),
+		Define("tags.remove", "POST "+in+"/tags/{tag}/remove", Write, "remove a tag", removeTag),
 	}
 }
 
@@ -32,7 +34,7 @@ type moved struct {
 	Revision uint64 `json:"revision"`
 }
 
-func (r *request) move(t change, fill func(*chatctx.Batch)) (moved, error) {
+func (r *Request) move(t Change, fill func(*chatctx.Batch)) (moved, error) {
 	done, err := r.commit(t, fill)
 	if err != nil {
 		return moved{}, err
@@ -41,16 +43,16 @@ func (r *request) move(t change, fill func(*chatctx.Batch)) (moved, error) {
 }
 
 type refParams struct {
-	change
+	Change
 	Message string `json:"message" doc:"the message: its id, a tag, @, @-2, u3 …"`
 }
 
-func rewind(r *request, in *refParams) (moved, error) {
-	return r.move(in.change, func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(in.Message)) })
+func rewind(r *Request, in *refParams) (moved, error) {
+	return r.move(in.Change, func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(in.Message)) })
 }
 
 type refsParams struct {
-	change
+	Change
 	Messages []string `json:"messages" doc:"messages, or ranges A..B: after A, up to B and including it"`
 }
 
@@ -62,21 +64,21 @@ func (p *refsParams) refs() []chatctx.Ref {
 	return refs
 }
 
-func drop(r *request, in *refsParams) (moved, error) {
-	return r.move(in.change, func(b *chatctx.Batch) { b.Drop(in.refs()...) })
+func drop(r *Request, in *refsParams) (moved, error) {
+	return r.move(in.Change, func(b *chatctx.Batch) { b.Drop(in.refs()...) })
 }
 
-func clearBranch(r *request, in *change) (moved, error) {
+func clearBranch(r *Request, in *Change) (moved, error) {
 	return r.move(*in, func(b *chatctx.Batch) { b.Clear() })
 }
 
 type interruptParams struct {
-	change
+	Change
 	Question bool `json:"question,omitempty" doc:"also take off the user's message"`
 }
 
-func interrupt(r *request, in *interruptParams) (moved, error) {
-	return r.move(in.change, func(b *chatctx.Batch) { b.Interrupt(chatctx.InterruptOptions{Question: in.Question}) })
+func interrupt(r *Request, in *interruptParams) (moved, error) {
+	return r.move(in.Change, func(b *chatctx.Batch) { b.Interrupt(chatctx.InterruptOptions{Question: in.Question}) })
 }
 
 type pickParams struct {
@@ -84,39 +86,39 @@ type pickParams struct {
 	From string `json:"from" doc:"the branch that has the messages"`
 }
 
-func pick(r *request, in *pickParams) (moved, error) {
-	return r.move(in.change, func(b *chatctx.Batch) { b.Pick(in.From, in.refs()...) })
+func pick(r *Request, in *pickParams) (moved, error) {
+	return r.move(in.Change, func(b *chatctx.Batch) { b.Pick(in.From, in.refs()...) })
 }
 
 type mergeParams struct {
-	change
+	Change
 	From    string `json:"from" doc:"the branch whose messages to add"`
 	Summary string `json:"summary,omitempty" doc:"add one message with this text instead of them"`
 }
 
-func merge(r *request, in *mergeParams) (moved, error) {
-	return r.move(in.change, func(b *chatctx.Batch) { b.Merge(in.From, chatctx.MergeOptions{Summary: in.Summary}) })
+func merge(r *Request, in *mergeParams) (moved, error) {
+	return r.move(in.Change, func(b *chatctx.Batch) { b.Merge(in.From, chatctx.MergeOptions{Summary: in.Summary}) })
 }
 
 type diffParams struct {
-	conversation
+	Conversation
 	A string `json:"a" doc:"a branch"`
 	B string `json:"b" doc:"another branch"`
 }
 
-func diff(r *request, in *diffParams) (contract.Difference, error) {
+func diff(r *Request, in *diffParams) (contract.Difference, error) {
 	c, err := r.settled(in.Context)
 	if err != nil {
 		return contract.Difference{}, err
 	}
-	size, err := c.DiffSize(r.ctx, in.A, in.B)
+	size, err := c.DiffSize(r.Ctx, in.A, in.B)
 	if err == nil {
 		err = r.holdWhole(size)
 	}
 	if err != nil {
 		return contract.Difference{}, err
 	}
-	d, err := c.Diff(r.ctx, in.A, in.B)
+	d, err := c.Diff(r.Ctx, in.A, in.B)
 	if err != nil {
 		return contract.Difference{}, err
 	}
@@ -128,11 +130,11 @@ type markParams struct {
 	Mark string `json:"mark,omitempty" doc:"pinned or excluded; without it, the mark is removed"`
 }
 
-func setMarks(r *request, in *markParams) (contract.Where, error) {
+func setMarks(r *Request, in *markParams) (contract.Where, error) {
 	if in.Mark != "" && in.Mark != "pinned" && in.Mark != "excluded" {
 		return contract.Where{}, chatctx.Invalid("mark is %q, and has to be pinned or excluded, or empty", in.Mark)
 	}
-	return where(r.commit(in.change, func(b *chatctx.Batch) {
+	return where(r.commit(in.Change, func(b *chatctx.Batch) {
 		for _, ref := range in.refs() {
 			b.Mark(ref, in.Mark)
 		}
@@ -145,37 +147,37 @@ type marked struct {
 	Mark    string     `json:"mark"`
 }
 
-func listMarks(r *request, in *conversation) (list[marked], error) {
+func listMarks(r *Request, in *Conversation) (List[marked], error) {
 	c, _, err := r.conversation(in.Context)
 	if err != nil {
-		return list[marked]{}, err
+		return List[marked]{}, err
 	}
-	marks, err := c.Marks(r.ctx)
+	marks, err := c.Marks(r.Ctx)
 	if err != nil {
-		return list[marked]{}, err
+		return List[marked]{}, err
 	}
 	var items []marked
 	for id, mark := range marks {
 		items = append(items, marked{id, mark})
 	}
 	slices.SortFunc(items, func(a, b marked) int { return slices.Compare(a.Message[:], b.Message[:]) })
-	return listOf(items), nil
+	return ListOf(items), nil
 }
 
-func listTags(r *request, in *conversation) (list[contract.Tag], error) {
+func listTags(r *Request, in *Conversation) (List[contract.Tag], error) {
 	c, _, err := r.conversation(in.Context)
 	if err != nil {
-		return list[contract.Tag]{}, err
+		return List[contract.Tag]{}, err
 	}
-	tags, err := c.Tags(r.ctx)
+	tags, err := c.Tags(r.Ctx)
 	if err != nil {
-		return list[contract.Tag]{}, err
+		return List[contract.Tag]{}, err
 	}
 	var items []contract.Tag
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		items = append(items, contract.Tag{Where: contract.Where{Context: c.ID}, Tag: name, Message: contract.ID(tags[name])})
 	}
-	return listOf(items), nil
+	return ListOf(items), nil
 }
 
 type tagParams struct {
@@ -183,25 +185,25 @@ type tagParams struct {
 	Tag string `json:"tag" doc:"the name, unique in the conversation"`
 }
 
-func setTag(r *request, in *tagParams) (contract.Tag, error) {
-	done, err := r.commit(in.change, func(b *chatctx.Batch) { b.Tag(in.Tag, chatctx.Ref(in.Message)) })
+func setTag(r *Request, in *tagParams) (contract.Tag, error) {
+	done, err := r.commit(in.Change, func(b *chatctx.Batch) { b.Tag(in.Tag, chatctx.Ref(in.Message)) })
 	if err != nil {
 		return contract.Tag{}, err
 	}
-	c, err := r.store.Context(r.ctx, done.Context.String())
+	c, err := r.Store.Context(r.Ctx, done.Context.String())
 	if err != nil {
 		return contract.Tag{}, err
 	}
-	tags, err := c.Tags(r.ctx)
+	tags, err := c.Tags(r.Ctx)
 	return contract.Tag{Where: contract.WhereOf(done), Tag: in.Tag, Message: contract.ID(tags[in.Tag])}, err
 }
 
 type untagParams struct {
-	contextChange
+	ContextChange
 	Tag string `json:"tag" doc:"the name"`
 }
 
-func removeTag(r *request, in *untagParams) (contract.Tag, error) {
+func removeTag(r *Request, in *untagParams) (contract.Tag, error) {
 	done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.Untag(in.Tag) })
 	if err != nil {
 		return contract.Tag{}, err

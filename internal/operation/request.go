@@ -1,0 +1,290 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+// Request is one call of an operation, from any side. What a side does not have is nil.
+type Request struct {
+	Ctx     context.Context
+	Store   *chatctx.Store
+	By      string          // the caller's name, which is recorded with decisions; "" means the store's person
+	Rights  []Right         // the caller's
+	Page    int             // the approximate largest size of an answer, in bytes
+	Reserve func(int) error // reserves room for an answer of about so many bytes; it may wait
+
+	Tell     func(event string, v any) error                 // for a stream
+	Teller   func() Teller                                   // for answers that come in words
+	Write    func(mediaType, name string) (io.Writer, error) // for an operation that writes bytes; it is called once
+	Whole    func(most int) ([]byte, error)                  // reads the bytes that came
+	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
+	Turn     func(*turn.Turn) // prepares a turn before it asks a model
+	Dismiss  func()           // ends the sessions of tokens that are gone
+
+	// What the operation says beside its result.
+	Size     int     // the approximate size of the answer; 0 if unknown
+	Revision *uint64 // of the data in the answer or of the change; nil if there is none
+	Done     *chatctx.Committed
+}
+
+// Teller passes events to a reader that may be slower than their source.
+type Teller interface {
+	Delta(Delta) // words; consecutive ones may become one event, and some may be left out
+	Put(event string, v any)
+	Flush()
+	Close()
+}
+
+// Refusal is the error of a request that is refused whatever the store holds.
+type Refusal struct {
+	Status int // of HTTP
+	Kind   string
+	Text   string
+}
+
+// Refused returns the error of a refused request.
+func Refused(status int, kind, text string) *Refusal { return &Refusal{status, kind, text} }
+
+func (e *Refusal) Error() string { return e.Text }
+
+// codes are the codes of refusals.
+var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_slow": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
+
+// Classify returns the code and the kind of an error.
+func Classify(err error) (code int, kind string) {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return codes[r.Kind], r.Kind
+	}
+	return contract.Classify(err)
+}
+
+// ErrorOf returns the JSON of an error that has a code and a kind.
+func ErrorOf(err error, code int, kind string) contract.Error {
+	e := contract.ErrorOf(err, code, kind)
+	if kind == "interrupted" {
+		e.Message = strings.ReplaceAll(e.Message, context.Canceled.Error(), "interrupted: the request was cancelled, or its connection or input ended")
+	}
+	return e
+}
+
+func errorOf(err error) contract.Error {
+	code, kind := Classify(err)
+	return ErrorOf(err, code, kind)
+}
+
+// May reports whether the caller has a right.
+func (r *Request) May(right Right) bool { return slices.Contains(r.Rights, right) }
+
+// need returns an error if the caller lacks a right.
+func (r *Request) need(right Right) error {
+	if r.May(right) {
+		return nil
+	}
+	return &Refusal{403, "forbidden", "it needs the scope " + string(right)}
+}
+
+// Target names a branch of a conversation. The API requires both, since the terminal's current ones do not concern other programs.
+type Target struct {
+	Context string `json:"context" doc:"the conversation: its id, or its title if that is unique"`
+	Branch  string `json:"branch" doc:"the name of the branch"`
+}
+
+// Keyed is embedded in the parameters of changes.
+type Keyed struct {
+	Key string `json:"key,omitempty" doc:"makes the change only once for this key; over HTTP also Idempotency-Key"`
+}
+
+// OnlyOnce returns the key.
+func (k *Keyed) OnlyOnce() string { return k.Key }
+
+// Change is the target of a change of a branch.
+type Change struct {
+	Target
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
+}
+
+// Expected returns what a change is about, and the revision that it must have.
+func (c *Change) Expected() (context, branch string, revision *uint64) {
+	return c.Context, c.Branch, c.Expect
+}
+
+// Conversation names only a conversation.
+type Conversation struct {
+	Context string `json:"context" doc:"the conversation: its id, or its title if that is unique"`
+}
+
+// ContextChange names a conversation to change.
+type ContextChange struct {
+	Conversation
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
+}
+
+// Expected returns what a change is about, and the revision that it must have.
+func (c *ContextChange) Expected() (context, branch string, revision *uint64) {
+	return c.Context, "", c.Expect
+}
+
+// Scoped names a conversation, or the store if it is "".
+type Scoped struct {
+	Context string `json:"context,omitempty" doc:"the conversation; by default the store"`
+}
+
+// id returns the id of the conversation, zero for the store.
+func (in *Scoped) id(r *Request) (chatctx.ID, error) {
+	if in.Context == "" {
+		return chatctx.ID{}, nil
+	}
+	c, err := r.Store.Context(r.Ctx, in.Context)
+	if err != nil {
+		return chatctx.ID{}, err
+	}
+	return c.ID, nil
+}
+
+// ScopedChange is a change of a conversation, or of the store, which has no revision.
+type ScopedChange struct {
+	Scoped
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
+}
+
+// Expected returns what a change is about, and the revision that it must have.
+func (c *ScopedChange) Expected() (context, branch string, revision *uint64) {
+	return c.Context, "", c.Expect
+}
+
+// hold reserves room for messages of about size bytes before they are read: for them, and for their JSON.
+func (r *Request) hold(size int) error {
+	r.Size = size
+	if r.Reserve == nil {
+		return nil
+	}
+	return r.Reserve(max(2*size, r.Page))
+}
+
+// holdWhole is hold for messages that make one answer without further pages.
+func (r *Request) holdWhole(size int) error {
+	if most := 4 * r.Page; size > most {
+		return &Refusal{413, "too_large", fmt.Sprintf("what differs has %d MB, and an answer holds %d MB: name places on the branches (BRANCH@POSITION) to compare less, or read them with messages.list", size>>20, most>>20)}
+	}
+	return r.hold(size)
+}
+
+// settled returns a conversation with what dead programs left of replies. It writes nothing.
+func (r *Request) settled(ref string) (*chatctx.ChatContext, error) {
+	c, err := r.Store.Context(r.Ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return c.Settled(r.Ctx)
+}
+
+// snapshot returns the branch as it is now, with what a dead program left of a reply. It writes nothing.
+func (r *Request) snapshot(t Target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	c, err := r.Store.Context(r.Ctx, t.Context)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, s, err := c.Present(r.Ctx, t.Branch)
+	if err == nil {
+		r.Revision = &s.Info.Revision
+	}
+	return c, s, err
+}
+
+// snapshotToChange is snapshot for a change at the end of the branch: it first puts what a dead program left of a reply there.
+func (r *Request) snapshotToChange(t Target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	c, err := r.Store.Context(r.Ctx, t.Context)
+	if err != nil {
+		return nil, nil, err
+	}
+	claim, err := c.Running(r.Ctx, t.Branch)
+	if err == nil && claim != nil && !chatctx.Held(claim, r.Store.Now()) {
+		_, err = c.Settle(r.Ctx, t.Branch, chatctx.SettleOptions{})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.snapshot(t)
+}
+
+// commit makes the changes that fill puts into a batch on the branch: one transaction, one operation.
+func (r *Request) commit(t Change, fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
+	b := r.Store.Begin(t.Context, t.Branch)
+	fill(b)
+	done, err := b.Commit(r.Ctx)
+	if err == nil {
+		r.Done, r.Revision = done, &done.Revision
+	}
+	return done, err
+}
+
+// onContext makes a change of a conversation as a whole.
+func (r *Request) onContext(ref string, fill func(*chatctx.Batch)) (done *chatctx.Committed, err error) {
+	b := r.Store.Begin(ref, "")
+	fill(b)
+	r.Done, err = b.Commit(r.Ctx)
+	return r.Done, err
+}
+
+// conversation returns a conversation as it is now.
+func (r *Request) conversation(ref string) (*chatctx.ChatContext, *chatctx.ContextInfo, error) {
+	c, err := r.Store.Context(r.Ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := c.Info(r.Ctx)
+	if err == nil {
+		r.Revision = &info.Revision
+	}
+	return c, info, err
+}
+
+// List is a page of items.
+type List[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"` // the cursor of the next page; "" on the last one
+}
+
+// Each calls fn with every item.
+func (l List[T]) Each(fn func(any) error) error {
+	for _, item := range l.Items {
+		if err := fn(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ListOf returns a list in which no items are [], not null.
+func ListOf[T any](items []T) List[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return List[T]{Items: items}
+}
+
+// ListEach returns a list of what of makes of each of all, unless err says that there is none.
+func ListEach[T, U any](all []T, err error, of func(T) U) (List[U], error) {
+	if err != nil {
+		return List[U]{}, err
+	}
+	items := make([]U, len(all))
+	for i, one := range all {
+		items[i] = of(one)
+	}
+	return ListOf(items), nil
+}
