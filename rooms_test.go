@@ -515,8 +515,13 @@ var rooms = map[string]map[string]string{
 		"github.com/google/uuid": "makes ids",
 		"net/http":               "the type of bytes",
 	},
+	"internal/operation/toy": {
+		"internal/contract":  "the JSON promised",
+		"internal/operation": "the table of operations",
+	},
 	"chatctx/serve": {
 		"internal/codec":     "JSON of structs",
+		"internal/plural":    "lists of words",
 		"branch":             "names in paths",
 		"chatctx":            "the front door",
 		"chatctx/approval":   "runs tools",
@@ -549,6 +554,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/secrets":                 "knows common keys",
 		"chatctx/serve":                   "answers other programs",
 		"internal/operation":              "the table of operations",
+		"internal/plural":                 "lists of words",
 		"chatctx/serve/page":              "the page's files",
 		"chatctx/turn":                    "talks to providers",
 		"chatctx/settings":                "values in force",

@@ -24,6 +24,19 @@ func TestDocs(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/api.md has no part Methods")
 	}
+	if methodDocs() == is {
+		return
+	}
+	if !*update {
+		t.Fatal("docs/api.md is stale: go test ./chatctx/serve -run TestDocs -update")
+	}
+	if err := os.WriteFile(file, []byte(text+begin+methodDocs()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// methodDocs writes the tables of docs/api.md.
+func methodDocs() string {
 	var b strings.Builder
 	b.WriteString("| method | over HTTP | scope | does | parameters |\n| --- | --- | --- | --- | --- |\n")
 	for _, m := range methods() {
@@ -49,15 +62,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	b.WriteString("\nEach stream ends with `done`, whose data is the result, or with `error`.\n")
-	if b.String() == is {
-		return
-	}
-	if !*update {
-		t.Fatal("docs/api.md is stale: go test ./chatctx/serve -run TestDocs -update")
-	}
-	if err := os.WriteFile(file, []byte(text+begin+b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return b.String()
 }
 
 // TestPromisedOpenAPI holds the description against testdata/openapi.json, so that nothing that other programs use goes or changes unseen. docs/compatibility.md

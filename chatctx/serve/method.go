@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/internal/plural"
 )
 
 // Scope is a right that a method requires.
@@ -91,13 +92,22 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	if err := codec.Exact(params, m.In); err != nil {
 		return chatctx.Invalid("%s: %s", m.Name, err)
 	}
+	v := reflect.ValueOf(in).Elem()
+	for _, f := range m.fields {
+		if f.Default != "" {
+			raw, _ := jsonOf(f.Type, []string{f.Default})
+			_ = json.Unmarshal(raw, v.FieldByIndex(f.Index).Addr().Interface()) // what stands in a tag fits its field
+		}
+	}
 	if err := json.Unmarshal(params, in); err != nil {
 		return chatctx.Invalid("%s: %s", m.Name, m.paramFault(err))
 	}
-	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {
 		if f.Required && f.Type.Kind() != reflect.Bool && v.FieldByIndex(f.Index).IsZero() {
 			return chatctx.Invalid("%s needs %s", m.Name, f.Name)
+		}
+		if s := v.FieldByIndex(f.Index); len(f.Words) > 0 && !s.IsZero() && !slices.Contains(f.Words, s.String()) {
+			return chatctx.Invalid("%s: %s is %q, and has to be %s", m.Name, f.Name, s, plural.Or(f.Words))
 		}
 	}
 	return nil

@@ -55,6 +55,9 @@ type schema = map[string]any
 
 var inPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\w+)\}`) })
 
+// unbraced takes the braces off the word for a flag's value.
+var unbraced = strings.NewReplacer("{", "", "}", "")
+
 // operation describes a method.
 func (d *describer) operation(m *method) schema {
 	op := schema{"operationId": m.Name, "summary": m.Does, "x-scope": string(m.Right), "tags": []any{strings.Split(m.Name, ".")[0]}}
@@ -65,14 +68,21 @@ func (d *describer) operation(m *method) schema {
 	}
 	body, required := schema{}, []string{}
 	for _, f := range m.fields {
-		s := d.of(f.Type)
+		s, does := d.of(f.Type), unbraced.Replace(f.Doc)
+		if len(f.Words) > 0 {
+			s = schema{"type": "string", "enum": f.Words}
+		}
+		if f.Default != "" {
+			s = maps.Clone(s)
+			s["default"], _ = jsonOf(f.Type, []string{f.Default})
+		}
 		switch {
 		case placed[f.Name], m.Verb == "GET", m.Upload:
 			where := map[bool]string{true: "path", false: "query"}[placed[f.Name]]
-			parameters = append(parameters, schema{"name": f.Name, "in": where, "required": f.Required, "description": f.Doc, "schema": s})
+			parameters = append(parameters, schema{"name": f.Name, "in": where, "required": f.Required, "description": does, "schema": s})
 		default:
-			if f.Doc != "" {
-				s = withWords(f.Doc, s)
+			if does != "" {
+				s = withWords(does, s)
 			}
 			body[f.Name] = s
 			if f.Required {

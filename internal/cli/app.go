@@ -58,19 +58,20 @@ func (b *binding) flags(params []param, into reflect.Value) (all []urfave.Flag) 
 		}
 		field := into.FieldByIndex(p.index)
 		if f := p.flag; f.otherwise != "" {
-			b.fault(put(field, f.kind, f.dashed(), f.otherwise))
+			b.fault(p.put(field, f.otherwise))
 		}
-		all = append(all, b.field(p.flag, field))
+		all = append(all, b.field(&p, field))
 	}
 	return all
 }
 
 // field makes the flag that writes into a field: urfave/cli itself does if any text will do.
-func (b *binding) field(f *flag, field reflect.Value) urfave.Flag {
-	if to, ok := field.Addr().Interface().(*string); ok {
+func (b *binding) field(p *param, field reflect.Value) urfave.Flag {
+	f := p.flag
+	if to, ok := field.Addr().Interface().(*string); ok && p.words == nil {
 		return &urfave.StringFlag{Name: f.name, Aliases: f.aliases(), Usage: f.usage, EnvVars: f.envs(), Hidden: f.hidden, Value: *to, Destination: to}
 	}
-	v := &value{takesNone: !takesValue(f), set: func(s string) { b.fault(put(field, f.kind, f.dashed(), s)) }}
+	v := &value{takesNone: !takesValue(f), set: func(s string) { b.fault(p.put(field, s)) }}
 	return &urfave.GenericFlag{Name: f.name, Aliases: f.aliases(), Usage: f.usage, EnvVars: f.envs(), Hidden: f.hidden, Value: v}
 }
 

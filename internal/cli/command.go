@@ -33,9 +33,10 @@ type command struct {
 	subs    []*command
 
 	// What run says of the parameters:
-	args       string   // "REF [TEXT|-]": how many arguments, and what they are
-	flags      []*flag  // those of this command
-	mayBeEmpty []string // the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG)
+	args       string              // "REF [TEXT|-]": how many arguments, and what they are
+	flags      []*flag             // those of this command
+	words      map[string][]string // the words that may stand for a value, by the word for it
+	mayBeEmpty []string            // the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG)
 }
 
 // group is a heading of the help and its commands.
@@ -63,6 +64,7 @@ func commandTable() []group {
 		{"The file", fileCommands()},
 		{"The program", programCommands()},
 	}
+	table = fillIn(table)
 	for _, g := range table {
 		for _, c := range g.commands {
 			c.complete(c.name)

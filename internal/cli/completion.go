@@ -186,7 +186,11 @@ func fixedWords(word string) []string {
 // values returns the candidates for a word of a command's arguments or a flag's value, of which last is typed already.
 func (r *run) values(p *parsed, word, last string) []candidate {
 	var list []candidate
-	for _, w := range fixedWords(word) {
+	fixed := fixedWords(word)
+	if c := p.command(); c != nil && c.words[word] != nil {
+		fixed = c.words[word]
+	}
+	for _, w := range fixed {
 		list = append(list, candidate{w, ""})
 	}
 	if list != nil {

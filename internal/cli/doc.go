@@ -2,7 +2,10 @@
 //
 // # How a command is added
 //
-// There is a file for each group of commands (contexts.go, messages.go, branches.go …). In it a function returns the group as a table of command values,
+// What other programs can do too is an operation: an entry in internal/operation, one file a group, which says what the command is called, takes and prints. Here it
+// only has a look (operations.go): how its result reads as text. internal/operation/toy shows all that an operation needs.
+//
+// For what only a terminal has, there is a file for each group of commands (contexts.go, messages.go, branches.go …). In it a function returns the group as a table of command values,
 // and commandTable (command.go) lists these functions in the order of the help. A command value describes everything: its name, what it works on, the JSON it
 // prints, an example, and the function that does it with the struct of its parameters:
 //

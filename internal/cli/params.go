@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/chatctx/chatctx/internal/plural"
 )
 
 // entry is what a command does, with its parameters: the fields of a struct.
@@ -36,7 +39,36 @@ type param struct {
 	index []int // as in reflect.Value.FieldByIndex
 	flag  *flag // nil: an argument
 	word  string
-	empty bool // it may be given and empty
+	words []string // all that it may be; nil for anything
+	empty bool     // it may be given and empty
+}
+
+// name returns what a parameter is called in an error.
+func (p *param) name() string {
+	if p.flag != nil {
+		return p.flag.dashed()
+	}
+	return p.bare()
+}
+
+// put parses a text into the parameter's field.
+func (p *param) put(field reflect.Value, s string) error {
+	if p.words != nil && !slices.Contains(p.words, s) {
+		return fmt.Errorf("%s takes %s, not %q", p.name(), plural.Or(p.words), s)
+	}
+	k := kindFor(field.Type())
+	if p.flag != nil {
+		k = p.flag.kind
+	}
+	return put(field, k, p.name(), s)
+}
+
+// place returns the word that stands in the help for a value.
+func (p *param) place() string {
+	if p.flag != nil {
+		return valueWord(p.flag)
+	}
+	return p.bare()
 }
 
 // bare returns an argument's word without what says how many of it there are.
@@ -59,13 +91,13 @@ func fieldParams(t reflect.Type, above []int) (all []param) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(above[:len(above):len(above)], i)
-		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+		if _, inner := f.Tag.Lookup("params"); (inner || f.Anonymous) && f.Type.Kind() == reflect.Struct {
 			all = append(all, fieldParams(f.Type, index)...)
 			continue
 		}
 		if tag, ok := f.Tag.Lookup("arg"); ok {
 			word, option, _ := strings.Cut(tag, ",")
-			all = append(all, param{index: index, word: word, empty: option == "empty"})
+			all = append(all, param{index: index, word: word, words: wordsOf(f), empty: option == "empty"})
 		}
 		if tag, ok := f.Tag.Lookup("flag"); ok {
 			all = append(all, flagParam(f, index, tag))
@@ -74,12 +106,20 @@ func fieldParams(t reflect.Type, above []int) (all []param) {
 	return all
 }
 
+// wordsOf returns the words that a field may be, nil for anything.
+func wordsOf(f reflect.StructField) []string {
+	if words := f.Tag.Get("words"); words != "" {
+		return strings.Fields(words)
+	}
+	return nil
+}
+
 // inBackquotes turns the braces of a doc tag into the backquotes that a tag cannot have.
 var inBackquotes = strings.NewReplacer("{", "`", "}", "`")
 
 func flagParam(f reflect.StructField, index []int, tag string) param {
 	options := strings.Split(tag, ",")
-	p := param{index: index, flag: &flag{name: options[0], kind: kindFor(f.Type), usage: inBackquotes.Replace(f.Tag.Get("doc")), env: f.Tag.Get("env"), otherwise: f.Tag.Get("default")}}
+	p := param{index: index, words: wordsOf(f), flag: &flag{name: options[0], kind: kindFor(f.Type), usage: inBackquotes.Replace(f.Tag.Get("doc")), env: f.Tag.Get("env"), otherwise: f.Tag.Get("default")}}
 	for _, o := range options[1:] {
 		switch o {
 		case "empty":
@@ -170,7 +210,7 @@ func (e *entry) putArgs(in any, args []string) error {
 		}
 		args = args[len(these):]
 		for _, a := range these {
-			if err := put(field, kindFor(field.Type()), p.bare(), a); err != nil {
+			if err := p.put(field, a); err != nil {
 				return err
 			}
 		}
@@ -191,6 +231,12 @@ func (c *command) describe() {
 		} else {
 			c.flags = append(c.flags, p.flag)
 			name = "--" + p.flag.name
+		}
+		if p.words != nil && c.words == nil {
+			c.words = map[string][]string{}
+		}
+		if p.words != nil {
+			c.words[p.place()] = p.words
 		}
 		if p.empty {
 			c.mayBeEmpty = append(c.mayBeEmpty, name)

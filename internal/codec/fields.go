@@ -12,10 +12,12 @@ import (
 type Field struct {
 	Name     string
 	Type     reflect.Type
-	Required bool   // it is never left out
-	Null     bool   // its zero value is null
-	Doc      string // the tag doc
-	Index    []int  // as in reflect.Value.FieldByIndex
+	Required bool     // it is never left out
+	Null     bool     // its zero value is null
+	Doc      string   // the tag doc
+	Words    []string // the tag words: all that it may be
+	Default  string   // the tag default: the value without it
+	Index    []int    // as in reflect.Value.FieldByIndex
 
 	omit, after string
 }
@@ -86,7 +88,7 @@ func (c *Codec) under(t reflect.Type, above []int) (out []Field) {
 			out = append(out, c.under(inner, index)...)
 		case f.IsExported():
 			field := Field{Name: name, Type: f.Type, Required: !strings.Contains(omit, "omit"), Null: f.Tag.Get("empty") == "null" && c.Lines == nil,
-				Doc: f.Tag.Get("doc"), Index: index, after: after}
+				Doc: f.Tag.Get("doc"), Words: strings.Fields(f.Tag.Get("words")), Default: f.Tag.Get("default"), Index: index, after: after}
 			switch {
 			case strings.Contains(omit, "omitzero"):
 				field.omit = "zero"

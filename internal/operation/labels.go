@@ -8,44 +8,58 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-func init() { Register(Group{Heading: "Conversations", Of: labelOperations}) }
+func init() {
+	Register(Group{Heading: "Conversations", Command: "label", Does: "give conversations labels, and take them off", Of: labelOperations})
+}
 
 func labelOperations() []*Operation {
-	const in = "/contexts/{context}/labels"
+	const in, filters = "/contexts/{context}/labels", "Filters, which are those of ls, take the place of names."
 	return []*Operation{
-		Define("labels.list", "GET /labels", Read, "list the labels, with the number of conversations that have each", listLabels),
-		Define("labels.add", "POST "+in, Write, "give a conversation a label; pinned and archived are labels", addLabel),
-		Define("labels.remove", "POST "+in+"/{label}/remove", Write, "remove a label from a conversation", removeLabel),
+		Define("labels.add", "POST "+in, Write, "give conversations a label", addLabel).
+			As("label add", "chatctx label add work holiday").With(filters + " pinned and archived are labels that ls knows.").ForEach(),
+		Define("labels.remove", "POST "+in+"/{label}/remove", Write, "take a label off conversations", removeLabel).
+			As("label rm", "chatctx label rm work holiday").With(filters).ForEach(),
+		Define("labels.list", "GET /labels", Read, "list the labels, and how many conversations have each", listLabels).As("label ls", "chatctx label ls"),
 	}
 }
 
-// counted is a label, and the number of conversations with it.
-type counted struct {
+// LabelCount is a label, and the number of conversations with it.
+type LabelCount struct {
 	Label    string `json:"label"`
 	Contexts int    `json:"contexts"`
 }
 
-func listLabels(r *Request, _ *struct{}) (List[counted], error) {
+func listLabels(r *Request, _ *struct{}) (List[LabelCount], error) {
 	labels, err := r.Store.Labels(r.Ctx)
-	if err != nil {
-		return List[counted]{}, err
-	}
-	var items []counted
-	for _, label := range slices.Sorted(maps.Keys(labels)) {
-		items = append(items, counted{label, labels[label]})
-	}
-	return ListOf(items), nil
+	return ListEach(slices.Sorted(maps.Keys(labels)), err, func(label string) LabelCount { return LabelCount{label, labels[label]} })
 }
 
-type labelParams struct {
+// NewLabel is the label that a conversation gets.
+type NewLabel struct {
 	ContextChange
-	Label string `json:"label" doc:"the label"`
+	Label string `json:"label" arg:"LABEL" doc:"the label; pinned and archived are labels too"`
 }
 
-func addLabel(r *Request, in *labelParams) (contract.Where, error) {
-	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.Label(in.Label) }))
+// Concerns reports whether a conversation lacks the label.
+func (in *NewLabel) Concerns(i *chatctx.ContextInfo, _ bool) bool {
+	return !slices.Contains(i.Labels, in.Label)
 }
 
-func removeLabel(r *Request, in *labelParams) (contract.Where, error) {
-	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.Unlabel(in.Label) }))
+func addLabel(r *Request, in *NewLabel) (contract.Named, error) {
+	return named(r.onContext(in.Context, func(b *chatctx.Batch) { b.Label(in.Label) }))
+}
+
+// OldLabel is the label that a conversation has.
+type OldLabel struct {
+	ContextChange
+	Label string `json:"label" arg:"LABEL" doc:"the label"`
+}
+
+// Concerns reports whether a conversation has the label. One that is named and does not have it is told so.
+func (in *OldLabel) Concerns(i *chatctx.ContextInfo, filtered bool) bool {
+	return !filtered || slices.Contains(i.Labels, in.Label)
+}
+
+func removeLabel(r *Request, in *OldLabel) (contract.Named, error) {
+	return named(r.onContext(in.Context, func(b *chatctx.Batch) { b.Unlabel(in.Label) }))
 }

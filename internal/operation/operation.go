@@ -37,11 +37,22 @@ const (
 	Content              // bytes
 )
 
+// Place is what an operation is about.
+type Place int
+
+// The places.
+const (
+	OnStore   Place = iota
+	OnContext       // a conversation
+	OnBranch
+)
+
 // Operation is an entry of the table.
 type Operation struct {
 	Name   string // in JSON-RPC and OpenAPI: "branches.fork"
 	Verb   string // of HTTP: GET, or POST for a change
 	Path   string // of HTTP, below /api/v1
+	On     Place
 	Right  Right
 	Does   string // one line
 	Shape  Shape
@@ -86,6 +97,7 @@ func Tells[T any](name, does string) Event { return Event{name, reflect.TypeFor[
 func Define[In, Out any](name, route string, right Right, does string, do func(*Request, *In) (Out, error)) *Operation {
 	o := &Operation{Name: name, Right: right, Does: does, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out]()}
 	o.Verb, o.Path, _ = strings.Cut(route, " ")
+	o.On = Locate(new(In), "", "")
 	o.Run = func(r *Request, in any) (any, error) { return do(r, in.(*In)) }
 	return o
 }
@@ -100,7 +112,7 @@ func (o *Operation) As(typed, example string) *Operation {
 func (o *Operation) With(more string) *Operation { o.More = more; return o }
 
 // ForEach lets a command take several conversations, by their names or by the filters of ls.
-func (o *Operation) ForEach() *Operation { o.Each = true; return o }
+func (o *Operation) ForEach() *Operation { o.Each, o.On = true, OnStore; return o }
 
 // Creating lets a command make the store.
 func (o *Operation) Creating() *Operation { o.Creates = true; return o }

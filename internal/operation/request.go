@@ -100,6 +100,39 @@ type Target struct {
 	Branch  string `json:"branch" doc:"the name of the branch"`
 }
 
+// located are parameters that name a conversation, and perhaps a branch. locate names them, unless they name some already.
+type located interface {
+	locate(context, branch string) Place
+}
+
+// Locate says where an operation works that does not say so itself, and returns what it is about.
+func Locate(in any, context, branch string) Place {
+	if l, ok := in.(located); ok {
+		return l.locate(context, branch)
+	}
+	return OnStore
+}
+
+func (t *Target) locate(context, branch string) Place {
+	t.Context, t.Branch = context, branch
+	return OnBranch
+}
+
+func (c *Conversation) locate(context, _ string) Place { c.Context = context; return OnContext }
+
+// Chooser are parameters of an operation for several conversations that knows which of them it concerns. filtered means that filters found it, and nobody named it.
+type Chooser interface {
+	Concerns(i *chatctx.ContextInfo, filtered bool) bool
+}
+
+// DryRun is embedded in the parameters of operations that can be tried.
+type DryRun struct {
+	DryRun bool `json:"dry_run,omitempty" flag:"dry-run" doc:"say what would be done, and do nothing"`
+}
+
+// Dry reports whether the operation is only tried.
+func (d *DryRun) Dry() bool { return d.DryRun }
+
 // Keyed is embedded in the parameters of changes.
 type Keyed struct {
 	Key string `json:"key,omitempty" doc:"makes the change only once for this key; over HTTP also Idempotency-Key"`

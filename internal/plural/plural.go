@@ -19,3 +19,11 @@ func Count(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %s", n, what)
 }
+
+// Or is "allow, deny or ask".
+func Or(words []string) string {
+	if last := len(words) - 1; last > 0 {
+		return strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return strings.Join(words, "")
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/codec"
+	"github.com/chatctx/chatctx/internal/operation"
+)
+
+// look is how the result of an operation looks as text: all that a command itself knows of what it does.
+type look struct {
+	text  func(r *run, in, out any) // of the result, or of each item of a list
+	none  func(r *run, in any)      // of an empty list
+	would string                    // what is done to each of several conversations, said by --dry-run
+}
+
+// as is a look for an operation with these parameters and this result, or items of this kind.
+func as[In, Out any](text func(r *run, in *In, out Out)) look {
+	return look{text: func(r *run, in, out any) { text(r, in.(*In), out.(Out)) }}
+}
+
+// orNone adds what is said of an empty list.
+func (l look) orNone(say func(r *run)) look { l.none = func(r *run, _ any) { say(r) }; return l }
+
+// toEach adds what --dry-run says is done to each.
+func (l look) toEach(would string) look { l.would = would; return l }
+
+// looks are those of all operations, by their names. An operation without one shows its result as names and values.
+func looks() map[string]look {
+	all := map[string]look{}
+	for _, some := range []map[string]look{labelLooks()} {
+		for name, l := range some {
+			all[name] = l
+		}
+	}
+	return all
+}
+
+// commandFor makes the command of an operation.
+func commandFor(o *operation.Operation, l look) *command {
+	words := strings.Fields(o.Typed)
+	c := &command{name: words[len(words)-1], does: o.Does, more: o.More, example: o.Example, scope: scopeFor(o), json: jsonOf(o), paged: !o.Changes()}
+	if c.run = plainEntry(o, l); o.Each {
+		c.run = eachEntry(o, l)
+	}
+	return c
+}
+
+func scopeFor(o *operation.Operation) scope {
+	return map[operation.Place]scope{operation.OnStore: onStore, operation.OnContext: onContext, operation.OnBranch: onBranch}[o.On]
+}
+
+// plainEntry does an operation once.
+func plainEntry(o *operation.Operation, l look) *entry {
+	return &entry{paramsOf(o.In), func() any { return reflect.New(o.In).Interface() }, func(r *run, in any) error {
+		if err := r.openFor(o, in); err != nil {
+			return err
+		}
+		operation.Locate(in, r.contextRef(), r.branchName())
+		return r.operate(o, l, in)
+	}}
+}
+
+// eachFlags say to which conversations an operation is done.
+type eachFlags struct {
+	Contexts []string `arg:"[CTX…]"`
+	dryRunFlag
+	whichFlags
+}
+
+// eachEntry does an operation for each conversation that the command line selects, but for those where nothing would change.
+func eachEntry(o *operation.Operation, l look) *entry {
+	both := reflect.StructOf([]reflect.StructField{{Name: "In", Type: o.In, Tag: `params:""`}, {Name: "Each", Type: reflect.TypeFor[eachFlags](), Tag: `params:""`}})
+	return &entry{paramsOf(both), func() any { return reflect.New(both).Interface() }, func(r *run, given any) error {
+		v := reflect.ValueOf(given).Elem()
+		in, each := v.Field(0).Addr().Interface(), v.Field(1).Interface().(eachFlags)
+		if err := r.needsNames(each.Contexts, each.whichFlags, o.Example); err != nil {
+			return err
+		}
+		if _, err := r.changer(each.dryRunFlag); err != nil {
+			return err
+		}
+		all, err := r.chosen(each.Contexts, each.whichFlags)
+		if err != nil {
+			return err
+		}
+		if c, ok := in.(operation.Chooser); ok {
+			all = slices.DeleteFunc(all, func(i *chatctx.ContextInfo) bool { return !c.Concerns(i, each.given()) })
+		}
+		if each.DryRun {
+			return r.wouldDo(all, l.would)
+		}
+		for _, info := range all {
+			operation.Locate(in, info.ID.String(), "")
+			if err := r.operate(o, l, in); err != nil {
+				return err
+			}
+		}
+		if len(all) == 0 {
+			r.note("nothing was changed")
+		}
+		return nil
+	}}
+}
+
+// openFor opens the store as an operation needs it.
+func (r *run) openFor(o *operation.Operation, in any) (err error) {
+	dry, ok := in.(interface{ Dry() bool })
+	switch {
+	case !o.Changes() || ok && dry.Dry():
+		_, err = r.reader()
+	case o.Creates:
+		_, err = r.creator()
+	default:
+		_, err = r.writer()
+	}
+	return err
+}
+
+// operate does an operation on the open store, and shows its result.
+func (r *run) operate(o *operation.Operation, l look, in any) error {
+	asked := &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights}
+	out, err := o.Run(asked, in)
+	if err != nil {
+		return contextHint(err)
+	}
+	if l.text == nil {
+		l.text = plainText
+	}
+	if list, ok := out.(interface{ Each(func(any) error) error }); ok {
+		n := 0
+		err := list.Each(func(item any) error {
+			n++
+			return r.emit(item, func() { l.text(r, in, item) })
+		})
+		if err == nil && n == 0 && l.none != nil {
+			l.none(r, in)
+		}
+		return err
+	}
+	return r.emit(out, func() {
+		l.text(r, in, out)
+		switch done := asked.Done; {
+		case done == nil:
+		case done.Operation == "":
+			r.note("nothing was changed")
+		default:
+			r.note("take it back: %s", r.undoOf(done))
+			r.noteSummaries(done)
+		}
+	})
+}
+
+// plainText shows a result as names and values.
+func plainText(r *run, _, out any) {
+	raw, err := codec.AppendText(nil, out)
+	var all map[string]json.RawMessage
+	if err != nil || json.Unmarshal(raw, &all) != nil {
+		r.printf("%s\n", clean(string(raw)))
+		return
+	}
+	for _, f := range codec.Fields(reflect.TypeOf(out)) {
+		if v, ok := all[f.Name]; ok {
+			r.printf("%s: %s\n", f.Name, clean(strings.Trim(string(v), `"`)))
+		}
+	}
+}
+
+// jsonOf describes the JSON of an operation's result, for the help.
+func jsonOf(o *operation.Operation) string {
+	out, end := o.Out, ""
+	if f, ok := out.FieldByName("Items"); ok && strings.HasPrefix(out.Name(), "List[") {
+		out, end = f.Type.Elem(), "; a line each"
+	}
+	if o.Each {
+		end = "; a line each; with --dry-run as ls, with dry_run"
+	}
+	return members(out, nil) + end
+}
+
+// members lists the names in the JSON of a struct, those of structs in it in brackets. above are the structs around it.
+func members(t reflect.Type, above []reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var names []string
+	for _, f := range codec.Fields(t) {
+		name, inner, list := f.Name, f.Type, false
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+			list = list || inner.Kind() == reflect.Slice
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && !codec.WritesItself(inner) && !codec.WritesItself(reflect.PointerTo(inner)) && !slices.Contains(above, inner) {
+			name += "{" + members(inner, append(above, t)) + "}"
+			if list {
+				name = strings.Replace(name, "{", "[{", 1) + "]"
+			}
+		} else if list && inner.Kind() != reflect.Uint8 {
+			name += "[]"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// fillIn puts the commands of operations into the table: in place of a command of which only the name stands there, else at the end of what they belong to.
+func fillIn(table []group) []group {
+	made, all := map[string]*command{}, looks()
+	for _, o := range operation.All() {
+		if o.Typed != "" {
+			made[o.Typed] = commandFor(o, all[o.Name])
+		}
+	}
+	for i := range table {
+		replaceNames(table[i].commands, "", made)
+	}
+	for _, g := range operation.Groups() {
+		for _, o := range g.Of() {
+			c := made[o.Typed]
+			if c == nil {
+				continue
+			}
+			i := slices.IndexFunc(table, func(have group) bool { return have.title == g.Heading })
+			if i < 0 {
+				i, table = len(table), append(table, group{title: g.Heading})
+			}
+			if g.Command == "" {
+				table[i].commands = append(table[i].commands, c)
+				continue
+			}
+			over := findCommand(table[i].commands, g.Command)
+			if over == nil {
+				over = &command{name: g.Command}
+				table[i].commands = append(table[i].commands, over)
+			}
+			if over.does == "" {
+				over.does, over.scope = g.Does, c.scope
+			}
+			over.subs = append(over.subs, c)
+		}
+	}
+	return table
+}
+
+// replaceNames puts a made command in the place of each that is only a name.
+func replaceNames(list []*command, under string, made map[string]*command) {
+	for i, c := range list {
+		name := under + c.name
+		if m := made[name]; m != nil && c.does == "" {
+			list[i] = m
+			delete(made, name)
+			continue
+		}
+		replaceNames(c.subs, name+" ", made)
+	}
+}
