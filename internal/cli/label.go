@@ -5,6 +5,8 @@ import (
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
+func init() { lookGroups = append(lookGroups, labelLooks) }
+
 func labelLooks() map[string]look {
 	return map[string]look{
 		"labels.add": as(func(r *run, in *operation.NewLabel, out contract.Named) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 
 // look is how the result of an operation looks as text: all that a command itself knows of what it does.
 type look struct {
-	text  func(r *run, in, out any) // of the result, or of each item of a list
-	none  func(r *run, in any)      // of an empty list
-	would string                    // what is done to each of several conversations, said by --dry-run
+	text  func(r *run, in, out any)             // of the result, or of each item of a list
+	none  func(r *run, in any)                  // of an empty list
+	first func(r *run, in any) error            // before the store is opened: what stands on standard input, in files, in the environment
+	fails func(r *run, in any, err error) error // adds what to type to an error
+	would string                                // what is done to each of several conversations, said by --dry-run
 }
 
 // as is a look for an operation with these parameters and this result, or items of this kind.
@@ -26,16 +29,29 @@ func as[In, Out any](text func(r *run, in *In, out Out)) look {
 // orNone adds what is said of an empty list.
 func (l look) orNone(say func(r *run)) look { l.none = func(r *run, _ any) { say(r) }; return l }
 
+// preparing adds what is read before the store is opened, and checked of the line alone.
+func preparing[In any](first func(r *run, in *In) error, l look) look {
+	l.first = func(r *run, in any) error { return first(r, in.(*In)) }
+	return l
+}
+
+// orFails adds what to type when it fails.
+func orFails[In any](l look, fails func(r *run, in *In, err error) error) look {
+	l.fails = func(r *run, in any, err error) error { return fails(r, in.(*In), err) }
+	return l
+}
+
 // toEach adds what --dry-run says is done to each.
 func (l look) toEach(would string) look { l.would = would; return l }
+
+// lookGroups make the looks of operations, by their names. Each file adds its own.
+var lookGroups []func() map[string]look
 
 // looks are those of all operations, by their names. An operation without one shows its result as names and values.
 func looks() map[string]look {
 	all := map[string]look{}
-	for _, some := range []map[string]look{labelLooks()} {
-		for name, l := range some {
-			all[name] = l
-		}
+	for _, some := range lookGroups {
+		maps.Copy(all, some())
 	}
 	return all
 }
@@ -57,6 +73,11 @@ func scopeFor(o *operation.Operation) scope {
 // plainEntry does an operation once.
 func plainEntry(o *operation.Operation, l look) *entry {
 	return &entry{paramsOf(o.In), func() any { return reflect.New(o.In).Interface() }, func(r *run, in any) error {
+		if l.first != nil {
+			if err := l.first(r, in); err != nil {
+				return err
+			}
+		}
 		if err := r.openFor(o, in); err != nil {
 			return err
 		}
@@ -125,34 +146,42 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 func (r *run) operate(o *operation.Operation, l look, in any) error {
 	asked := &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights}
 	out, err := o.Run(asked, in)
-	if err != nil {
+	switch {
+	case err != nil && l.fails != nil:
+		return contextHint(l.fails(r, in, err))
+	case err != nil:
 		return contextHint(err)
-	}
-	if l.text == nil {
+	case l.text == nil:
 		l.text = plainText
 	}
+	show := func(one any) error { return r.emit(one, func() { l.text(r, in, one) }) }
+	n := 1
 	if list, ok := out.(interface{ Each(func(any) error) error }); ok {
-		n := 0
-		err := list.Each(func(item any) error {
-			n++
-			return r.emit(item, func() { l.text(r, in, item) })
-		})
-		if err == nil && n == 0 && l.none != nil {
-			l.none(r, in)
-		}
+		n = 0
+		err = list.Each(func(item any) error { n++; return show(item) })
+	} else {
+		err = show(out)
+	}
+	if err != nil {
 		return err
 	}
-	return r.emit(out, func() {
-		l.text(r, in, out)
-		switch done := asked.Done; {
-		case done == nil:
-		case done.Operation == "":
-			r.note("nothing was changed")
-		default:
-			r.note("take it back: %s", r.undoOf(done))
-			r.noteSummaries(done)
-		}
-	})
+	if n == 0 && l.none != nil {
+		l.none(r, in)
+	}
+	r.noteDone(asked.Done)
+	return nil
+}
+
+// noteDone says how a change is taken back, and what becomes of summaries.
+func (r *run) noteDone(done *chatctx.Committed) {
+	switch {
+	case done == nil:
+	case done.Operation == "":
+		r.note("nothing was changed")
+	default:
+		r.note("take it back: %s", r.undoOf(done))
+		r.noteSummaries(done)
+	}
 }
 
 // plainText shows a result as names and values.

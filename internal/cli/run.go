@@ -239,12 +239,7 @@ func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) error {
 	return r.emit(v, func() {
 		r.printf(format+"\n", args...)
-		if c.Operation == "" {
-			r.note("nothing was changed")
-			return
-		}
-		r.note("take it back: %s", r.undoOf(c))
-		r.noteSummaries(c)
+		r.noteDone(c)
 	})
 }
 

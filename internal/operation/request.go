@@ -170,14 +170,24 @@ func (c *ContextChange) Expected() (context, branch string, revision *uint64) {
 	return c.Context, "", c.Expect
 }
 
-// Scoped names a conversation, or the store if it is "".
+// Scoped names a conversation, or the store. To the API that is no name, and the command line says it by a flag, since no name is the current conversation there.
 type Scoped struct {
 	Context string `json:"context,omitempty" doc:"the conversation; by default the store"`
+	Store   bool   `json:"-" flag:"store" doc:"for all conversations (another store is named before the command: chatctx --store FILE COMMAND)"`
+	here    bool   // it is a conversation, though Context be ""
 }
+
+func (in *Scoped) locate(context, _ string) Place {
+	in.Context, in.here = context, !in.Store
+	return OnContext
+}
+
+// ofStore reports whether the store is meant.
+func (in *Scoped) ofStore() bool { return in.Context == "" && !in.here || in.Store }
 
 // id returns the id of the conversation, zero for the store.
 func (in *Scoped) id(r *Request) (chatctx.ID, error) {
-	if in.Context == "" {
+	if in.ofStore() {
 		return chatctx.ID{}, nil
 	}
 	c, err := r.Store.Context(r.Ctx, in.Context)
