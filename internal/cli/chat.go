@@ -425,9 +425,10 @@ func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	}
 	var answer string
 	err := s.term.Aside(func() (err error) {
-		r := *s.r
-		r.st, r.executors, r.common = nil, &executors{}, p.over(s.shared(p))
-		answer, err = asks(&r)
+		r := s.r.apart()
+		defer r.close()
+		r.common = p.over(s.shared(p))
+		answer, err = asks(r)
 		return err
 	})
 	if err != nil {

@@ -92,8 +92,8 @@ func (s *chat) completions(before string) (from int, list []ui.Completion) {
 		last++
 	}
 	word := strings.TrimLeft(words[last], `"'`)
-	r := *s.r
-	r.st, r.executors = nil, &executors{}
+	r := s.r.apart()
+	defer r.close()
 	here := flagWords(commonFlags{Context: s.conversation().ID.String(), Branch: s.onBranch(), Store: s.r.typedStore()})
 	var found []candidate
 	switch {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	xansi "github.com/charmbracelet/x/ansi"
@@ -30,11 +31,12 @@ type run struct {
 	cmd       *command
 	name      string // as typed: "branch ls"
 	line      *parsed
-	in        any           // the command's parameters
-	common    commonFlags   // the shared ones. Completion puts those of the line over them that is being typed
-	talks     talks         // how the command talks with a model
-	wait      time.Duration // for a file that others hold; 0: the library's default
-	st        *chatctx.Store
+	in        any            // the command's parameters
+	common    commonFlags    // the shared ones. Completion puts those of the line over them that is being typed
+	talks     talks          // how the command talks with a model
+	wait      time.Duration  // for a file that others hold; 0: the library's default
+	st        *chatctx.Store // the one opened last
+	opened    *openStores
 	executors *executors
 	// origins has the origins of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
@@ -121,7 +123,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	if err != nil {
 		return nil, storeHint(err, path)
 	}
-	r.st = st
+	r.keep(st)
 	due, err := st.Maintenance().PurgeDue(r.ctx)
 	if err != nil {
 		return nil, storeHint(err, path)
@@ -165,14 +167,48 @@ func (r *run) sayWaiting(h kv.Holder) {
 	}
 }
 
-// close closes the store, if it was opened.
+// keep makes st the store of the command until it ends.
+func (r *run) keep(st *chatctx.Store) {
+	r.st = st
+	r.opened.add(st)
+}
+
+// apart is a run of its own beside r, which opens the store itself and has to be closed.
+func (r *run) apart() *run {
+	a := *r
+	a.st, a.opened, a.executors = nil, &openStores{}, &executors{}
+	return &a
+}
+
+// close closes the store, as often as it was opened.
 func (r *run) close() {
 	r.executors.close()
 	if r.st != nil {
 		r.sayWarnings()
-		r.st.Close()
-		r.st = nil
 	}
+	r.opened.close()
+	r.st = nil
+}
+
+// openStores are the stores that a command and the copies of its run opened: one that reads first and then changes opens its store twice.
+type openStores struct {
+	mu  sync.Mutex
+	all []*chatctx.Store
+}
+
+func (o *openStores) add(st *chatctx.Store) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, st)
+}
+
+func (o *openStores) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, st := range o.all {
+		st.Close()
+	}
+	o.all = nil
 }
 
 // conversation opens the store for reading and finds the context that the flags name.

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == reapWord { // a command line that runs in this process has a tool's processes held
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Setenv("TZ", "UTC") // before anything asks for the local time: TestRecordedLines runs command lines in this process
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else each program that a test starts sleeps for a second at its end
+	os.Setenv("TZ", "UTC")                   // before anything asks for the local time: TestRecordedLines runs command lines in this process
 	testscript.Main(withServer{m}, map[string]func(){
 		"chatctx": func() {
 			if isTerminal(os.Stdout) { // a program on a terminal has to see it

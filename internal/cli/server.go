@@ -72,7 +72,7 @@ func (r *run) openURL(path string, o chatctx.Options) (*chatctx.Store, error) {
 	if err != nil {
 		return nil, storeHint(err, path)
 	}
-	r.st = st
+	r.keep(st)
 	return st, nil
 }
 

@@ -40,6 +40,10 @@ func watched(t *testing.T, fn func(testing.TB)) (said string, failed bool) {
 }
 
 func TestSeeds(t *testing.T) {
+	rounds := 3
+	if Race {
+		rounds = 6 // of which half are run
+	}
 	for _, c := range []struct {
 		long, seed string
 		fails      uint64 // the seed whose round fails
@@ -61,7 +65,7 @@ func TestSeeds(t *testing.T) {
 			t.Setenv("CHATCTX_SEED", c.seed)
 			var got []uint64
 			said, failed := watched(t, func(t testing.TB) {
-				for seed := range Seeds(t, 3) {
+				for seed := range Seeds(t, rounds) {
 					got = append(got, seed)
 					switch {
 					case seed != c.fails:
