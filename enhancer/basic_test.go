@@ -260,7 +260,7 @@ func TestSqueezedDigestIsUsedAgain(t *testing.T) {
 		w.user(w.words(40))
 		w.assistant(w.words(200))
 	}
-	o := options(1700)
+	o := options(1000)
 	o.Squeeze, o.KeepBlocks, o.DigestTokens = true, 4, 900
 	raw := fresh(w.d)
 	model := &shorter{}

@@ -2,7 +2,9 @@ package enhancer
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -99,6 +101,37 @@ func BenchmarkTenThousandMessages(b *testing.B) {
 				if err != nil && !errors.As(err, &over) {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkDigestOfTenThousandMessages has the figures of docs/window.md: usual messages, long ones first and last, of which the digest reads as much as of any, and
+// those with an error in each line of the outputs.
+func BenchmarkDigestOfTenThousandMessages(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		words  int // of the 8 first and the 100 newest messages
+		errors bool
+	}{{"usual", 100, false}, {"long", 3000, false}, {"long, with errors", 3000, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := newWriter(12)
+			for n := 0; n < 10_000; {
+				words := 100
+				if n < scanFirst || n >= 10_000-scanLast {
+					words = c.words
+				}
+				w.user(w.words(words / 2))
+				output := w.words(words)
+				if c.errors {
+					output = strings.ReplaceAll(output, "\n", fmt.Sprintf("\nsrc/rows%d.go:41:7: error: undefined: ", n))
+				}
+				w.use(&pool.Result{Text: output})
+				w.assistant(w.words(words))
+				n = len(w.d.Messages)
+			}
+			for b.Loop() {
+				Digest(w.d.Messages)
 			}
 		})
 	}

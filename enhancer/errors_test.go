@@ -112,7 +112,7 @@ func TestErrorsStandInWhatStandsForAnOutput(t *testing.T) {
 	middling := strings.Repeat("10:00:00 INFO a request was served, again\n", 1) + longOutput("KeyError: 'order_id'")
 	middling = middling[len(middling)/2-3000 : len(middling)/2+3000]
 	for name, text := range map[string]string{"put aside": longOutput("KeyError: 'order_id'"), "shortened": middling} {
-		f := smaller(nil, "", &pool.Result{Text: text}, true)
+		f := smaller(nil, "", &pool.Result{Text: text}, true, SmallOutput)
 		if f.rule == "" || len(f.text) >= len(text) || !strings.Contains(f.text, "KeyError: 'order_id'") {
 			t.Errorf("%s: %s, %.400s", name, f.rule, f.text)
 		}

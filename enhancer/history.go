@@ -12,9 +12,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// History returns an Enhancer that puts digests in place of old blocks if the draft does not fit. At least the last Options.KeepBlocks blocks stay unchanged,
-// and up to as many more, since the boundary moves by that many blocks at a time. A digest is a user message of kind digest that begins with HistoryMark and
-// holds requests, identifiers, addresses, constraints, status codes, errors, decisions, uses of tools and outcomes. If all digests together are over
+// History returns an Enhancer that puts digests in place of old blocks if the draft does not fit. The last Options.KeepBlocks blocks stay unchanged, as far as
+// they take a quarter of the limit, and up to as many more, since the boundary moves by that many blocks at a time. A digest is a user message of kind digest
+// that begins with HistoryMark and holds requests, identifiers, addresses, constraints, status codes, errors, decisions, uses of tools and outcomes. If all digests together are over
 // Options.DigestTokens tokens, they are merged into one. The draft's session keeps them, with the positions that they stand for.
 func History(w *Window, o Options) Enhancer {
 	return Func("history", func(ctx context.Context, d *chatctx.Draft) error {
@@ -22,7 +22,7 @@ func History(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		s.digest(max(1, o.KeepBlocks))
+		s.digest(s.keptBlocks())
 		return nil
 	})
 }

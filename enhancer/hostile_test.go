@@ -89,7 +89,7 @@ func TestOutputsBySizeAndKind(t *testing.T) {
 		{name: "code", in: strings.Repeat("word ", 500) + "\n```go\n" + strings.Repeat("code() ", 100) + "\n```\n", holds: []string{strings.Repeat("code() ", 100), "words left out"}},
 		{name: "no spaces", in: strings.Repeat("ab漢", 1000), holds: []string{"bytes left out"}},
 	} {
-		f := smaller(nil, "", &pool.Result{Text: c.in}, true)
+		f := smaller(nil, "", &pool.Result{Text: c.in}, true, SmallOutput)
 		text, what := f.text, f.what
 		if c.whole {
 			if what != "" {

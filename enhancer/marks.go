@@ -24,6 +24,7 @@ type mark struct {
 const (
 	outputsMark   = "outputs"   // tool outputs are shortened or put aside
 	summariesMark = "summaries" // the compact summary of an output stands for it
+	comingMark    = "coming"    // outputs that come later are shortened at once
 	textsMark     = "texts"     // the rules for answers were applied
 	trimMark      = "trim"      // the messages that may go were dropped
 )
@@ -94,6 +95,7 @@ func Recall(w *Window, o Options) Enhancer {
 		names := toolNames(d.Messages)
 		s.pruneTo(d.Session.PrunedTo, names)
 		s.outputsTo(s.marked(outputsMark), s.marked(summariesMark), names)
+		s.coming(names)
 		s.textsTo(s.marked(textsMark))
 		s.digests()
 		s.trimTo(s.marked(trimMark))

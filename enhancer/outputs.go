@@ -16,20 +16,26 @@ const (
 )
 
 // Outputs returns an Enhancer that makes tool outputs smaller, by their kind, until the draft fits: first those before the kept tail, the oldest first, then
-// the rest. Before the tail a result's own compact summary replaces it. Small outputs stay, middling ones are shortened, and large or binary ones are put
-// aside: a pointer names the artifact, and ReadArtifact reads it. Then Options.TextRules, if there are any, shorten old answers.
+// the rest. From the first time on, outputs that come in are shortened at once if they are of middling size and would take about an eighth of the limit: so
+// more messages stay, and the beginning of the requests changes less often. Before the tail a result's own compact summary replaces it. Small outputs stay,
+// middling ones are shortened, and large or binary ones are put aside: a pointer names the artifact, and ReadArtifact reads it. Then Options.TextRules, if there are any, shorten old answers.
 func Outputs(w *Window, o Options) Enhancer {
 	return Func("tools", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
 			return err
 		}
 		s := steps{ctx: ctx, w: w, d: d, o: o}
-		kept, names := tail(d.Messages, o.KeepBlocks), toolNames(d.Messages)
+		names := toolNames(d.Messages)
+		if s.marked(comingMark) == 0 {
+			s.setMark(comingMark, s.position(unread(d.Messages)))
+			s.coming(names)
+		}
+		kept := tail(d.Messages, s.keptBlocks())
 		to := s.shrink(s.index(s.marked(outputsMark)), kept, names, true, w.goal(w.Over(d)))
 		s.setMark(outputsMark, to)
 		s.setMark(summariesMark, to)
-		if len(o.TextRules) > 0 && w.Over(d) > 0 {
-			s.setMark(textsMark, s.shortenTexts(s.index(s.marked(textsMark)), kept, w.goal(w.Over(d))))
+		if goal := w.goal(w.Over(d)); len(o.TextRules) > 0 && goal > 0 {
+			s.setMark(textsMark, s.shortenTexts(s.index(s.marked(textsMark)), kept, goal))
 		}
 		if over := w.Over(d); over > 0 {
 			s.setMark(outputsMark, s.shrink(kept, len(d.Messages), names, false, over))
@@ -43,7 +49,22 @@ func (s *steps) outputsTo(position, summaries int, names []string) {
 	if position > 0 {
 		done := s.index(summaries)
 		for i := range s.index(position) {
-			s.shrinkOne(i, names[i], i < done)
+			s.shrinkOne(i, names[i], i < done, SmallOutput)
+		}
+	}
+}
+
+// coming shortens the outputs that came in since the draft first did not fit, the middling ones of more bytes than half the tokens of the limit. No ratio
+// counts here: an output that was sent stays as it was sent.
+func (s *steps) coming(names []string) {
+	at := s.marked(comingMark)
+	if at == 0 {
+		return
+	}
+	for i := s.index(at); i < len(s.d.Messages); i++ {
+		m := s.d.Messages[i]
+		if isResult(m) && m.State != Pruned && len(m.Result.Parts) == 0 && resultSize(m.Result) <= LargeOutput {
+			s.shrinkOne(i, names[i], false, s.w.Limit()/2)
 		}
 	}
 }
@@ -52,7 +73,7 @@ func (s *steps) outputsTo(position, summaries int, names []string) {
 func (s *steps) shrink(from, to int, names []string, summaries bool, goal int) int {
 	cleared, last := 0, 0
 	for i := from; i < to && cleared < goal; i++ {
-		if saved := s.shrinkOne(i, names[i], summaries); saved > 0 {
+		if saved := s.shrinkOne(i, names[i], summaries, SmallOutput); saved > 0 {
 			cleared += saved
 			last = s.position(i + 1)
 		}
@@ -60,8 +81,8 @@ func (s *steps) shrink(from, to int, names []string, summaries bool, goal int) i
 	return last
 }
 
-// shrinkOne makes a message smaller if it is an output, and returns the tokens that this saves.
-func (s *steps) shrinkOne(i int, tool string, summary bool) int {
+// shrinkOne makes a message smaller if it is an output of more than small bytes, and returns the tokens that this saves.
+func (s *steps) shrinkOne(i int, tool string, summary bool, small int) int {
 	m := s.d.Messages[i]
 	if !isResult(m) || tool == ArtifactTool.Name {
 		return 0
@@ -70,7 +91,7 @@ func (s *steps) shrinkOne(i int, tool string, summary bool) int {
 	if len(m.Result.Parts) > 0 {
 		return s.shrinkParts(m, tool, before)
 	}
-	f := smaller(s.o.Rules, tool, m.Result, summary)
+	f := smaller(s.o.Rules, tool, m.Result, summary, small)
 	if f.rule == "" {
 		return 0
 	}
@@ -92,8 +113,8 @@ type form struct {
 	aside func() (Artifact, error) // the artifact that the text points to
 }
 
-// smaller returns the form of a result's text or JSON.
-func smaller(own []Rule, tool string, r *pool.Result, summary bool) form {
+// smaller returns the form of a result's text or JSON; of up to small bytes only a program's own rules shorten it.
+func smaller(own []Rule, tool string, r *pool.Result, summary bool, small int) form {
 	if summary && r.CompactSummary != "" {
 		return form{text: r.CompactSummary, rule: "compact summary", what: "its compact summary stands for it"}
 	}
@@ -101,23 +122,23 @@ func smaller(own []Rule, tool string, r *pool.Result, summary bool) form {
 	if r.JSON != nil {
 		content = string(r.JSON)
 	}
-	return smallerText(own, tool, content, r)
+	return smallerText(own, tool, content, r, small)
 }
 
-// smallerText returns the form of an output's text. r may be nil.
-func smallerText(own []Rule, tool, content string, r *pool.Result) form {
+// smallerText is smaller for a text of an output. r may be nil.
+func smallerText(own []Rule, tool, content string, r *pool.Result, small int) form {
 	if strings.HasPrefix(content, pointerMark) || strings.HasPrefix(content, prunedMark) {
 		return form{}
 	}
-	small := len(content) <= SmallOutput && !isBinary(content)
-	if small && len(own) == 0 {
+	stays := len(content) <= small && !isBinary(content)
+	if stays && len(own) == 0 {
 		return form{}
 	}
 	kind := KindOf(content, r != nil && r.IsError)
 	if text, rule := shorten(own, tool, kind, content); rule != "" && len(text) <= LargeOutput {
 		return form{text: text, rule: rule, what: "shortened by the rule " + rule}
 	}
-	if small {
+	if stays {
 		return form{}
 	}
 	if kind == Binary || len(content) > LargeOutput {
@@ -143,7 +164,7 @@ func (s *steps) shrinkParts(m *chatctx.DraftMessage, tool string, before int) in
 		var f form
 		switch p.Type {
 		case pool.TextPart:
-			f = smallerText(s.o.Rules, tool, p.Text, nil)
+			f = smallerText(s.o.Rules, tool, p.Text, nil, SmallOutput)
 		case pool.ImagePart, pool.DocumentPart:
 			if key, size := partKey(p); key != "" {
 				f = form{text: pointer(key, string(Binary), strings.TrimSpace(p.Type+" "+p.MediaType+" "+p.Name), size), rule: asideRule, aside: s.attachment(p, tool)}

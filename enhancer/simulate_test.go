@@ -24,6 +24,7 @@ type simulation struct {
 
 	last                           []Link
 	input, shared, requests, peaks int
+	messages, whole                int // that stood in the requests themselves, in any form and unshortened
 	broken                         map[string]int
 	pruned                         map[pool.ID]bool // in the last request
 	compactions                    int
@@ -50,6 +51,14 @@ func (s *simulation) request() {
 	s.shared += share.Tokens
 	s.requests++
 	s.peaks = max(s.peaks, share.Total)
+	for _, m := range r.Messages {
+		if m.State == In {
+			s.whole++
+		}
+		if m.State == In || m.State == Pruned {
+			s.messages++
+		}
+	}
 	if share.BrokenBy != "" {
 		s.broken[share.BrokenBy]++
 	}

@@ -124,6 +124,21 @@ func Blocks(messages []*chatctx.DraftMessage) []Block {
 	return out
 }
 
+// keptBlocks returns how many of the newest blocks stay unchanged: Options.KeepBlocks, as far as they take a quarter of the limit, and at least one.
+func (s *steps) keptBlocks() int {
+	blocks, room, n := Blocks(s.d.Messages), int(tailShare*float64(s.w.counted(s.w.Limit()))), 0
+	for ; n < min(s.o.KeepBlocks, len(blocks)); n++ {
+		b := blocks[len(blocks)-1-n]
+		for _, m := range s.d.Messages[b.From:b.To] {
+			room -= s.w.of(s.d, m)
+		}
+		if room < 0 {
+			break
+		}
+	}
+	return max(1, n)
+}
+
 // tail returns the index at which the last keep blocks begin. It always keeps the last block, which waits for an answer or was just answered.
 func tail(messages []*chatctx.DraftMessage, keep int) int {
 	blocks := Blocks(messages)

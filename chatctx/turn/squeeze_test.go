@@ -50,7 +50,7 @@ func (s *squeezer) provider(t *testing.T, requests int) *provider {
 func crowded(t *testing.T, p *provider) *Turn {
 	turn := newTurn(t, p)
 	talked(t, turn, 30)
-	set(t, turn, `{"budget":1000,"keep_blocks":3,"digest_tokens":800,"squeeze":true,"steps.compact":false,"headroom":0}`)
+	set(t, turn, `{"budget":600,"keep_blocks":3,"digest_tokens":800,"squeeze":true,"steps.compact":false,"headroom":0}`)
 	return turn
 }
 
