@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -16,7 +17,7 @@ const (
 )
 
 // things has all that the doors of a store are asked to keep.
-var things = []*thing{titles, labels, settingsOf, messages}
+var things = []*thing{titles, labels, settingsOf, messages, prompts, rules, branchNames, tags, marks}
 
 func isText(typ reflect.Type) bool { return typ.Kind() == reflect.String }
 
@@ -187,6 +188,21 @@ func configured(name string, fn func(*place, map[string]json.RawMessage) error, 
 	}}
 }
 
+// configuredBy is the command as a door of settings.
+func configuredBy(name string, flags ...string) door {
+	return door{name: name, put: func(p *place, v string) (string, error) {
+		var out struct{ Settings map[string]json.RawMessage }
+		err := p.commands(&out, []string{"new", "before"}, slices.Concat([]string{"config"}, flags, []string{"--", v}), append([]string{"config"}, flags...))
+		for k, got := range out.Settings {
+			return k + "=" + string(got), err
+		}
+		return "", err
+	}}
+}
+
+// typed: a value that a person types is a string if it is no JSON, and an empty one removes the setting.
+var typed = map[string]string{"empty value": "", "no JSON": `app.k="{"`}
+
 func ofContext(p *place) map[string]json.RawMessage { return p.info().Settings }
 
 func ofBranch(p *place) map[string]json.RawMessage {
@@ -279,6 +295,9 @@ var settingsOf = &thing{
 		configured("settings.setBranch", func(p *place, set map[string]json.RawMessage) error {
 			return p.post("branches/main/settings", `{"settings":`+object(set)+`}`, nil)
 		}, ofBranch),
+		configuredBy("chatctx config").but(typed),
+		configuredBy("chatctx config --all", "--all").but(typed),
+		configuredBy("chatctx config --default", "--default").but(typed),
 		configured("a native file", func(p *place, set map[string]json.RawMessage) error {
 			return p.file(native(`,"title":"t","settings":`+object(set), "", nativeMessage("hello")))
 		}, ofContext).mending().but(heldWhenImported),
@@ -410,6 +429,11 @@ var messages = &thing{
 			return err
 		}),
 		said("messages.append", func(p *place, v string) error { return p.post("branches/main/messages", apiMessage(v), nil) }),
+		{name: "chatctx add", put: func(p *place, v string) (string, error) {
+			var out chatctx.Message
+			err := p.commands(&out, []string{"new", "before"}, []string{"add", "--", "user", v}, []string{"log"})
+			return out.Text(), err
+		}},
 		said("a native file", func(p *place, v string) error { return p.file(native(`,"title":"t"`, "", nativeMessage(v))) }).mending(),
 		said("a file of another", func(p *place, v string) error { return p.file(chatGPT("t", v)) }).mending(),
 	},

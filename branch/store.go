@@ -100,6 +100,13 @@ func PlainName(s string) string {
 	return s
 }
 
+// ImportedName returns the name that a branch or a tag of a file gets here: its own, or another one if no address would reach it. It returns an error if no
+// branch or tag can have it.
+func ImportedName(name string) (string, error) {
+	name = Reachable(name)
+	return name, CheckName(name)
+}
+
 // Reachable returns a name under which an imported branch or tag has an address: the name itself, unless it is a step of a path.
 func Reachable(name string) string {
 	if IsStep(name) {

@@ -643,12 +643,10 @@ func (b *Batch) removeNamed(does, bucket, what, name string) {
 	})
 }
 
-// Mark marks a message, usually pinned or excluded; "" removes the mark.
+// Mark marks a message pinned or excluded; "" removes the mark.
 func (b *Batch) Mark(ref Ref, mark string) {
+	b.prepare = append(b.prepare, func() error { return base.CheckMark(mark) })
 	b.step("mark", func(t *journal.Txn, _ *Step) error {
-		if err := base.CheckKey("a mark", mark); err != nil {
-			return err
-		}
 		id, position, err := t.Reader().Find(t.Target, ref)
 		if err != nil {
 			return err
@@ -659,7 +657,7 @@ func (b *Batch) Mark(ref Ref, mark string) {
 			return err
 		}
 		t.OnContext = true
-		t.Marked(t.Target, position, mark == "excluded")
+		t.Marked(t.Target, position, mark == base.Excluded)
 		if mark == "" {
 			return t.PutRaw(base.MarkBucket, key, nil)
 		}

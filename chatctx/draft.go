@@ -114,7 +114,7 @@ func (c *ChatContext) DraftIn(ctx context.Context, branchName string, choose fun
 }
 
 func draftMessage(e Entry, mark string) *DraftMessage {
-	m := &DraftMessage{Entry: e, State: "in", Pinned: mark == "pinned"}
+	m := &DraftMessage{Entry: e, State: "in", Pinned: mark == base.Pinned}
 	if mark != "" {
 		m.State = mark
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -23,7 +24,7 @@ func (d *Draft) keepEarly(ctx context.Context, snap *Snapshot, marked map[ID]str
 	ids = ids[:min(start-1, len(ids))]
 	kept := map[int]*Entry{}
 	for i, id := range ids {
-		if (marked[id] == "pinned" || marked[id] != "excluded" && slices.Contains(d.Session.Apart, i+1)) && kept[i+1] == nil {
+		if (marked[id] == base.Pinned || marked[id] != base.Excluded && slices.Contains(d.Session.Apart, i+1)) && kept[i+1] == nil {
 			if err := snap.withPartners(ctx, i+1, start, kept); err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func (s *Snapshot) systemMessages(ctx context.Context, ids []ID, marked map[ID]s
 	err = s.view(ctx, func(tx kv.Tx) error {
 		positions, leading = positions[:0], true
 		return pool.Heads(tx, s.ctx.ID, ids, func(i int, h pool.Head) error {
-			if h.Unsent || marked[ids[i]] == "excluded" {
+			if h.Unsent || marked[ids[i]] == base.Excluded {
 				return nil
 			}
 			leading = leading && h.Role == pool.System

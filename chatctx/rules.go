@@ -17,7 +17,6 @@ type RuleScope = toolcall.RuleScope
 // if r has none. A default replaces the default of its scope. It is an ErrConflict if it breaks an example of a rule, except for a deny and a default:
 // their step lists the broken examples.
 func (b *Batch) AddRule(r Rule, scope RuleScope) {
-	b.texts("reason", &r.Reason)
 	b.prepare = append(b.prepare, func() error { return toolcall.ReadyRule(b.store.at, &r) })
 	b.step("rules add", b.tried().Add(b.branch, &r, scope))
 }

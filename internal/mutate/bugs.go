@@ -152,7 +152,7 @@ var bugs = []bug{
 	{"a task's cut answer returns as whole", `e.Role == pool.Assistant && (err == nil || len(e.Calls) == 0) {`, `e.Role == pool.Assistant && err == nil {`, []string{"internal/cli:TestTalkScripts/partial"}},
 	{"a reply that broke off is answered", `case said == CutShort || said == BrokenOff:`, `case said == CutShort:`, []string{"pool:TestOutcomeOf"}},
 	{"words of thinking alone are an answer", `return p.Type != ThinkingPart && (p.Type != TextPart`, `return (p.Type != TextPart`, []string{"pool:TestOutcomeOf|TestWhole"}},
-	{"a message that a summary does not tell of is lost", `marked[id] != "excluded" && slices.Contains(d.Session.Apart, i+1))`, `marked[id] != "excluded" && len(d.Session.Apart) < 0)`, []string{model, "enhancer:TestRequestHoldsTheBranch"}},
+	{"a message that a summary does not tell of is lost", `marked[id] != base.Excluded && slices.Contains(d.Session.Apart, i+1))`, `marked[id] != base.Excluded && len(d.Session.Apart) < 0)`, []string{model, "enhancer:TestRequestHoldsTheBranch"}},
 	{"a compaction begins a session whatever became of the others", `if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {`, `if e.Sessions != nil {`, []string{model}},
 	{"a compaction that failed begins a session", `|| len(p.Raw) == 0 || failedCompaction(p.Raw) {`, `|| len(p.Raw) == 0 {`, []string{"chatctx/turn:Compaction"}},
 	{"another model reads a compaction", `return s.Provider == provider && adapter.Undated(s.Model) == model })`, `return s.Provider == provider && adapter.Undated(s.Model) >= "" && model != "" })`, []string{"chatctx/turn:Compaction"}},

@@ -131,9 +131,6 @@ type markParams struct {
 }
 
 func setMarks(r *Request, in *markParams) (contract.Where, error) {
-	if in.Mark != "" && in.Mark != "pinned" && in.Mark != "excluded" {
-		return contract.Where{}, chatctx.Invalid("mark is %q, and has to be pinned or excluded, or empty", in.Mark)
-	}
 	return where(r.commit(in.Change, func(b *chatctx.Batch) {
 		for _, ref := range in.refs() {
 			b.Mark(ref, in.Mark)

@@ -113,6 +113,20 @@ func CheckKey(what, word string) error {
 	return pool.CheckText(what, word)
 }
 
+// The marks of a message.
+const (
+	Pinned   = "pinned"   // it is in every request
+	Excluded = "excluded" // it is in none
+)
+
+// CheckMark refuses a word that is no mark of a message. An empty one stands for none.
+func CheckMark(mark string) error {
+	if mark != "" && mark != Pinned && mark != Excluded {
+		return Invalid("mark is %q, and has to be pinned or excluded, or empty", mark)
+	}
+	return nil
+}
+
 // Value passes the strings in a JSON value through the hook, except the keys of objects. All other bytes stay as they are.
 func (s *Store) Value(kind string, raw *json.RawMessage) error {
 	if s.Before == nil || bytes.IndexByte(*raw, '"') < 0 || !json.Valid(*raw) {

@@ -367,7 +367,11 @@ func (g *graft) relabel(src *base.SourceRecord, res *Imported) error {
 // tags names messages as the file does. A name that is in use here keeps its message.
 func (g *graft) tags() error {
 	for _, name := range slices.Sorted(maps.Keys(g.in.Tags)) {
-		key := append(base.Under(g.t.ID), name...)
+		given, err := branch.ImportedName(name)
+		if err != nil {
+			return err
+		}
+		key := base.Under(g.t.ID, []byte(given)...)
 		old, err := g.t.Tx.Get(base.TagBucket, key)
 		if err != nil {
 			return err

@@ -197,13 +197,19 @@ func (in *Incoming) ready(s *base.Store) error {
 		}
 	}
 	for name, n := range in.Tags {
-		if n < 1 || n > len(in.Nodes) || branch.CheckName(name) != nil {
+		if n < 1 || n > len(in.Nodes) {
 			return base.Invalidf("the tag %q of conversation %q names node %d, but there are %d nodes", name, in.Conversation, n, len(in.Nodes))
+		}
+		if _, err := branch.ImportedName(name); err != nil {
+			return fmt.Errorf("a tag of conversation %q: %w", in.Conversation, err)
 		}
 	}
 	for _, b := range in.Branches {
 		if b.Leaf < 0 || b.Leaf > len(in.Nodes) {
 			return base.Invalidf("branch %q of conversation %q ends at node %d, but there are %d nodes", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
+		}
+		if _, err := branch.ImportedName(b.Name); err != nil {
+			return fmt.Errorf("a branch of conversation %q: %w", in.Conversation, err)
 		}
 	}
 	if len(in.Branches) == 0 {

@@ -245,10 +245,11 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if i.wiped {
 		return nil
 	}
-	n.Name, n.Like, n.From = branch.Reachable(n.Name), branch.Reachable(n.Like), branch.Reachable(n.From)
-	if err := branch.CheckName(n.Name); err != nil {
+	var err error
+	if n.Name, err = branch.ImportedName(n.Name); err != nil {
 		return err
 	}
+	n.Like, n.From = branch.Reachable(n.Like), branch.Reachable(n.From)
 	if i.named(n.Name) != nil {
 		return base.Invalidf("two branches are named %q", n.Name)
 	}
@@ -547,8 +548,8 @@ func (i *NativeImport) erase(msgs []*pool.Message) {
 
 // Tag names a message. If the message does not come before Finish, the name has no effect.
 func (i *NativeImport) Tag(name string, message pool.ID) error {
-	name = branch.Reachable(name)
-	if err := branch.CheckName(name); err != nil {
+	name, err := branch.ImportedName(name)
+	if err != nil {
 		return err
 	}
 	i.tags[name] = message
@@ -557,7 +558,7 @@ func (i *NativeImport) Tag(name string, message pool.ID) error {
 
 // Mark marks a message pinned or excluded. If the message does not come before Finish, the mark has no effect.
 func (i *NativeImport) Mark(message pool.ID, mark string) error {
-	if err := base.CheckKey("a mark", mark); err != nil {
+	if err := base.CheckMark(mark); err != nil || mark == "" {
 		return err
 	}
 	i.marks[message] = mark

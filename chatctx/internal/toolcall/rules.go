@@ -1,9 +1,11 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -21,7 +23,7 @@ type RuleScope struct {
 
 // set sets where a rule holds.
 func (sc RuleScope) set(s *base.Store, tx kv.Tx, id pool.ID, branchName string, r *record.Rule) error {
-	r.Context = id
+	r.Context, r.Branch, r.Message, r.Index = id, pool.ID{}, pool.ID{}, 0
 	if !sc.Branch && sc.Call == "" {
 		return nil
 	}
@@ -113,16 +115,32 @@ func removal(ref string) changeRules {
 	}
 }
 
-// ReadyRule lets the store's Judge prepare a rule.
+// ReadyRule passes a rule's reason through the hook, checks the rule's texts, and lets the store's Judge prepare it.
 func ReadyRule(s *base.Store, r *record.Rule) error {
 	if s.Judge == nil {
 		return base.Invalid("a rule cannot be checked: open the store with Options.Judge")
 	}
+	if err := s.Texts("reason", &r.Reason); err != nil {
+		return err
+	}
+	texts := append([]string{r.Tool, r.Mode}, r.Examples...)
+	for _, c := range slices.Concat(r.When, r.Unless) {
+		texts = append(texts, c.Argument, c.Op, c.Value)
+	}
+	for _, text := range texts {
+		if err := pool.CheckText("a rule", text); err != nil {
+			return err
+		}
+	}
 	return s.Judge.Rule(r)
 }
 
-// putRule stores a rule. A default replaces the default of its scope.
+// putRule stores a rule. A default replaces the default of its scope. It is an ErrConflict if another rule has the id.
 func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *record.Rule) error {
+	key := view.RuleKey(r.Context, r.ID)
+	if other, err := tx.Get(base.RuleBucket, key); err != nil || other != nil {
+		return cmp.Or(err, base.Conflict("there is a rule %s already: give the new one another id, or none", r.ID))
+	}
 	if r.Default {
 		all, err := view.RulesOf(tx, r.Context)
 		if err != nil {
@@ -141,7 +159,7 @@ func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *reco
 	if err != nil {
 		return err
 	}
-	return put(base.RuleBucket, view.RuleKey(r.Context, r.ID), raw)
+	return put(base.RuleBucket, key, raw)
 }
 
 // Try finds out what the changes of a context's rules break. If they only add rules that deny, broken examples are recorded and are no error.
@@ -203,9 +221,6 @@ func (t *TriedRules) same(tx kv.Tx) error {
 func AddRule(ctx context.Context, s *base.Store, r record.Rule) (*journal.Committed, error) {
 	if r.ID == (pool.ID{}) {
 		r.ID = pool.NewID()
-	}
-	if err := s.Texts("reason", &r.Reason); err != nil {
-		return nil, err
 	}
 	if err := ReadyRule(s, &r); err != nil {
 		return nil, err
