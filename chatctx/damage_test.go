@@ -156,7 +156,7 @@ func flip(b []byte, rnd *rand.Rand) []byte {
 // TestDamagedRecords spoils records of each bucket, in turn, in each way: it is found, and mended, and nothing that can be read is lost.
 func TestDamagedRecords(t *testing.T) {
 	whole := wholeStore(t)
-	for seed := range testkit.Seeds(t, 2) {
+	for seed := range testkit.Seeds(t, testkit.Fewer(2)) {
 		for i, bucket := range everyBucket {
 			rnd := rand.New(rand.NewPCG(seed, uint64(len(bucket))))
 			way := []string{"missing", "value", "key", "cut"}[(seed+uint64(i))%4]
@@ -395,7 +395,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range testkit.Seeds(t, 60) {
+	for seed := range testkit.Seeds(t, testkit.Fewer(60)) {
 		way := seed % uint64(len(pageDamages))
 		t.Run(fmt.Sprint(pageDamages[way].name, "=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 9))

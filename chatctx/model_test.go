@@ -200,7 +200,7 @@ func shrink(seeds []int64, wrong func([]int64) bool) []int64 {
 // TestModel does random operations on stores and on plain maps, and holds one against the other after each.
 func TestModel(t *testing.T) {
 	dir := t.TempDir()
-	for seed := range testkit.Seeds(t, 40) {
+	for seed := range testkit.Seeds(t, testkit.Fewer(40)) {
 		file := seed%modelFile == 0
 		seeds := make([]int64, modelRun)
 		rng := rand.New(rand.NewSource(int64(seed)))

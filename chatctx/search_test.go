@@ -258,7 +258,7 @@ func (r *searched) imports(ctx context.Context) error {
 
 // TestSearchFindsWhatIsThere compares searches with a plain reading of everything, while a store changes in all ways.
 func TestSearchFindsWhatIsThere(t *testing.T) {
-	for seed := range testkit.Seeds(t, 4) {
+	for seed := range testkit.Seeds(t, testkit.Fewer(4)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			dir := t.TempDir()
 			r := &searched{t: t, store: open(t, filepath.Join(dir, "chats.db")), rnd: rand.New(rand.NewPCG(seed, 1)), dir: dir}

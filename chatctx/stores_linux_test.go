@@ -76,6 +76,9 @@ func TestBringUpKilled(t *testing.T) {
 
 // TestBringUpOnAFullDisk: where there is no room to bring the store up, the change fails, and everything stays as it was.
 func TestBringUpOnAFullDisk(t *testing.T) {
+	if !testkit.Alone(t) {
+		return
+	}
 	path := storeFile(t, "format-2-long")
 	s, err := Open(path, Options{Program: "test", Judge: byName{}})
 	if err != nil {

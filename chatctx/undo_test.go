@@ -680,7 +680,7 @@ func (w *walker) step(b *Batch) {
 // TestUndoGivesBackWhatWas makes random batches and takes each that went through back and forth, with undos, redos and gc at random in between. What was comes
 // back whole, no revision names two states, and check finds nothing wrong.
 func TestUndoGivesBackWhatWas(t *testing.T) {
-	for seed := range testkit.Seeds(t, 4) {
+	for seed := range testkit.Seeds(t, testkit.Fewer(4)) {
 		s, clock := clocked(t)
 		w := &walker{t: t, rng: rand.New(rand.NewSource(int64(seed))), c: newContext(t, s, "begin")}
 		seen := states{}

@@ -1,13 +1,21 @@
 package chatctx
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -99,5 +107,59 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 			}
 			checkStore(t, s)
 		})
+	}
+}
+
+// TestLeftoversGoWhileAStoreIsOpen: what a program left that was killed meanwhile goes with the next change by whichever door, but not with each.
+func TestLeftoversGoWhileAStoreIsOpen(t *testing.T) {
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open(t, path)
+	c := newContext(t, s, "one")
+	left := strings.Replace(leftover.Path(filepath.Dir(path), "backup-1"), fmt.Sprintf("-%d-", os.Getpid()), fmt.Sprintf("-%d-", gone.Process.Pid), 1)
+	there := func() bool {
+		_, err := os.Stat(left)
+		return err == nil
+	}
+	if err := os.WriteFile(left, []byte("all of a store"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, c, "", says("two")...)
+	if !there() {
+		t.Error("it went with a change right after the store was opened")
+	}
+	for name, change := range map[string]func() error{
+		"batch": func() error { _, err := c.Append(t.Context(), "", says("x")...); return err },
+		"reply": func() error {
+			b, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("x")...)
+			if err == nil {
+				_, err = b.Reply.Finish(t.Context(), Ending{Messages: says(">y")})
+			}
+			return err
+		},
+		"import": func() error {
+			_, err := s.Import(t.Context(), []*Incoming{{Format: "test", Conversation: "1", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: says("x")[0]}}}})
+			return err
+		},
+		"store": func() error {
+			_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"model": json.RawMessage(`"m"`)})
+			return err
+		},
+		"artifact": func() error { _, err := s.PutArtifact(t.Context(), []byte("x"), "text/plain"); return err },
+	} {
+		s.at.Sweeping.Every = 0
+		if err := os.WriteFile(left, []byte("all of a store"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := change(); err != nil || there() {
+			t.Errorf("%s: %v; it is there after: %v", name, err, there())
+		}
+		s.at.Sweeping.Every = time.Hour
+		if err := errors.Join(os.WriteFile(left, nil, 0o600), change()); err != nil && !errors.Is(err, ErrConflict) || !there() {
+			t.Errorf("%s: %v; it went before it was due: %v", name, err, !there())
+		}
 	}
 }

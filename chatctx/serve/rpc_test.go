@@ -218,6 +218,7 @@ func TestAStoryOverStdio(t *testing.T) {
 
 func TestLinesThatCannotBe(t *testing.T) {
 	a := start(t, Options{})
+	a.server.limits.line = 2 << 20
 	c := a.stdio()
 	c.call("initialize", nil)
 	long := strings.Repeat("x", a.server.limits.line)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// LimitFiles keeps this process from writing files beyond a size, so that writes fail with EFBIG, until lift is called or the test ends.
+// LimitFiles keeps this process from writing files beyond a size, so that writes fail with EFBIG, until lift is called or the test ends. The test has to be Alone:
+// the limit is also that of the log that go test has each process write.
 func LimitFiles(t testing.TB, size uint64) (lift func()) {
 	t.Helper()
 	var before syscall.Rlimit

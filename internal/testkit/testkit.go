@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -35,6 +36,31 @@ func Seeds(t testing.TB, n int) iter.Seq[uint64] {
 		}
 	}
 	return func(yield func(uint64) bool) { run(t, first, rounds, time, yield) }
+}
+
+// Fewer returns the number of rounds of a test that does one thing after the other. The race detector, under which each takes several times as long, sees in a
+// third of them what it can see in all, and .ci/run runs all of them without it.
+func Fewer(n int) int {
+	if Race {
+		return (n + 2) / 3
+	}
+	return n
+}
+
+// Alone reports whether this process runs the one test t alone, so that the test may limit what the whole process can do. Otherwise it runs such a process; the test
+// has to return then, and fails if that one did.
+func Alone(t *testing.T) bool {
+	t.Helper()
+	const name = "CHATCTX_TEST_ALONE"
+	if os.Getenv(name) == t.Name() {
+		return true
+	}
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), name+"="+t.Name())
+	if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
 }
 
 // Long reports whether CHATCTX_LONG is set: a test without rounds may then do more.

@@ -24,6 +24,7 @@ type Store struct {
 
 	Folders []string // where programs that use the store leave files if they are killed
 
+	Sweeping *Sweeping // nil: there are no such files
 	Indexing *Beside
 	Hints    *Hints
 

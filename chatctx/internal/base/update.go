@@ -7,7 +7,7 @@ import (
 )
 
 // Update runs fn in a writing transaction, as kv.DB.Update does, and once the transaction is stored does what is due after it: what fn registered with
-// After, then the search index. Every change of an open store goes through Update, whichever room makes it; watchers learn of it from the engine.
+// After, then the search index, then the files that killed programs left. Every change of an open store goes through Update, whichever room makes it; watchers learn of it from the engine.
 func (s *Store) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	var tx *changing
 	err := s.DB.Update(ctx, func(inner kv.RwTx) error {
@@ -23,6 +23,7 @@ func (s *Store) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	if tx.lots > 0 {
 		s.Indexing.Feed(ctx, s, tx.lots)
 	}
+	s.Sweeping.due()
 	return nil
 }
 

@@ -44,6 +44,7 @@ func Open(path string, o base.Options) (*base.Store, error) {
 	}
 	s := newStore(db, o, found.format, found.warnings)
 	s.Folders = folders(path)
+	s.Sweeping = base.NewSweeping(func() { Leftovers(s) })
 	if found.settle(s, path, o) && !o.ReadOnly && !found.format.Older() {
 		// If that fails now, for want of space, all else still works; PurgeDue reports it.
 		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})

@@ -39,6 +39,9 @@ func TestDiskFull(t *testing.T) {
 
 // TestFileLimit does the same with a limit on the size of files.
 func TestFileLimit(t *testing.T) {
+	if !testkit.Alone(t) {
+		return
+	}
 	testFull(t, t.TempDir(), syscall.EFBIG, testkit.LimitFiles(t, 4<<20))
 }
 
