@@ -361,12 +361,6 @@ func fileWith(t *testing.T, name, text string) string {
 // TestPurgedStaysAway purges or redacts, and brings the same conversation again after it has grown.
 func TestPurgedStaysAway(t *testing.T) {
 	ctx := context.Background()
-	redact := chatctx.RedactOptions{Find: func(text string) (out []chatctx.Secret, err error) {
-		if at := strings.Index(text, "ZZ4411"); at >= 0 {
-			out = append(out, chatctx.Secret{From: at, To: at + 6, What: "zz"})
-		}
-		return out, nil
-	}}
 	for format, file := range grownFiles {
 		for what, purge := range map[string]func(m *chatctx.Maintenance, id string, forget bool) error{
 			"message": func(m *chatctx.Maintenance, id string, forget bool) error {
@@ -378,7 +372,7 @@ func TestPurgedStaysAway(t *testing.T) {
 				return err
 			},
 			"redacted": func(m *chatctx.Maintenance, id string, forget bool) error {
-				_, err := m.Redact(ctx, redact)
+				_, err := m.Redact(ctx, redactZZ)
 				return err
 			},
 		} {
@@ -458,36 +452,114 @@ func TestPurgeForgetsEarlierPurges(t *testing.T) {
 	}
 }
 
-// TestPurgeLeavesNoHashOfWords: what an import noted of a message's words, to know it again, goes with the message.
-func TestPurgeLeavesNoHashOfWords(t *testing.T) {
-	db := memkv.New()
-	s, err := chatctx.OpenDB(db, chatctx.Options{})
+// redactZZ finds the secret of secretNodes.
+var redactZZ = chatctx.RedactOptions{Find: func(text string) (out []chatctx.Secret, err error) {
+	if at := strings.Index(text, "ZZ4411"); at >= 0 {
+		out = append(out, chatctx.Secret{From: at, To: at + 6, What: "zz"})
+	}
+	return out, nil
+}}
+
+// sourcesOf returns the bytes of all records of imports.
+func sourcesOf(t *testing.T, db kv.DB) (all map[string]string) {
+	t.Helper()
+	err := db.View(t.Context(), func(tx kv.Tx) error {
+		all = map[string]string{}
+		return tx.Scan("source", kv.Range{}, func(key, value []byte) error {
+			all[string(key)] = string(value)
+			return nil
+		})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	importInto(t, s, grownFiles["claude-code"](t, 2))
-	hashes := func() (n int) {
-		err := db.View(t.Context(), func(tx kv.Tx) error {
-			return tx.Scan("source", kv.Range{}, func(_, value []byte) error {
-				if len(value) == 40 && [8]byte(value[32:]) != [8]byte{} {
-					n++
+	return all
+}
+
+// TestNoHashOfWordsStays: what an import noted of a message's words, to know it again, goes with the words, by a purge and by a redaction, also of what the same
+// message said in a later file, of titles, and of whole files. Another import of the same files notes none of it again, and what it notes of the rest stays.
+func TestNoHashOfWordsStays(t *testing.T) {
+	first, second := "my secret is ZZ4411", "my secret is ZZ4411, not the other"
+	said := func(text string) string {
+		return fmt.Sprintf(`{"parentUuid":null,"sessionId":"s1","type":"user","uuid":"n1","timestamp":"2026-01-01T10:00:00Z","message":{"role":"user","content":%q}}`+"\n"+
+			`{"parentUuid":"n1","sessionId":"s1","type":"assistant","uuid":"n2","timestamp":"2026-01-01T10:00:01Z","message":{"role":"assistant","content":"noted"}}`+"\n", text)
+	}
+	files := []string{fileWith(t, "s1.jsonl", said(first)), fileWith(t, "s1.jsonl", said(second))}
+	for what, erase := range map[string]func(m *chatctx.Maintenance, id string) error{
+		"purged": func(m *chatctx.Maintenance, id string) error {
+			_, err := m.PurgeMessages(t.Context(), id, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+			if err == nil {
+				_, err = m.PurgeMessages(t.Context(), id, "main.2", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+			}
+			return err
+		},
+		"conversation": func(m *chatctx.Maintenance, id string) error {
+			_, err := m.PurgeContext(t.Context(), id, chatctx.PurgeOptions{})
+			return err
+		},
+		"redacted": func(m *chatctx.Maintenance, _ string) error {
+			_, err := m.Redact(t.Context(), redactZZ)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			db := memkv.New()
+			s, err := chatctx.OpenDB(db, chatctx.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hashes := map[string]string{}
+			for _, file := range files {
+				importInto(t, s, file)
+			}
+			for _, text := range []string{first, second} {
+				words := pool.NewText(pool.User, text).Words()
+				hashes["the words "+text] = string(words[:8])
+			}
+			title := pool.HashOf([]byte(second)) // as the later file has it
+			hashes["the title"] = string(title[:8])
+			before, has := sourcesOf(t, db), map[string]bool{}
+			holds := func(all map[string]string, hash string) bool {
+				for key, value := range all {
+					if strings.Contains(key+"\x00"+value, hash) {
+						return true
+					}
 				}
-				return nil
-			})
+				return false
+			}
+			for name, hash := range hashes {
+				if has[name] = holds(before, hash); !has[name] {
+					t.Fatalf("the import noted no hash of %s: the test looks for another one", name)
+				}
+			}
+			if err := erase(s.Maintenance(), only(t, s).ID.String()); err != nil {
+				t.Fatal(err)
+			}
+			for round := range 3 {
+				after := sourcesOf(t, db)
+				for name, hash := range hashes {
+					if holds(after, hash) {
+						t.Errorf("after import %d a hash of %s is there", round, name)
+					}
+				}
+				for key, value := range after {
+					if len(value) != 40 && before[key] == value {
+						t.Errorf("after import %d %q is as it was", round, key)
+					}
+				}
+				if noted := pool.NewText(pool.Assistant, "noted").Words(); holds(after, string(noted[:8])) == (what == "conversation") {
+					t.Error("the hash of a message that stays went too, or that of one that went is there")
+				}
+				for _, file := range files {
+					importInto(t, s, file)
+				}
+				if text := string(exported(t, s, ExportOptions{All: true})); strings.Contains(text, "ZZ4411") {
+					t.Fatalf("it is back: %s", text)
+				}
+			}
+			storetest.Check(t, s)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
 	}
-	before := hashes()
-	if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if after := hashes(); before != 2 || after != 1 {
-		t.Errorf("of %d messages %d have a hash, and %d after the purge of one", 2, before, after)
-	}
-	storetest.Check(t, s)
 }
 
 // TestShortTextsGoByTheirPlace: of a file without ids, a short text that was purged stays away in its place alone.

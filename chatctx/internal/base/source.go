@@ -48,6 +48,7 @@ func ParseSourceNode(value []byte) (n SourceNode, ok bool) {
 	return SourceNode{pool.ID(value[:16]), pool.ID(value[16:32]), [8]byte(value[32:])}, true
 }
 
+// SourceKey returns the key of a node's first record, or with the node "" that of a conversation.
 func SourceKey(format, conversation, node string) []byte {
 	var key []byte
 	for _, part := range []string{format, conversation, node} {
@@ -59,4 +60,17 @@ func SourceKey(format, conversation, node string) []byte {
 		key = append(key, part...)
 	}
 	return key
+}
+
+// CutSourceKey returns the key of the first record of the node that key is about, and whether key is that of a further one.
+func CutSourceKey(key []byte) (first []byte, further bool) {
+	at := 0
+	for range 3 {
+		n, size := binary.Uvarint(key[at:])
+		if size <= 0 || n > uint64(len(key)-at-size) {
+			return key, false
+		}
+		at += size + int(n)
+	}
+	return slices.Clone(key[:at]), at < len(key)
 }

@@ -232,7 +232,7 @@ func (c *collector) openKeys() ([][]byte, error) {
 func (c *collector) forgetSources() error {
 	var keys [][]byte
 	err := c.tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if intake.SourceOf(value, c.id) {
+		if intake.SourceOf(value, func(id pool.ID) bool { return id == c.id }) {
 			keys = append(keys, bytes.Clone(key))
 		}
 		return nil

@@ -2,10 +2,11 @@ package care
 
 import (
 	"bytes"
+	"maps"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -118,45 +119,81 @@ func (p *Purged) forgetNode(key []byte, n base.SourceNode, context pool.ID) {
 	}
 }
 
-// sourcesAnew makes the next import of a context's sources read them, though they did not change: what it says of them would not be true any more. Of nodes whose
-// messages are gone it takes the hash of their words, with which a text could be guessed.
-func (p *Purged) sourcesAnew(tx kv.RwTx, id pool.ID) error {
-	keys, err := view.KeysWith(tx, pool.Bucket, id[:])
-	if err != nil {
-		return err
-	}
-	here := map[pool.ID]bool{}
-	for _, key := range keys {
-		here[pool.ID(key[16:])] = true
-	}
-	stale, bare := map[string]base.SourceRecord{}, map[string]base.SourceNode{}
-	err = tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
+// sourcesAnew makes the next import of the sources of some contexts read them, though they did not change: what it says of them would not be true any more. It takes
+// each hash with which a text could be guessed that is not here: of nodes whose messages are gone or reworded, of titles and app data, of files.
+func (p *Purged) sourcesAnew(tx kv.RwTx, contexts, reworded map[pool.ID]bool) error {
+	nodes, sources, notes := map[string]base.SourceNode{}, map[string]base.SourceRecord{}, [][]byte(nil)
+	err := tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
 		if n, node := base.ParseSourceNode(value); node {
-			if n.Context == id && !here[n.Message] {
-				p.forgetNode(key, n, id)
-				n.Words = [8]byte{}
-				bare[string(key)] = n
+			if contexts[n.Context] {
+				nodes[string(key)] = n
 			}
 			return nil
 		}
 		var rec base.SourceRecord
-		if base.DecodeKept(base.SourceBucket, value, &rec) == nil && rec.Context == id && rec.Fingerprint != (pool.Hash{}) {
-			stale[string(key)] = rec
+		switch {
+		case intake.IsFileNote(key):
+			if intake.SourceOf(value, func(id pool.ID) bool { return contexts[id] }) {
+				notes = append(notes, bytes.Clone(key))
+			}
+		case base.DecodeKept(base.SourceBucket, value, &rec) == nil && contexts[rec.Context] && (rec.Fingerprint != (pool.Hash{}) || len(rec.About) > 0):
+			sources[string(key)] = rec
 		}
 		return nil
 	})
-	for key, rec := range stale {
-		if err != nil {
-			return err
+	for _, key := range notes {
+		if err == nil {
+			err = tx.Delete(base.SourceBucket, key)
 		}
-		rec.Fingerprint, rec.Digest = pool.Hash{}, pool.Hash{}
-		err = base.PutRecord(tx, base.SourceBucket, []byte(key), rec)
 	}
-	for key, n := range bare {
-		if err != nil {
-			return err
+	for key, rec := range sources {
+		if err == nil {
+			err = sourceAnew(tx, []byte(key), rec)
 		}
-		err = tx.Put(base.SourceBucket, []byte(key), n.Value())
+	}
+	for key, n := range nodes {
+		if err == nil {
+			err = p.wordless(tx, []byte(key), n, reworded[n.Message])
+		}
 	}
 	return err
+}
+
+// sourceAnew takes the hashes of a conversation as a file has it, but for those of a title and app data that are here.
+func sourceAnew(tx kv.RwTx, key []byte, src base.SourceRecord) error {
+	rec, _, err := base.GetContext(tx, src.Context)
+	if err != nil {
+		return err
+	}
+	src.Fingerprint, src.Digest = pool.Hash{}, pool.Hash{}
+	maps.DeleteFunc(src.About, func(name string, hash uint64) bool {
+		if rec == nil {
+			return true
+		}
+		text := string(rec.AppData[name])
+		if name == "" {
+			text = rec.Title
+		}
+		return intake.AboutHash(text) != hash
+	})
+	return base.PutRecord(tx, base.SourceBucket, key, src)
+}
+
+// wordless takes the hash of a node's words, also out of its key, if its message is gone or has other words now.
+func (p *Purged) wordless(tx kv.RwTx, key []byte, n base.SourceNode, reworded bool) error {
+	has, err := pool.Has(tx, n.Context, n.Message)
+	if err != nil || has && !reworded {
+		return err
+	}
+	if !has {
+		p.forgetNode(key, n, n.Context)
+	}
+	n.Words = [8]byte{}
+	if first, further := base.CutSourceKey(key); further {
+		if err := tx.Delete(base.SourceBucket, key); err != nil {
+			return err
+		}
+		key = append(first, n.Message[8:]...)
+	}
+	return tx.Put(base.SourceBucket, key, n.Value())
 }

@@ -224,7 +224,7 @@ func PurgeBranch(ctx context.Context, s *base.Store, contextRef, name string, no
 		if err := forget(t, &out.Collected); err != nil {
 			return err
 		}
-		return out.sourcesAnew(tx, t.ID)
+		return out.sourcesAnew(tx, map[pool.ID]bool{t.ID: true}, nil)
 	})
 }
 
@@ -264,7 +264,7 @@ func PurgeMessages(ctx context.Context, s *base.Store, contextRef, branchName st
 				return err
 			}
 		}
-		return nil
+		return out.sourcesAnew(tx, out.touched, nil)
 	})
 }
 
@@ -334,10 +334,7 @@ func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, o
 	if err := unname(t, doomed); err != nil {
 		return err
 	}
-	if err := forget(t, &out.Collected); err != nil {
-		return err
-	}
-	return out.sourcesAnew(t.Tx, t.ID)
+	return forget(t, &out.Collected)
 }
 
 // takeOff removes messages from a branch's history, and sessions whose summaries are among them. It returns how many messages it removed.

@@ -69,7 +69,7 @@ func Redact(ctx context.Context, s *base.Store, o RedactOptions) (*Redacted, err
 	p, err := purge(ctx, s, false, func(tx kv.RwTx, p *Purged) error {
 		p.begin("redact", pool.ID{}, "")
 		p.touched, out.Found, out.NotSearched = map[pool.ID]bool{}, nil, map[string]int{}
-		blind := map[pool.Hash]string{}
+		blind, reworded := map[pool.Hash]string{}, map[pool.ID]bool{}
 		ids, err := toRedact(s, tx, o.Context)
 		if err != nil {
 			return err
@@ -84,6 +84,7 @@ func Redact(ctx context.Context, s *base.Store, o RedactOptions) (*Redacted, err
 			if r.put {
 				p.touched[id] = true
 				p.changed(r.changed)
+				maps.Copy(reworded, r.reworded)
 			}
 		}
 		r := newRedactor(tx, s, o.Find, blind)
@@ -96,6 +97,9 @@ func Redact(ctx context.Context, s *base.Store, o RedactOptions) (*Redacted, err
 		}
 		if err == nil && len(p.touched) == 0 && !r.put {
 			return errNothing
+		}
+		if err == nil {
+			err = p.sourcesAnew(tx, p.touched, reworded)
 		}
 		return err
 	})
@@ -127,24 +131,25 @@ func toRedact(s *base.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
 
 // redactor redacts one context.
 type redactor struct {
-	tx      kv.RwTx
-	store   *base.Store
-	find    func(string) ([]Secret, error)
-	found   []Redaction
-	blind   map[pool.Hash]string // artifacts in which nothing can be found, and their kinds
-	changed map[index.Doc]bool
-	purged  *Purged         // of a context: it notes the changed messages
-	prompts map[string]bool // ids of prompts that were stored under a new id
-	at      Redaction       // the place that it looks at
-	hit     bool            // a secret was replaced since hit was last reset
-	put     bool            // a secret was replaced anywhere
-	err     error
-	quoted  *regexp.Regexp // a string of JSON
+	tx       kv.RwTx
+	store    *base.Store
+	find     func(string) ([]Secret, error)
+	found    []Redaction
+	blind    map[pool.Hash]string // artifacts in which nothing can be found, and their kinds
+	changed  map[index.Doc]bool
+	purged   *Purged          // of a context: it notes the changed messages
+	reworded map[pool.ID]bool // messages
+	prompts  map[string]bool  // ids of prompts that were stored under a new id
+	at       Redaction        // the place that it looks at
+	hit      bool             // a secret was replaced since hit was last reset
+	put      bool             // a secret was replaced anywhere
+	err      error
+	quoted   *regexp.Regexp // a string of JSON
 }
 
 // newRedactor also compiles its expression, since as a variable of the package that would link package regexp into every program with a store.
 func newRedactor(tx kv.RwTx, s *base.Store, find func(string) ([]Secret, error), blind map[pool.Hash]string) *redactor {
-	return &redactor{tx: tx, store: s, find: find, blind: blind, changed: map[index.Doc]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
+	return &redactor{tx: tx, store: s, find: find, blind: blind, changed: map[index.Doc]bool{}, reworded: map[pool.ID]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
 }
 
 // text redacts a text. With a reason left the text stays as it is, and its secrets are listed.
@@ -349,11 +354,10 @@ func (r *redactor) messages(t *journal.Txn) error {
 	})
 	r.at.Message = pool.ID{}
 	if err == nil && len(changed) > 0 {
-		hit := map[pool.ID]bool{}
 		for _, m := range changed {
-			hit[m.ID] = true
+			r.reworded[m.ID] = true
 		}
-		err = r.purged.noteMessages(r.tx, id, base.GoneRedacted, func(m pool.ID) bool { return hit[m] })
+		err = r.purged.noteMessages(r.tx, id, base.GoneRedacted, func(m pool.ID) bool { return r.reworded[m] })
 	}
 	for _, m := range changed {
 		r.changed[find.DocOf(find.MessageDoc, id, m.ID)] = true

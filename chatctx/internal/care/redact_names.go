@@ -158,7 +158,7 @@ func (r *redactor) forgotten(t *journal.Txn) error {
 // imports lists the secrets in the names under which imported messages are known.
 func (r *redactor) imports(t *journal.Txn) error {
 	return t.Tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if intake.SourceOf(value, t.ID) {
+		if intake.SourceOf(value, func(id pool.ID) bool { return id == t.ID }) {
 			r.within("source", asName, key)
 		}
 		return r.err

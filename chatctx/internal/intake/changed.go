@@ -35,6 +35,8 @@ type match struct {
 	goesOn  bool          // it continues the stored message
 	untaken []string      // what the file has beside its words otherwise than the stored message, which stays
 	changed bool          // it differs from every message that the node was before
+	// redacted: parts of the stored message were redacted here, which stays as it is.
+	redacted bool
 }
 
 // matching compares a node of a known conversation with what was imported of it.
@@ -65,14 +67,14 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 			if err != nil {
 				return found, err
 			}
-			redacted := false
-			if !exact {
+			redacted := v.node.Words == [8]byte{}
+			if !exact && !redacted {
 				if redacted, err = wasRedacted(tx, m.ID); err != nil {
 					return found, err
 				}
 			}
 			if redacted {
-				return match{key: v.key, message: m, untaken: []string{redactedHere}}, nil
+				return match{key: v.key, message: m, redacted: true, untaken: []string{redactedHere}}, nil
 			}
 			later := isAnswer(m) && m.Continues(now)
 			if exact || later || isAnswer(m) && now.Continues(m) {
@@ -151,6 +153,7 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 			if !n.Further {
 				res.Known++
 			}
+			g.in.redacted = g.in.redacted || found.redacted
 			res.untaken(n.ID, "", found.untaken...)
 			continue
 		case found.changed:
@@ -293,8 +296,10 @@ func (g *graft) touchGrown() error {
 func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 	rec, about := g.t.Rec, g.in.about()
 	newer := g.dated >= src.Dated
-	switch own, other := !g.in.Derived, g.in.Title != rec.Title && !strings.Contains(rec.Title, base.RedactedMark); {
+	switch own, other := !g.in.Derived, g.in.Title != rec.Title; {
 	case g.in.Title == "":
+	case strings.Contains(rec.Title, base.RedactedMark):
+		delete(about, "") // no hash of it stays here
 	case !rec.Named() && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
 		if twice && other && !rec.Derived {
 			res.untaken("", "", "the earlier title")
@@ -312,6 +317,9 @@ func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 		case was != nil && !newer:
 			res.untaken("", "", unlike("app data "+k, data, was)...)
 			continue
+		case bytes.Contains(was, []byte(base.RedactedMark)):
+			delete(about, k)
+			continue
 		case was != nil && about[k] == src.About[k]:
 			continue
 		case twice:
@@ -322,8 +330,8 @@ func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 		}
 		rec.AppData, g.t.OnContext = withValue(rec.AppData, k, data), true
 	}
-	if rec.Named() {
-		about[""] = src.About[""]
+	if was, has := src.About[""]; rec.Named() && has {
+		about[""] = was
 	}
 	if newer {
 		src.Dated, src.About = g.dated, about
@@ -397,13 +405,15 @@ func withValue(all map[string]json.RawMessage, name string, value json.RawMessag
 
 // about hashes the title and the app data of a conversation.
 func (in *Incoming) about() map[string]uint64 {
-	sum := func(text string) uint64 {
-		h := pool.HashOf([]byte(text))
-		return binary.BigEndian.Uint64(h[:])
-	}
-	out := map[string]uint64{"": sum(in.Title)}
+	out := map[string]uint64{"": AboutHash(in.Title)}
 	for k, data := range in.AppData {
-		out[k] = sum(string(data))
+		out[k] = AboutHash(string(data))
 	}
 	return out
+}
+
+// AboutHash is the hash of a title or app data of a file in a SourceRecord.
+func AboutHash(text string) uint64 {
+	h := pool.HashOf([]byte(text))
+	return binary.BigEndian.Uint64(h[:])
 }

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -128,17 +129,18 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}, nil
 }
 
-// SourceOf reports whether a record of the source bucket is about a context: a message, a conversation, or a file that held one.
-func SourceOf(value []byte, id pool.ID) bool {
+// IsFileNote reports whether a key of the source bucket is that of a file that was imported.
+func IsFileNote(key []byte) bool { return bytes.HasPrefix(key, []byte("\x04file")) }
+
+// SourceOf reports whether a record of the source bucket is about one of the wanted contexts: a message, a conversation, or a file that held one.
+func SourceOf(value []byte, wanted func(context pool.ID) bool) bool {
 	if n, ok := base.ParseSourceNode(value); ok {
-		return n.Context == id
+		return wanted(n.Context)
 	}
-	var rec struct {
-		base.SourceRecord
-		fileRecord
+	var conversation base.SourceRecord
+	if base.DecMode.Unmarshal(value, &conversation) == nil && wanted(conversation.Context) {
+		return true
 	}
-	if base.DecMode.Unmarshal(value, &rec) != nil {
-		return false
-	}
-	return rec.Context == id || slices.ContainsFunc(rec.Conversations, func(c fileConversation) bool { return c.Context == id })
+	var file fileRecord
+	return base.DecMode.Unmarshal(value, &file) == nil && slices.ContainsFunc(file.Conversations, func(c fileConversation) bool { return wanted(c.Context) })
 }

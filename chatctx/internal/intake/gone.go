@@ -232,6 +232,7 @@ func (in *Incoming) hide(i int) error {
 		return err
 	}
 	hidden := hiddenMessage(m)
+	in.redacted, in.words[i] = true, pool.Hash{}
 	if whole := m != in.Nodes[i].Message; whole {
 		return in.Contents.Put(in.Nodes[i].Message, hidden)
 	}

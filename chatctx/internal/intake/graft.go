@@ -50,6 +50,7 @@ type Incoming struct {
 	ahead    *NativeImport // with the messages that are stored already
 	prepared bool          // by Ready
 	erased   int           // nodes that were purged here and are left out, by Import
+	redacted bool          // it has nodes of which parts were redacted here
 	wiped    bool          // the conversation was purged here
 	anew     bool          // its nodes are compared with what is here, even if they are as in the last import
 	back     int           // nodes that were purged or redacted here and are brought all the same
@@ -660,7 +661,7 @@ func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src base.Sourc
 	if in.Conversation == "" {
 		return nil
 	}
-	if src.Fingerprint, src.Digest = in.print, in.Digest; in.erased > 0 { // the next import says again what it leaves out
+	if src.Fingerprint, src.Digest = in.print, in.Digest; in.erased > 0 || in.redacted { // the next import says again what it leaves out
 		src.Fingerprint, src.Digest = pool.Hash{}, pool.Hash{}
 	}
 	raw, err := base.EncodeRecord(src)
