@@ -108,7 +108,7 @@ var elsewhere = []func(r *run, t *change, b *chatctx.Batch) error{
 		}
 		r.say("import of marks, a prompt and settings from elsewhere")
 		m := t.branch(t.target).list[r.rng.Intn(len(t.branch(t.target).list))]
-		b.Mark(chatctx.RefTo(m), []string{"pinned", "excluded", "hidden"}[r.rng.Intn(3)])
+		b.Mark(chatctx.RefTo(m), []string{"pinned", "excluded"}[r.rng.Intn(2)])
 		b.Tag("elsewhere", chatctx.RefTo(m))
 		b.SetSystem(r.text())
 		b.Label("elsewhere")
