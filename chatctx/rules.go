@@ -47,7 +47,7 @@ func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) 
 
 // RuleDifference is a recorded call that the rules would decide differently after a change.
 //
-// Fields: Call *Call; Before, After *Ruling. For more of each: go doc chatctx/internal/toolcall.Differs
+// Fields: Call *Call; Before, After *base.Ruling. For more of each: go doc chatctx/internal/toolcall.Differs
 type RuleDifference = toolcall.Differs
 
 // DiffRules calls tell for each recorded call, of all contexts, that would be decided differently with one rule more or less. It writes nothing. add is a
