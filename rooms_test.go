@@ -499,6 +499,7 @@ var rooms = map[string]map[string]string{
 		"os/exec":                         "the editor's type",
 	},
 	"internal/operation": {
+		"internal/codec":         "JSON of structs",
 		"adapter/wire":           "quotes a text",
 		"chatctx/compare":        "how answers differ",
 		"chatctx/cost":           "sums up costs",

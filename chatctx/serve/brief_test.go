@@ -119,7 +119,7 @@ func changing(t *testing.T, name string) (a *api, params object) {
 		"history.rewind": {"message": "@1"}, "history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@-1"}}, "history.merge": {"from": "other"},
 		"marks.set": {"messages": []string{"@1"}, "mark": "pinned"}, "tags.set": {"message": "@1", "tag": "x"}, "tags.remove": {"tag": "t"}, "take": {"branch": "other", "message": "@1"}, "prompts.set": {"system": "x"},
 		"settings.setBranch": {"settings": object{"model": "m"}}, "settings.setContext": {"settings": object{"model": "m"}}, "settings.setStore": {"settings": object{"model": "m"}},
-		"rules.add": {"effect": "ask", "tool": "x"}, "tools.put": {"tool": "x", "command": []string{"true"}}, "tools.remove": {"tool": "sail"}, "tasks.start": {"goal": "x"},
+		"rules.add": {"effect": "ask", "tool": "x"}, "rules.default": {"effect": "deny"}, "tools.put": {"tool": "x", "command": []string{"true"}}, "tools.remove": {"tool": "sail"}, "tasks.start": {"goal": "x"},
 		"tasks.return": {"context": task, "summary": "Found"}, "tasks.abandon": {"context": task}, "operations.undo": {"operation": "s2"}, "tokens.add": {"token": "x", "scopes": []string{"read"}}, "tokens.remove": {"token": "t"},
 		"calls.approve": {"reason": "x"}, "calls.expire": {"at": "2099-01-01T00:00:00Z"}, "calls.resolve": {"text": "x"},
 	}[name]

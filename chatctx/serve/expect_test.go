@@ -40,7 +40,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 		"messages.append": {"messages": []object{{"role": "user", "content": "x"}}}, "send": {"text": "x", "model": "plain"}, "retry": {"model": "plain"}, "history.rewind": {"message": "@1"},
 		"history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@1"}}, "history.merge": {"from": "other"}, "marks.set": {"messages": []string{"@1"}, "mark": "pinned"},
 		"tags.set": {"message": "@1", "tag": "x"}, "take": {"message": "@2"}, "prompts.set": {"system": "x"}, "settings.setBranch": {"settings": object{"model": "m"}},
-		"settings.setContext": {"settings": object{"model": "m"}}, "rules.add": {"context": id, "effect": "ask", "tool": "x"}, "rules.remove": {"context": id}, "tools.put": {"context": id, "tool": "x", "command": []string{"true"}},
+		"settings.setContext": {"settings": object{"model": "m"}}, "rules.add": {"context": id, "effect": "ask", "tool": "x"}, "rules.remove": {"context": id}, "rules.default": {"context": id, "effect": "deny"}, "tools.put": {"context": id, "tool": "x", "command": []string{"true"}},
 		"tools.remove": {"context": id}, "tasks.start": {"goal": "x"}, "calls.resolve": {"text": "x"},
 	}
 	state := func() string {

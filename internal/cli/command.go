@@ -52,7 +52,7 @@ func commandTable() []group {
 		{"Messages", messageCommands()},
 		{"Finding", searchCommands()},
 		{"Talking to a model", talkCommands()},
-		{"Tools and their calls", slices.Concat(callCommands(), ruleCommands(), toolCommands(), subCommands())},
+		{"Tools and their calls", slices.Concat(callCommands(), ruleCommands(), []*command{{name: "tools"}}, subCommands())},
 		{"The window", append(windowCommands(), costCommand())},
 		{"Branches", slices.Concat(branchCommands(), compareCommands(), replayCommands(), []*command{uiCommand()})},
 		{"Changing a history", historyCommands()},

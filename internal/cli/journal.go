@@ -128,7 +128,7 @@ func (r *run) undone(u *chatctx.Undone, back bool) error {
 		}
 		what += fmt.Sprintf(" of %s, by %s", moment(o.At), clean(o.By))
 	}
-	r.noteBroken(u.Broken)
+	r.noteBroken(u.Broken...)
 	in := ""
 	if u.Context != (chatctx.ID{}) {
 		in = " in " + titled(u.Title, u.Context)

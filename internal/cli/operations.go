@@ -82,8 +82,36 @@ func plainEntry(o *operation.Operation, l look) *entry {
 			return err
 		}
 		operation.Locate(in, r.contextRef(), r.branchName())
-		return r.operate(o, l, in)
+		again, rest := repeated(paramsOf(o.In), in, r.line.args)
+		for {
+			err := r.operate(o, l, in)
+			if err != nil || len(rest) == 0 {
+				return err
+			}
+			again.SetString(rest[0])
+			rest = rest[1:]
+		}
 	}}
+}
+
+// repeats reports whether a parameter of a struct is an argument of which there may be several, though the struct takes one.
+func (p *param) repeats(of reflect.Type) bool {
+	return p.flag == nil && strings.HasSuffix(strings.Trim(p.word, "[]"), "…") && of.FieldByIndex(p.index).Type.Kind() == reflect.String
+}
+
+// repeated returns the field for an argument of which there may be several while the operation takes one, and those that come after the first: it is done for each.
+func repeated(params []param, in any, args []string) (field reflect.Value, rest []string) {
+	n := 0
+	for _, p := range params {
+		if p.flag != nil {
+			continue
+		}
+		n++
+		if field = reflect.ValueOf(in).Elem().FieldByIndex(p.index); p.repeats(reflect.TypeOf(in).Elem()) && len(args) > n {
+			return field, args[n:]
+		}
+	}
+	return field, nil
 }
 
 // eachFlags say to which conversations an operation is done.
@@ -134,7 +162,7 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 	switch {
 	case !o.Changes() || ok && dry.Dry():
 		_, err = r.reader()
-	case o.Creates:
+	case o.Makes(in):
 		_, err = r.creator()
 	default:
 		_, err = r.writer()
@@ -205,6 +233,11 @@ func jsonOf(o *operation.Operation) string {
 	if f, ok := out.FieldByName("Items"); ok && strings.HasPrefix(out.Name(), "List[") {
 		out, end = f.Type.Elem(), "; a line each"
 	}
+	for _, p := range paramsOf(o.In) {
+		if p.repeats(o.In) {
+			end = "; a line each"
+		}
+	}
 	if o.Each {
 		end = "; a line each; with --dry-run as ls, with dry_run"
 	}
@@ -248,37 +281,44 @@ func fillIn(table []group) []group {
 		replaceNames(table[i].commands, "", made)
 	}
 	for _, g := range operation.Groups() {
+		i := slices.IndexFunc(table, func(have group) bool { return have.title == g.Heading })
 		for _, o := range g.Of() {
 			c := made[o.Typed]
-			if c == nil {
-				continue
-			}
-			i := slices.IndexFunc(table, func(have group) bool { return have.title == g.Heading })
-			if i < 0 {
+			if c != nil && i < 0 {
 				i, table = len(table), append(table, group{title: g.Heading})
 			}
-			if g.Command == "" {
+			over := &command{}
+			if i >= 0 && g.Command != "" {
+				over = under(&table[i], g)
+			}
+			switch {
+			case c == nil:
+			case g.Command == "":
 				table[i].commands = append(table[i].commands, c)
-				continue
+			default:
+				over.scope = max(over.scope, c.scope)
+				over.subs = append(over.subs, c)
 			}
-			over := findCommand(table[i].commands, g.Command)
-			if over == nil {
-				over = &command{name: g.Command}
-				table[i].commands = append(table[i].commands, over)
-			}
-			if over.does == "" {
-				over.does, over.scope = g.Does, c.scope
-			}
-			over.subs = append(over.subs, c)
 		}
 	}
 	return table
 }
 
+// under returns the command that those of a group stand below.
+func under(have *group, g operation.Group) *command {
+	over := findCommand(have.commands, g.Command)
+	if over == nil {
+		over = &command{name: g.Command}
+		have.commands = append(have.commands, over)
+	}
+	over.does = g.Does
+	return over
+}
+
 // replaceNames puts a made command in the place of each that is only a name.
-func replaceNames(list []*command, under string, made map[string]*command) {
+func replaceNames(list []*command, above string, made map[string]*command) {
 	for i, c := range list {
-		name := under + c.name
+		name := above + c.name
 		if m := made[name]; m != nil && c.does == "" {
 			list[i] = m
 			delete(made, name)

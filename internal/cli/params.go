@@ -48,6 +48,9 @@ func (p *param) name() string {
 	if p.flag != nil {
 		return p.flag.dashed()
 	}
+	if strings.Contains(p.word, "|") {
+		return "the argument"
+	}
 	return p.bare()
 }
 

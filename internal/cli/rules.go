@@ -3,58 +3,19 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
-	"github.com/chatctx/chatctx/pool"
 )
-
-const ruleFields = "rule, effect, tool, when[{argument, op, value}], unless[{argument, op, value}], examples[], default, scope, context, branch_id, call, expires, after, reason, mode, by, created_at"
-
-const rulesHelp = `A rule applies at once in every program. Deny beats ask, and ask beats allow, whatever their scope. If no rule applies, the default decides (rules default); without a default the call waits.
-A condition is ARGUMENT OP VALUE, or tool PATTERN. OP is equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links), each (patterns of the words that every command of a shell text begins with), writes (patterns of the files that its redirections open) or sets (of the variables that it sets). In an allow, writes and sets stand beside each on the same argument; without them it covers no file but /dev/null. ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} is all arguments. A name with a dot, and the name tool, is quoted.
-An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. A deny that cannot be decided asks.`
-
-// ruleFlags describe a rule.
-type ruleFlags struct {
-	When   []string        `flag:"when" doc:"a {CONDITION}: \"path under /srv\"; may be given again, all must hold"`
-	Unless []string        `flag:"unless" doc:"a {CONDITION} under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"`
-	Call   chatctx.CallRef `flag:"call" doc:"for one {CALL} alone"`
-	hereFlag
-	allRulesFlag
-	For     *time.Duration `flag:"for" doc:"the rule applies for this {TIME}"`
-	After   time.Duration  `flag:"after" doc:"with ask: calls that nobody decides expire after this {TIME}"`
-	Mode    string         `flag:"mode" doc:"only while the setting mode is this {MODE}"`
-	Reason  string         `flag:"reason" doc:"the {REASON}; that of a denial goes to the model"`
-	Example []string       `flag:"example" doc:"a decision that must hold, as {'TOOL JSON => EFFECT'}: stored with the rule, and a change of rules that breaks it is refused; may be given again"`
-}
-
-type hereFlag struct {
-	Here bool `flag:"here" doc:"for this branch alone"`
-}
-
-type allRulesFlag struct {
-	Store bool `flag:"store" doc:"for all conversations (name another store before the command: chatctx --store FILE rules)"`
-}
 
 func ruleCommands() []*command {
 	return []*command{
-		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
-			{name: "add", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, run: in(doRulesAdd),
-				more: rulesHelp,
-				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""},
-			{name: "ls", does: "list the rules that count here: the conversation's, its parents', the store's", scope: onBranch, run: in(doRulesLs),
-				json: ruleFields + "; a line each", example: "chatctx rules ls"},
-			{name: "rm", does: "remove rules", scope: onBranch, run: in(doRulesRm),
-				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
-			{name: "default", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, run: in(doRulesDefault),
-				more: "The default of the nearest scope counts: the branch, the conversation, a parent, the store. A deny that cannot be decided asks; with the default deny it denies.",
-				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules default deny --store"},
+		{name: "rules", scope: onBranch, subs: []*command{
+			{name: "add"}, {name: "ls"}, {name: "rm"}, {name: "default"},
 			{name: "test", does: "show which rule decides about a call, or about a tool with arguments, and what would happen without it", scope: onBranch, run: in(doRulesTest),
 				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
 			{name: "diff", does: "show which recorded calls one more rule, or with --rm one less, would decide differently; nothing is written", scope: onBranch, run: in(doRulesDiff),
@@ -63,28 +24,36 @@ func ruleCommands() []*command {
 	}
 }
 
-// rule makes the rule that the flags describe.
-func (f *ruleFlags) rule(effect, tool string) (*chatctx.Rule, error) {
-	rule := &chatctx.Rule{Effect: effect, Tool: tool, After: f.After, Mode: f.Mode, Reason: f.Reason, Examples: f.Example}
-	for _, text := range slices.Concat(f.When, f.Unless, f.Example, []string{tool, f.Reason, f.Mode}) {
-		if err := validText(text); err != nil {
-			return nil, err
-		}
+func init() { lookGroups = append(lookGroups, ruleLooks) }
+
+func ruleLooks() map[string]look {
+	return map[string]look{
+		"rules.add": preparing(func(_ *run, in *operation.NewRule) error {
+			_, err := checkedRule(&in.RuleTerms, in.Effect, in.Tool)
+			return err
+		}, as(func(r *run, _ *operation.NewRule, v contract.Rule) { r.ruleAdded(v) })),
+		"rules.default": preparing(func(_ *run, in *operation.DefaultRule) error {
+			if in.Here && in.Store {
+				return usagef("a default takes --here or --store, not both; without them it is for the conversation")
+			}
+			return nil
+		}, as(func(r *run, _ *operation.DefaultRule, v contract.Rule) { r.ruleAdded(v) })),
+		"rules.list": as(func(r *run, _ *operation.RuleList, v contract.Rule) { r.ruleLine(v.Rule) }).
+			orNone(func(r *run) { r.note("no rules: every call waits for a decision; %s", r.again("rules add allow TOOL")) }),
+		"rules.remove": as(func(r *run, _ *operation.RuleRef, v contract.Rule) {
+			r.printf("removed rule %s: %s\n", short(v.Rule.ID), clean(v.Rule.String()))
+		}),
 	}
-	var err error
-	if rule.When, err = conditions(f.When); err != nil {
-		return nil, err
-	}
-	if rule.Unless, err = conditions(f.Unless); err != nil {
-		return nil, err
-	}
-	if d := valueOf(f.For); d > 0 {
-		rule.Expires = pool.Now() + pool.Time(d.Microseconds())
-	} else if f.For != nil {
+}
+
+// checkedRule makes the rule that flags describe, and refuses what the store is not needed to refuse.
+func checkedRule(in *operation.RuleTerms, effect, tool string) (*chatctx.Rule, error) {
+	rule := in.Rule(effect, tool)
+	if in.For != nil && *in.For <= 0 {
 		return nil, usagef("--for takes a time: 10m, 24h")
 	}
 	scopes := 0
-	for _, on := range []bool{f.Call != "", f.Here, f.Store} {
+	for _, on := range []bool{in.Call != "", in.Here, in.Store} {
 		if on {
 			scopes++
 		}
@@ -92,78 +61,19 @@ func (f *ruleFlags) rule(effect, tool string) (*chatctx.Rule, error) {
 	if scopes > 1 {
 		return nil, usagef("a rule takes one of --call, --here and --store; without them it is for the conversation")
 	}
-	return rule, approval.Rules{}.Rule(rule)
+	return &rule, approval.Rules{}.Rule(&rule)
 }
 
-// conditions parses --when and --unless. A quoted name of an argument may contain spaces.
-func conditions(texts []string) ([]chatctx.Condition, error) {
-	var out []chatctx.Condition
-	for _, s := range texts {
-		argument, op, value, ok := approval.SplitCondition(s)
-		if !ok {
-			return nil, &usageError{fmt.Sprintf("the condition %q", s), "write ARGUMENT OP VALUE: \"path under /srv\", with one of " + strings.Join(approval.Ops, ", ") + "; or tool PATTERN"}
-		}
-		out = append(out, chatctx.Condition{Argument: argument, Op: op, Value: value})
+// ruleAdded shows a rule that was added, and the examples that it breaks.
+func (r *run) ruleAdded(v contract.Rule) {
+	for _, b := range v.Broken {
+		r.noteBroken(b.BrokenExample)
 	}
-	return out, nil
+	r.printf("rule %s: %s, for the %s\n", short(v.Rule.ID), clean(v.Rule.String()), screen.Scope(v.Rule))
 }
 
-type rulesAddIn struct {
-	Effect string `arg:"EFFECT"`
-	Tool   string `arg:"TOOL"`
-	ruleFlags
-}
-
-func doRulesAdd(r *run, in *rulesAddIn) error {
-	rule, err := in.rule(in.Effect, in.Tool)
-	if err != nil {
-		return err
-	}
-	return r.addRule(rule, in.Store, chatctx.RuleScope{Branch: in.Here, Call: in.Call})
-}
-
-type rulesDefaultIn struct {
-	Effect string `arg:"ask|deny"`
-	hereFlag
-	allRulesFlag
-}
-
-func doRulesDefault(r *run, in *rulesDefaultIn) error {
-	if in.Here && in.Store {
-		return usagef("a default takes --here or --store, not both; without them it is for the conversation")
-	}
-	rule := &chatctx.Rule{Default: true, Effect: in.Effect}
-	if err := (approval.Rules{}).Rule(rule); err != nil {
-		return usagef("rules default takes ask or deny, not %q", in.Effect)
-	}
-	return r.addRule(rule, in.Store, chatctx.RuleScope{Branch: in.Here})
-}
-
-// addRule stores a rule: for all conversations, or in a scope of this one.
-func (r *run) addRule(rule *chatctx.Rule, store bool, scope chatctx.RuleScope) error {
-	var done *chatctx.Committed
-	var err error
-	if store {
-		st, err := r.writer()
-		if err != nil {
-			return err
-		}
-		done, err = st.AddRule(r.ctx, *rule)
-		if err != nil {
-			return err
-		}
-	} else if done, err = r.change(func(b *chatctx.Batch) { b.AddRule(*rule, scope) }); err != nil {
-		return err
-	}
-	step := done.Last()
-	v := ruleToJSON(step.Rule)
-	v.Operation, v.Broken = done.Operation, contract.BrokenOf(step.Broken)
-	r.noteBroken(step.Broken)
-	return r.made(done, v, "rule %s: %s, for the %s", short(step.Rule.ID), clean(step.Rule.String()), screen.Scope(step.Rule))
-}
-
-// noteBroken names the examples that a change of rules breaks.
-func (r *run) noteBroken(all []chatctx.BrokenExample) {
+// noteBroken names examples that a change of rules breaks.
+func (r *run) noteBroken(all ...chatctx.BrokenExample) {
 	for _, b := range all {
 		from := ""
 		if b.At != 0 {
@@ -171,6 +81,17 @@ func (r *run) noteBroken(all []chatctx.BrokenExample) {
 		}
 		r.note("it breaks an example of rule %s: %s, and it is %s%s", short(b.Rule.ID), clean(b.Example), b.Is, from)
 	}
+}
+
+func (r *run) ruleLine(rule *chatctx.Rule) {
+	words := []string{r.paint(yellow, short(rule.ID)), pad(screen.Scope(rule), 12), clean(rule.String())}
+	if rule.Expires != 0 {
+		words = append(words, "until "+moment(rule.Expires))
+	}
+	if rule.Reason != "" {
+		words = append(words, "("+oneLine(rule.Reason)+")")
+	}
+	r.row(4, "%s", strings.Join(words, "  "))
 }
 
 // differenceJSON is a call that would be decided differently.
@@ -184,7 +105,7 @@ type rulesDiffIn struct {
 	Effect string `arg:"[EFFECT]"`
 	Tool   string `arg:"[TOOL]"`
 	Rm     string `flag:"rm" doc:"without this {RULE}"`
-	ruleFlags
+	operation.RuleTerms
 }
 
 func doRulesDiff(r *run, in *rulesDiffIn) error {
@@ -194,7 +115,7 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 	var rule *chatctx.Rule
 	var err error
 	if in.Rm == "" {
-		if rule, err = in.rule(in.Effect, in.Tool); err != nil {
+		if rule, err = checkedRule(&in.RuleTerms, in.Effect, in.Tool); err != nil {
 			return err
 		}
 	}
@@ -271,80 +192,6 @@ func rulingText(j *chatctx.Ruling) string {
 		return j.Effect
 	}
 	return fmt.Sprintf("%s by rule %s", j.Effect, short(j.Rule.ID))
-}
-
-func doRulesLs(r *run, in *allRulesFlag) error {
-	owner, err := r.owner(in.Store)
-	if err != nil {
-		return err
-	}
-	rules, err := r.st.Rules(r.ctx, owner)
-	if err != nil {
-		return err
-	}
-	for _, rule := range rules {
-		err := r.emit(ruleToJSON(rule), func() {
-			words := []string{r.paint(yellow, short(rule.ID)), pad(screen.Scope(rule), 12), clean(rule.String())}
-			if rule.Expires != 0 {
-				words = append(words, "until "+moment(rule.Expires))
-			}
-			if rule.Reason != "" {
-				words = append(words, "("+oneLine(rule.Reason)+")")
-			}
-			r.row(4, "%s", strings.Join(words, "  "))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if len(rules) == 0 {
-		r.note("no rules: every call waits for a decision; %s", r.again("rules add allow TOOL"))
-	}
-	return nil
-}
-
-// owner opens the store, and returns the context whose rules and tools a command is about, zero for those of all contexts.
-func (r *run) owner(all bool) (chatctx.ID, error) {
-	if all {
-		_, err := r.reader()
-		return chatctx.ID{}, err
-	}
-	c, err := r.conversation()
-	if err != nil {
-		return chatctx.ID{}, err
-	}
-	return c.ID, nil
-}
-
-type rulesRmIn struct {
-	Rules []string `arg:"RULE…"`
-	allRulesFlag
-}
-
-func doRulesRm(r *run, in *rulesRmIn) error {
-	for _, ref := range in.Rules {
-		var done *chatctx.Committed
-		var err error
-		if in.Store {
-			var st *chatctx.Store
-			if st, err = r.writer(); err == nil {
-				done, err = st.RemoveRule(r.ctx, ref)
-			}
-		} else {
-			done, err = r.change(func(b *chatctx.Batch) { b.RemoveRule(ref) })
-		}
-		r.close()
-		if err != nil {
-			return err
-		}
-		rule := done.Last().Rule
-		v := ruleToJSON(rule)
-		v.Operation = done.Operation
-		if err := r.made(done, v, "removed rule %s: %s", short(rule.ID), clean(rule.String())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // judgedJSON is what rules say.

@@ -13,7 +13,6 @@ type (
 	answerJSON   = contract.Answer
 	callJSON     = contract.Call
 	originJSON   = contract.Origin
-	leftOutJSON  = contract.LeftOut
 )
 
 var (
@@ -26,6 +25,4 @@ var (
 	hitToJSON      = contract.HitOf
 	callToJSON     = contract.CallOf
 	callStepToJSON = contract.StepOf
-	ruleToJSON     = contract.RuleOf
-	toolToJSON     = contract.ToolOf
 )

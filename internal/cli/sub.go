@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -403,15 +401,4 @@ func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
 			return pool.Result{Text: text, IsError: failed}, err
 		},
 	}
-}
-
-// known completes a tool that is added by its name alone and that this program knows.
-func known(t *chatctx.Tool) {
-	if t.Name != subtask.Tool.Name || len(t.Command) > 0 || t.MCP {
-		return
-	}
-	if t.Schema == nil {
-		t.Schema = json.RawMessage(subtask.Tool.Schema)
-	}
-	t.Description = cmp.Or(t.Description, subtask.Tool.Description)
 }

@@ -1,97 +1,71 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
-const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env[name], headers{name: variable}, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
+func init() { lookGroups = append(lookGroups, toolLooks) }
 
-func toolCommands() []*command {
-	return []*command{
-		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
-			{name: "add", does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, run: in(doToolsAdd),
-				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; without that argument the call's result is an error, and {name?} leaves its element out instead. A value that begins with a dash is refused if the command could take it for a flag: put -- before it, or = as in --path={path}. The command's standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
-					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; tools add asks the server for them, so add it again when they change. " +
-					"spawn_task, added by its name alone, lets the model start sub-contexts.",
-				json: toolFields + ", operation", example: "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"},
-			{name: "ls", does: "list the tools of the conversation and of the store", scope: onContext, run: in(doToolsLs), json: toolFields + "; a line each", example: "chatctx tools ls"},
-			{name: "show", does: "show a tool", scope: onContext, run: in(doToolsShow), json: toolFields, example: "chatctx tools show read_file"},
-			{name: "rm", does: "remove a tool", scope: onContext, run: in(doToolsRm), json: "tool, operation, context", example: "chatctx tools rm read_file"},
-		}},
+func toolLooks() map[string]look {
+	return map[string]look{
+		"tools.put": preparing(readTool, as(func(r *run, in *operation.NewTool, v contract.Tool) {
+			for _, one := range v.LeftOut {
+				r.note("left out %s: %s", clean(one.Tool), clean(one.Why))
+			}
+			what := ""
+			if v.MCP {
+				what = fmt.Sprintf(" with %s", count(len(v.Remotes), "tool"))
+			}
+			r.printf("%s the tool %s%s\n", map[bool]string{true: "replaced", false: "added"}[v.Replaced], clean(v.Name), what)
+		})),
+		"tools.list": as(func(r *run, _ *operation.Scoped, v contract.Tool) { r.toolLine(&v.KeptTool) }).
+			orNone(func(r *run) { r.note("no tools; %s", r.again("tools add NAME --schema FILE -- COMMAND…")) }),
+		"tools.get": as(func(r *run, _ *operation.ToolRef, v contract.Tool) { r.toolShown(&v) }),
+		"tools.remove": as(func(r *run, _ *operation.OldTool, v operation.ToolGone) {
+			r.printf("removed the tool %s\n", clean(v.Tool))
+		}),
 	}
 }
 
-type allToolsFlag struct {
-	Store bool `flag:"store" doc:"for all conversations (name another store before the command: chatctx --store FILE tools)"`
-}
-
-type toolsAddIn struct {
-	Name        string        `arg:"NAME"`
-	Args        []string      `arg:"[ARG…],empty"`
-	Schema      string        `flag:"schema" doc:"the {FILE} with the JSON Schema of the arguments, or - for standard input"`
-	Description string        `flag:"description" doc:"the {TEXT} that tells the model what it is for"`
-	Dir         string        `flag:"cwd" doc:"the {DIR} in which it runs; relative paths in rules begin there"`
-	Env         []string      `flag:"env" doc:"a variable of its environment: {K=V}; may be given again. No command prints V"`
-	Headers     []string      `flag:"header" doc:"a header for an MCP server with a URL, with the value of an environment variable: {K=env:NAME}; may be given again. The value is never stored"`
-	Timeout     time.Duration `flag:"timeout" doc:"the {TIME} after which it and everything that it started are ended; else 2m"`
-	Repeatable  bool          `flag:"repeatable" doc:"running it twice does no harm: it is run again after a crash"`
-	Prune       string        `flag:"prune" doc:"{WHAT} becomes of old results: prune, summarise or keep"`
-	Stdin       bool          `flag:"stdin" doc:"the arguments go to the command's standard input as JSON"`
-	Dashes      bool          `flag:"dashes" doc:"arguments may begin with a dash wherever they stand"`
-	MCP         bool          `flag:"mcp" doc:"an MCP server: its command after --, or its URL"`
-	allToolsFlag
-}
-
-// newTool makes the tool that the command line describes.
-func (r *run) newTool(in *toolsAddIn) (*chatctx.Tool, error) {
-	t := &chatctx.Tool{Name: in.Name, Description: in.Description, Command: in.Args, MCP: in.MCP, Dir: in.Dir,
-		Timeout: in.Timeout, Repeatable: in.Repeatable, Prune: in.Prune, Stdin: in.Stdin, Dashes: in.Dashes}
-	if t.Dir != "" {
-		var err error
-		if t.Dir, err = filepath.Abs(t.Dir); err != nil {
-			return nil, err
+// readTool reads what a command line says of a tool in its own way: files, and pairs in texts.
+func readTool(r *run, in *operation.NewTool) (err error) {
+	if in.Dir != "" {
+		if in.Dir, err = filepath.Abs(in.Dir); err != nil {
+			return err
 		}
 	}
-	if t.MCP && len(t.Command) == 1 && (strings.HasPrefix(t.Command[0], "http://") || strings.HasPrefix(t.Command[0], "https://")) {
-		t.URL, t.Command = t.Command[0], nil
+	if in.MCP && len(in.Command) == 1 && (strings.HasPrefix(in.Command[0], "http://") || strings.HasPrefix(in.Command[0], "https://")) {
+		in.URL, in.Command = in.Command[0], nil
 	}
-	if err := in.values(t); err != nil {
-		return nil, err
+	if err := readPairs(in); err != nil {
+		return err
 	}
-	for _, text := range append([]string{t.Name, t.Description, t.Dir}, in.Args...) {
-		if err := validText(text); err != nil {
-			return nil, err
-		}
+	if (in.Stdin || in.Dashes) && (in.MCP || len(in.Command) == 0) {
+		return usagef("--stdin and --dashes are for a command")
 	}
-	if (t.Stdin || t.Dashes) && (t.MCP || len(t.Command) == 0) {
-		return nil, usagef("--stdin and --dashes are for a command")
+	if in.MCP && in.SchemaFile != "" {
+		return usagef("an MCP server brings its tools' schemas: --schema is for a command")
 	}
-	if t.MCP && in.Schema != "" {
-		return nil, usagef("an MCP server brings its tools' schemas: --schema is for a command")
+	if err := r.readSchema(in.SchemaFile, in); err != nil {
+		return err
 	}
-	if err := r.readSchema(in.Schema, t); err != nil {
-		return nil, err
-	}
-	known(t)
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	return t, approval.Rules{}.Tool(t)
+	_, err = in.Made()
+	return err
 }
 
-// values reads the variables and headers of a tool. No error shows a value, since it may be a secret.
-func (in *toolsAddIn) values(t *chatctx.Tool) error {
-	for _, pair := range in.Env {
+// readPairs reads the variables and headers of a tool. No error shows a value, since it may be a secret.
+func readPairs(in *operation.NewTool) error {
+	in.Env, in.Headers = map[string]string{}, map[string]string{}
+	for _, pair := range in.EnvPairs {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
 			return usagef("--env takes K=V: one has no =, or no name before it")
@@ -102,26 +76,20 @@ func (in *toolsAddIn) values(t *chatctx.Tool) error {
 		if strings.ContainsRune(pair, 0) {
 			return usagef("--env %s: the value holds a zero byte", clean(k))
 		}
-		if t.Env == nil {
-			t.Env = map[string]string{}
-		}
-		t.Env[k] = v
+		in.Env[k] = v
 	}
-	for _, pair := range in.Headers {
+	for _, pair := range in.HeaderPairs {
 		k, v, ok := strings.Cut(pair, "=")
 		name, from := strings.CutPrefix(v, "env:")
 		if !ok || !from {
 			return &usageError{"--header takes K=env:NAME", "put the value into an environment variable: a header's value is not stored, and is not for the command line, where others can read it"}
 		}
-		if t.Headers == nil {
-			t.Headers = map[string]string{}
-		}
-		t.Headers[k] = name
+		in.Headers[k] = name
 	}
 	return nil
 }
 
-func (r *run) readSchema(file string, t *chatctx.Tool) error {
+func (r *run) readSchema(file string, in *operation.NewTool) error {
 	if file == "" {
 		return nil
 	}
@@ -139,79 +107,7 @@ func (r *run) readSchema(file string, t *chatctx.Tool) error {
 	if json.Unmarshal(raw, &object) != nil {
 		return usagef("%s is not a JSON object", file)
 	}
-	t.Schema = compact(raw)
-	return nil
-}
-
-// discoverTime bounds the wait for an MCP server.
-const discoverTime = 30 * time.Second
-
-func doToolsAdd(r *run, in *toolsAddIn) error {
-	t, err := r.newTool(in)
-	if err != nil {
-		return err
-	}
-	var leftOut []approval.LeftOut
-	if t.MCP {
-		ctx, cancel := context.WithTimeout(r.ctx, discoverTime)
-		defer cancel()
-		if t.Remotes, leftOut, err = approval.Discover(ctx, t); err != nil {
-			return err
-		}
-	}
-	did := "added"
-	if before, err := r.kept(in.Store); err == nil && slices.ContainsFunc(before, func(k chatctx.KeptTool) bool { return k.Name == t.Name && k.Store == in.Store }) {
-		did = "replaced"
-	}
-	r.close()
-	var done *chatctx.Committed
-	if in.Store {
-		st, err := r.creator()
-		if err != nil {
-			return err
-		}
-		if done, err = st.PutTool(r.ctx, *t); err != nil {
-			return err
-		}
-	} else if done, err = r.change(func(b *chatctx.Batch) { b.PutTool(*t) }); err != nil {
-		return err
-	}
-	v := toolToJSON(&chatctx.KeptTool{Tool: *t, Store: in.Store})
-	v.Operation = done.Operation
-	for _, one := range leftOut {
-		v.LeftOut = append(v.LeftOut, leftOutJSON{Tool: one.Name, Why: one.Why})
-		r.note("left out %s: %s", clean(one.Name), clean(one.Why))
-	}
-	what := ""
-	if t.MCP {
-		what = fmt.Sprintf(" with %s", count(len(t.Remotes), "tool"))
-	}
-	return r.made(done, v, "%s the tool %s%s", did, clean(t.Name), what)
-}
-
-// kept returns the tools that a command is about: those of all contexts, or also the current one's.
-func (r *run) kept(all bool) ([]chatctx.KeptTool, error) {
-	owner, err := r.owner(all)
-	if err != nil {
-		return nil, err
-	}
-	return r.st.Tools(r.ctx, owner)
-}
-
-func doToolsLs(r *run, in *allToolsFlag) error {
-	tools, err := r.kept(in.Store)
-	if err != nil {
-		return err
-	}
-	for i := range tools {
-		t := &tools[i]
-		if err := r.emit(toolToJSON(t), func() { r.toolLine(t) }); err != nil {
-			return err
-		}
-	}
-	if len(tools) == 0 {
-		r.note("no tools; %s", r.again("tools add NAME --schema FILE -- COMMAND…"))
-	}
+	in.Schema = compact(raw)
 	return nil
 }
 
@@ -239,59 +135,18 @@ func (r *run) toolLine(t *chatctx.KeptTool) {
 	}
 }
 
-type toolsShowIn struct {
-	Tool string `arg:"TOOL"`
-}
-
-func doToolsShow(r *run, in *toolsShowIn) error {
-	tools, err := r.kept(false)
-	if err != nil {
-		return err
+func (r *run) toolShown(t *contract.Tool) {
+	r.toolLine(&t.KeptTool)
+	if t.Schema != nil {
+		r.printf("%s\n", pretty(t.Schema))
 	}
-	i := slices.IndexFunc(tools, func(t chatctx.KeptTool) bool { return t.Name == in.Tool })
-	if i < 0 {
-		return chatctx.NotFound("tool", in.Tool)
+	for _, name := range t.Env {
+		r.printf("    %s is set\n", clean(name))
 	}
-	t := &tools[i]
-	return r.emit(toolToJSON(t), func() {
-		r.toolLine(t)
-		if t.Schema != nil {
-			r.printf("%s\n", pretty(t.Schema))
-		}
-		for _, name := range slices.Sorted(maps.Keys(t.Env)) {
-			r.printf("    %s is set\n", clean(name))
-		}
-		for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
-			r.printf("    %s from $%s\n", clean(name), clean(t.Headers[name]))
-		}
-		for _, one := range t.Remotes {
-			r.printf("  %s__%s  %s\n", clean(t.Name), clean(one.Name), cut(oneLine(one.Description), 60))
-		}
-	})
-}
-
-type toolsRmIn struct {
-	Tool string `arg:"TOOL"`
-	allToolsFlag
-}
-
-func doToolsRm(r *run, in *toolsRmIn) error {
-	var done *chatctx.Committed
-	var err error
-	if in.Store {
-		var st *chatctx.Store
-		if st, err = r.writer(); err == nil {
-			done, err = st.RemoveTool(r.ctx, in.Tool)
-		}
-	} else {
-		done, err = r.change(func(b *chatctx.Batch) { b.RemoveTool(in.Tool) })
+	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+		r.printf("    %s from $%s\n", clean(name), clean(t.Headers[name]))
 	}
-	if err != nil {
-		return err
+	for _, one := range t.Remotes {
+		r.printf("  %s__%s  %s\n", clean(t.Name), clean(one.Name), cut(oneLine(one.Description), 60))
 	}
-	v := struct {
-		Tool string `json:"tool"`
-		where
-	}{in.Tool, whereOf(done)}
-	return r.made(done, v, "removed the tool %s", clean(in.Tool))
 }

@@ -161,6 +161,7 @@ type Tool struct {
 	Env       []string  `json:"env,omitempty" after:"cwd"` // only the names
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
 	Operation string    `json:"operation,omitempty"`
+	Replaced  bool      `json:"-"` // there was one with its name
 }
 
 // ToolOf returns the JSON of a tool.

@@ -170,23 +170,43 @@ func (c *ContextChange) Expected() (context, branch string, revision *uint64) {
 	return c.Context, "", c.Expect
 }
 
-// Scoped names a conversation, or the store. To the API that is no name, and the command line says it by a flag, since no name is the current conversation there.
-type Scoped struct {
+// Owner names a conversation, or the store: to the API that is no name, while the command line has a current conversation then.
+type Owner struct {
 	Context string `json:"context,omitempty" doc:"the conversation; by default the store"`
-	Store   bool   `json:"-" flag:"store" doc:"for all conversations (another store is named before the command: chatctx --store FILE COMMAND)"`
 	here    bool   // it is a conversation, though Context be ""
 }
 
-func (in *Scoped) locate(context, _ string) Place {
-	in.Context, in.here = context, !in.Store
+func (in *Owner) locate(context, _ string) Place {
+	in.Context, in.here = context, true
 	return OnContext
 }
 
 // ofStore reports whether the store is meant.
-func (in *Scoped) ofStore() bool { return in.Context == "" && !in.here || in.Store }
+func (in *Owner) ofStore() bool { return in.Context == "" && !in.here }
+
+// Scoped is an owner that the command line can say too.
+type Scoped struct {
+	Owner
+	Store bool `json:"-" flag:"store" doc:"for all conversations (another store is named before the command: chatctx --store FILE COMMAND)"`
+}
+
+func (in *Scoped) locate(context, _ string) Place {
+	if !in.Store {
+		in.Owner.locate(context, "")
+	}
+	return OnContext
+}
+
+// Makes reports whether an operation with these parameters makes the store if there is none.
+func (o *Operation) Makes(in any) bool {
+	s, ok := in.(interface{ wantsStore() bool })
+	return o.Creates && (!ok || s.wantsStore())
+}
+
+func (in *Scoped) wantsStore() bool { return in.Store }
 
 // id returns the id of the conversation, zero for the store.
-func (in *Scoped) id(r *Request) (chatctx.ID, error) {
+func (in *Owner) id(r *Request) (chatctx.ID, error) {
 	if in.ofStore() {
 		return chatctx.ID{}, nil
 	}

@@ -2,27 +2,47 @@ package operation
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
 )
 
-func init() { Register(Group{Heading: "Tools and their calls", Of: ruleOperations}) }
+func init() {
+	Register(Group{Heading: "Tools and their calls", Command: "rules", Does: "rules that decide about tool calls", Of: ruleOperations})
+}
+
+const rulesHelp = `A rule applies at once in every program. Deny beats ask, and ask beats allow, whatever their scope. If no rule applies, the default decides (rules default); without a default the call waits.
+A condition is ARGUMENT OP VALUE, or tool PATTERN. OP is equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links), each (patterns of the words that every command of a shell text begins with), writes (patterns of the files that its redirections open) or sets (of the variables that it sets). In an allow, writes and sets stand beside each on the same argument; without them it covers no file but /dev/null. ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} is all arguments. A name with a dot, and the name tool, is quoted.
+An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. A deny that cannot be decided asks.`
 
 func ruleOperations() []*Operation {
 	return []*Operation{
-		Define("rules.list", "GET /rules", Read, "list the rules that apply to a conversation, or those of the store", listRules),
-		Define("rules.add", "POST /rules", Admin, "add a rule to a conversation, one of its branches, or the store", addRule),
-		Define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove a rule", removeRule),
-		Define("tools.list", "GET /tools", Read, "list the tools of a conversation and of the store", listTools),
-		Define("tools.put", "POST /tools", Admin, "add a tool to a conversation or the store, or replace it", putTool),
-		Define("tools.remove", "POST /tools/{tool}/remove", Admin, "remove a tool", removeTool),
+		Define("rules.add", "POST /rules", Admin, "add a rule: allow, deny or ask, for tools whose name matches a pattern", addRule).With(rulesHelp).
+			As("rules add", "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""),
+		Define("rules.list", "GET /rules", Read, "list the rules that count here: the conversation's, its parents', the store's", listRules).As("rules ls", "chatctx rules ls"),
+		Define("rules.default", "POST /rules/default", Admin, "say what becomes of calls that no rule decides: they wait, or they are denied", setDefaultRule).
+			With("The default of the nearest scope counts: the branch, the conversation, a parent, the store. A deny that cannot be decided asks; with the default deny it denies.").
+			As("rules default", "chatctx rules default deny --store"),
+		Define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove rules", removeRule).As("rules rm", "chatctx rules rm 1a2b3c4d"),
 	}
 }
 
-func listRules(r *Request, in *Scoped) (List[contract.Rule], error) {
+// RuleList says whose rules are listed. On the command line it may name a branch, as all commands about rules.
+type RuleList struct{ Scoped }
+
+func (in *RuleList) locate(context, branch string) Place {
+	in.Scoped.locate(context, branch)
+	return OnBranch
+}
+
+func listRules(r *Request, in *RuleList) (List[contract.Rule], error) {
 	id, err := in.id(r)
 	if err != nil {
 		return List[contract.Rule]{}, err
@@ -31,39 +51,116 @@ func listRules(r *Request, in *Scoped) (List[contract.Rule], error) {
 	return ListEach(rules, err, contract.RuleOf)
 }
 
-type ruleParams struct {
-	ScopedChange
-	Branch   string              `json:"branch,omitempty" doc:"limit the rule to this branch of the conversation"`
-	Effect   string              `json:"effect" doc:"allow, deny or ask"`
-	Tool     string              `json:"tool" doc:"a pattern that the tool's name has to match"`
-	When     []chatctx.Condition `json:"when,omitempty" doc:"conditions on the arguments, all of which must hold"`
-	Unless   []chatctx.Condition `json:"unless,omitempty" doc:"conditions on the arguments, none of which may hold"`
-	Examples []string            `json:"examples,omitempty" doc:"example calls with the expected decision, stored with the rule"`
-	Default  bool                `json:"default,omitempty" doc:"apply the effect to all calls that no other rule decides"`
-	Expires  *time.Time          `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
-	Mode     string              `json:"mode,omitempty" doc:"apply the rule only while the setting mode has this value"`
-	Reason   string              `json:"reason,omitempty" doc:"why the rule exists, for people"`
-}
+// Condition is a condition on the arguments of a call: as text, ARGUMENT OP VALUE, or an object.
+type Condition struct{ chatctx.Condition }
 
-func addRule(r *Request, in *ruleParams) (contract.Rule, error) {
-	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, When: in.When, Unless: in.Unless, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.By}
-	var done *chatctx.Committed
-	var err error
-	switch {
-	case in.Context != "":
-		b := r.Store.Begin(in.Context, in.Branch)
-		b.AddRule(rule, chatctx.RuleScope{Branch: in.Branch != ""})
-		done, err = b.Commit(r.Ctx)
-	case in.Branch != "":
-		return contract.Rule{}, chatctx.Invalid("rules.add: branch needs context")
-	default:
-		done, err = r.Store.AddRule(r.Ctx, rule)
+// UnmarshalText reads a condition that was typed.
+func (c *Condition) UnmarshalText(text []byte) (ok error) {
+	var is bool
+	if c.Argument, c.Op, c.Value, is = approval.SplitCondition(string(text)); !is {
+		return errors.New("ARGUMENT OP VALUE, as in \"path under /srv\", with one of " + strings.Join(approval.Ops, ", ") + "; or tool PATTERN")
 	}
-	return ruled(done, err)
+	return nil
 }
 
-func ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
-	if err != nil {
+// UnmarshalJSON reads an object, or a text as it is typed.
+func (c *Condition) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if err := c.UnmarshalText([]byte(text)); err != nil {
+			return chatctx.Invalid("%q is no condition: it has to be %s", text, err)
+		}
+		return nil
+	}
+	if err := codec.Exact(raw, reflect.TypeFor[chatctx.Condition]()); err != nil {
+		return chatctx.Invalid("a condition: %s", err)
+	}
+	return json.Unmarshal(raw, &c.Condition)
+}
+
+// RuleTerms describe a rule.
+type RuleTerms struct {
+	When   []Condition     `json:"when,omitempty" flag:"when" doc:"a {CONDITION}: \"path under /srv\"; may be given again, all must hold"`
+	Unless []Condition     `json:"unless,omitempty" flag:"unless" doc:"a {CONDITION} under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"`
+	Call   chatctx.CallRef `json:"call,omitempty" flag:"call" doc:"for one {CALL} alone"`
+	Branch string          `json:"branch,omitempty" doc:"for this branch alone; with call, the branch where the call is"`
+	Here   bool            `json:"-" flag:"here" doc:"for this branch alone"`
+	ScopedChange
+	For      *time.Duration `json:"-" flag:"for" doc:"the rule applies for this {TIME}"`
+	Expires  *time.Time     `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
+	Delay    Span           `json:"after,omitempty" flag:"after" doc:"with ask: calls that nobody decides expire after this {TIME}"`
+	Mode     string         `json:"mode,omitempty" flag:"mode" doc:"only while the setting mode is this {MODE}"`
+	Reason   string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}; that of a denial goes to the model"`
+	Examples []string       `json:"examples,omitempty" flag:"example" doc:"a decision that must hold, as {'TOOL JSON => EFFECT'}: stored with the rule, and a change of rules that breaks it is refused; may be given again"`
+
+	at string // the branch of the command line
+}
+
+func (in *RuleTerms) locate(context, branch string) Place {
+	in.Scoped.locate(context, branch)
+	in.at = branch
+	return OnBranch
+}
+
+// Rule makes the rule.
+func (in *RuleTerms) Rule(effect, tool string) chatctx.Rule {
+	rule := chatctx.Rule{Effect: effect, Tool: tool, Examples: in.Examples, Expires: timeOf(in.Expires), After: time.Duration(in.Delay), Mode: in.Mode, Reason: in.Reason}
+	if in.For != nil {
+		rule.Expires = pool.Now() + pool.Time(in.For.Microseconds())
+	}
+	for _, c := range in.When {
+		rule.When = append(rule.When, c.Condition)
+	}
+	for _, c := range in.Unless {
+		rule.Unless = append(rule.Unless, c.Condition)
+	}
+	return rule
+}
+
+// NewRule is a rule to add.
+type NewRule struct {
+	Effect  string `json:"effect" arg:"EFFECT" doc:"allow, deny or ask"`
+	Tool    string `json:"tool" arg:"TOOL" doc:"a pattern that the tool's name has to match"`
+	Default bool   `json:"default,omitempty" doc:"apply the effect to all calls that no other rule decides"`
+	RuleTerms
+}
+
+// DefaultRule is what becomes of calls that no rule decides.
+type DefaultRule struct {
+	Effect string `json:"effect" arg:"ask|deny" words:"ask deny" doc:"ask or deny"`
+	Branch string `json:"branch,omitempty" doc:"for this branch alone"`
+	Here   bool   `json:"-" flag:"here" doc:"for this branch alone"`
+	ScopedChange
+	at string // the branch of the command line
+}
+
+func (in *DefaultRule) locate(context, branch string) Place {
+	in.Scoped.locate(context, branch)
+	in.at = branch
+	return OnBranch
+}
+
+func setDefaultRule(r *Request, in *DefaultRule) (contract.Rule, error) {
+	all := &NewRule{Effect: in.Effect, Default: true, RuleTerms: RuleTerms{Branch: in.Branch, Here: in.Here, ScopedChange: in.ScopedChange, at: in.at}}
+	return addRule(r, all)
+}
+
+func addRule(r *Request, in *NewRule) (contract.Rule, error) {
+	rule := in.Rule(in.Effect, in.Tool)
+	rule.Default, rule.By = in.Default, r.By
+	if in.ofStore() {
+		if in.Branch != "" || in.Call != "" {
+			return contract.Rule{}, chatctx.Invalid("rules.add: branch and call need context")
+		}
+		return r.ruled(r.Store.AddRule(r.Ctx, rule))
+	}
+	b := r.Store.Begin(in.Context, in.Branch+in.at)
+	b.AddRule(rule, chatctx.RuleScope{Branch: in.Here || in.Branch != "" && in.Call == "", Call: in.Call})
+	return r.ruled(b.Commit(r.Ctx))
+}
+
+func (r *Request) ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
+	if r.Done = done; err != nil {
 		return contract.Rule{}, err
 	}
 	s := done.Last()
@@ -72,89 +169,24 @@ func ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
 	return v, nil
 }
 
-type ruleRef struct {
+// RuleRef names a rule.
+type RuleRef struct {
+	Rule string `json:"rule" arg:"RULE…" doc:"the rule's id"`
 	ScopedChange
-	Rule string `json:"rule" doc:"the rule's id"`
+	at string // the branch of the command line
 }
 
-func removeRule(r *Request, in *ruleRef) (contract.Rule, error) {
-	if in.Context == "" {
-		return ruled(r.Store.RemoveRule(r.Ctx, in.Rule))
-	}
-	return ruled(r.onContext(in.Context, func(b *chatctx.Batch) { b.RemoveRule(in.Rule) }))
+func (in *RuleRef) locate(context, branch string) Place {
+	in.Scoped.locate(context, branch)
+	in.at = branch
+	return OnBranch
 }
 
-func listTools(r *Request, in *Scoped) (List[contract.Tool], error) {
-	id, err := in.id(r)
-	if err != nil {
-		return List[contract.Tool]{}, err
+func removeRule(r *Request, in *RuleRef) (contract.Rule, error) {
+	if in.ofStore() {
+		return r.ruled(r.Store.RemoveRule(r.Ctx, in.Rule))
 	}
-	tools, err := r.Store.Tools(r.Ctx, id)
-	return ListEach(tools, err, func(t chatctx.KeptTool) contract.Tool { return contract.ToolOf(&t) }) // with only the names of its environment
-}
-
-type toolParams struct {
-	ScopedChange
-	Tool        string            `json:"tool" doc:"the tool's name"`
-	Description string            `json:"description,omitempty" doc:"what the tool does, for the model"`
-	Schema      json.RawMessage   `json:"schema,omitempty" doc:"the JSON Schema of the arguments"`
-	Command     []string          `json:"command,omitempty" doc:"the command and its arguments: they run the tool, or start the MCP server"`
-	Stdin       bool              `json:"stdin,omitempty" doc:"pass the call's arguments to the command's standard input"`
-	Dashes      bool              `json:"dashes,omitempty" doc:"allow arguments that begin with a dash"`
-	MCP         bool              `json:"mcp,omitempty" doc:"whether the tool is an MCP server"`
-	URL         string            `json:"url,omitempty" doc:"the MCP server's address"`
-	Dir         string            `json:"cwd,omitempty" doc:"the folder in which the command runs"`
-	Env         map[string]string `json:"env,omitempty" doc:"additional environment variables of the command"`
-	Timeout     string            `json:"timeout,omitempty" doc:"the time limit of a run, such as 90s or 5m"`
-	Repeatable  bool              `json:"repeatable,omitempty" doc:"whether the tool may run twice for one call without harm"`
-	Prune       string            `json:"prune,omitempty" doc:"what becomes of old results in requests: prune, summarise or keep"`
-}
-
-func putTool(r *Request, in *toolParams) (contract.Tool, error) {
-	t := chatctx.Tool{Name: in.Tool, Description: in.Description, Schema: in.Schema, Command: in.Command, Stdin: in.Stdin, Dashes: in.Dashes, MCP: in.MCP, URL: in.URL, Dir: in.Dir,
-		Env: in.Env, Repeatable: in.Repeatable, Prune: in.Prune}
-	var err error
-	if in.Timeout != "" {
-		if t.Timeout, err = time.ParseDuration(in.Timeout); err != nil || t.Timeout < 0 {
-			return contract.Tool{}, chatctx.Invalid("timeout is %q, and has to be a time as 90s or 5m", in.Timeout)
-		}
-	}
-	var left []contract.LeftOut
-	if t.MCP {
-		remotes, out, err := approval.Discover(r.Ctx, &t)
-		if err != nil {
-			return contract.Tool{}, err
-		}
-		t.Remotes = remotes
-		for _, l := range out {
-			left = append(left, contract.LeftOut{Tool: l.Name, Why: l.Why})
-		}
-	}
-	if err := (approval.Rules{}).Tool(&t); err != nil {
-		return contract.Tool{}, err
-	}
-	var done *chatctx.Committed
-	if in.Context == "" {
-		done, err = r.Store.PutTool(r.Ctx, t)
-	} else {
-		done, err = r.onContext(in.Context, func(b *chatctx.Batch) { b.PutTool(t) })
-	}
-	if err != nil {
-		return contract.Tool{}, err
-	}
-	v := contract.ToolOf(&chatctx.KeptTool{Tool: t, Store: in.Context == ""})
-	v.Operation, v.LeftOut = done.Operation, left
-	return v, nil
-}
-
-type toolRef struct {
-	ScopedChange
-	Tool string `json:"tool" doc:"the tool's name"`
-}
-
-func removeTool(r *Request, in *toolRef) (contract.Where, error) {
-	if in.Context == "" {
-		return where(r.Store.RemoveTool(r.Ctx, in.Tool))
-	}
-	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.RemoveTool(in.Tool) }))
+	b := r.Store.Begin(in.Context, in.at)
+	b.RemoveRule(in.Rule)
+	return r.ruled(b.Commit(r.Ctx))
 }
