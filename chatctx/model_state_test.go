@@ -45,6 +45,7 @@ func (b *branchState) equal(o *branchState) bool {
 // contextState is what belongs to a context and to no branch, but for the active branch, which other operations move too. It is never changed either.
 type contextState struct {
 	title          string
+	renamed        bool // somebody gave the title here
 	settings, data map[string]string
 	tags           map[string]id
 	marks          map[id]string

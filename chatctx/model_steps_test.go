@@ -916,7 +916,8 @@ func (b *batch) title() error {
 	text := b.text()
 	b.say("title")
 	b.b.SetTitle(text)
-	b.editContext().title = hushed(text)
+	ctx := b.editContext()
+	ctx.title, ctx.renamed = hushed(text), ctx.renamed || ctx.title != hushed(text)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -872,7 +873,7 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	if err := i.putMoreCalls(g, &res); err != nil {
 		return res, err
 	}
-	if err := i.putMoreNames(g, &res); err != nil {
+	if err := cmp.Or(i.keepReturned(g), i.putMoreNames(g, &res)); err != nil {
 		return res, err
 	}
 	res.Branches = int(t.Rec.Branches)
@@ -1037,6 +1038,25 @@ func (i *NativeImport) findUnheld(g *graft) error {
 			return err
 		}
 		g.unheld[id] = len(holders) == 0
+	}
+	return nil
+}
+
+// keepReturned takes out of the messages that no branch held those that the import did not bring back: somebody took them off here, and they stay as they are.
+func (i *NativeImport) keepReturned(g *graft) error {
+	loose := map[pool.ID]bool{}
+	for _, m := range i.more.in.Loose {
+		loose[i.to(m.ID)] = true
+	}
+	for id, unheld := range g.unheld {
+		if !unheld || loose[id] {
+			continue
+		}
+		holders, err := g.t.Holders(i.more.known[id].Home)
+		if err != nil {
+			return err
+		}
+		g.unheld[id] = len(holders) > 0
 	}
 	return nil
 }
