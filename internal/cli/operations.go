@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -186,12 +187,21 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	n := 1
 	if list, ok := out.(interface{ Each(func(any) error) error }); ok {
 		n = 0
-		err = list.Each(func(item any) error { n++; return show(item) })
+		err = list.Each(func(item any) error {
+			if r.stopped() {
+				return errStopped
+			}
+			n++
+			return show(item)
+		})
 	} else {
 		err = show(out)
 	}
+	if errors.Is(err, errStopped) {
+		return nil
+	}
 	if err != nil {
-		return err
+		return contextHint(err)
 	}
 	if n == 0 && l.none != nil {
 		l.none(r, in)
@@ -199,6 +209,9 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	r.noteDone(asked.Done)
 	return nil
 }
+
+// errStopped ends a list of which nobody reads the rest.
+var errStopped = errors.New("stopped")
 
 // noteDone says how a change is taken back, and what becomes of summaries.
 func (r *run) noteDone(done *chatctx.Committed) {

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -22,7 +21,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/serve/page"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/pool"
 )
+
+func init() { lookGroups = append(lookGroups, tokenLooks) }
 
 func serveCommands() []*command {
 	return []*command{
@@ -32,13 +34,7 @@ func serveCommands() []*command {
 chatctx serve --stdio
 chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			subs: []*command{
-				{name: "token", does: "tokens, which let other programs in", scope: onStore, subs: []*command{
-					{name: "add", does: "make a token and print its secret, this once", scope: onStore, run: in(doTokenAdd),
-						more: "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
-						json: "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
-					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at, by; a line each", example: "chatctx serve token ls"},
-					{name: "rm", does: "remove a token", scope: onStore, run: in(doTokenRm), json: "token", example: "chatctx serve token rm phone"},
-				}},
+				{name: "token", does: "tokens, which let other programs in", scope: onStore, subs: []*command{{name: "add"}, {name: "ls"}, {name: "rm"}}},
 			}},
 		{name: "web", does: "look at the store in a browser", scope: onStore, run: in(doWeb),
 			more: "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. If there is no store yet, web makes one.",
@@ -46,78 +42,24 @@ chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 	}
 }
 
-// tokenJSON is a token. Only a new one has the secret.
-type tokenJSON struct {
-	Token   string     `json:"token"`
-	Scopes  []string   `json:"scopes"`
-	Created *time.Time `json:"created_at,omitempty"`
-	By      string     `json:"by,omitempty"` // who made it
-	Secret  string     `json:"secret,omitempty"`
-}
-
-type tokenAddIn struct {
-	Name  string `arg:"NAME"`
-	Scope string `flag:"scope" default:"read" doc:"what it allows, {SCOPES} separated by commas: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"`
-}
-
-func doTokenAdd(r *run, in *tokenAddIn) error {
-	var scopes []string
-	for s := range strings.SplitSeq(in.Scope, ",") {
-		scopes = append(scopes, strings.TrimSpace(s))
+func tokenLooks() map[string]look {
+	return map[string]look{
+		"tokens.add": preparing(func(_ *run, in *operation.NewToken) error {
+			for s := range strings.SplitSeq(in.Scope, ",") {
+				in.Scopes = append(in.Scopes, strings.TrimSpace(s))
+			}
+			return operation.CheckRights(in.Scopes)
+		}, as(func(r *run, in *operation.NewToken, out operation.Token) {
+			r.printf("%s\n", out.Secret)
+			r.note("the secret is shown only this once; remove the token: %s", r.onStore("serve token rm "+quote(in.Token)))
+		})),
+		"tokens.list": as(func(r *run, _ *struct{}, t operation.Token) {
+			r.printf("%s  %s  %s  %s\n", pad(clean(t.Token), 16), pad(strings.Join(t.Scopes, ","), 30), moment(pool.TimeOf(*t.Created)), clean(t.By))
+		}).orNone(func(r *run) { r.note("no tokens; chatctx serve token add NAME makes one") }),
+		"tokens.remove": as(func(r *run, in *operation.OldToken, _ operation.Removed) {
+			r.printf("%s lets nobody in any more\n", clean(in.Token))
+		}),
 	}
-	if err := operation.CheckRights(scopes); err != nil {
-		return err
-	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	secret, err := st.AddToken(r.ctx, in.Name, scopes)
-	if err != nil {
-		return err
-	}
-	return r.emit(tokenJSON{Token: in.Name, Scopes: scopes, Secret: secret}, func() {
-		r.printf("%s\n", secret)
-		r.note("the secret is shown only this once; remove the token: %s", r.onStore("serve token rm "+quote(in.Name)))
-	})
-}
-
-func doTokenLs(r *run) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
-	}
-	all, err := st.Tokens(r.ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		v := tokenJSON{Token: t.Name, Scopes: t.Scopes, Created: jsonTime(t.Created), By: t.By}
-		if err := r.emit(v, func() {
-			r.printf("%s  %s  %s  %s\n", pad(clean(t.Name), 16), pad(strings.Join(t.Scopes, ","), 30), moment(t.Created), clean(t.By))
-		}); err != nil {
-			return err
-		}
-	}
-	if len(all) == 0 {
-		r.note("no tokens; chatctx serve token add NAME makes one")
-	}
-	return nil
-}
-
-type tokenRmIn struct {
-	Name string `arg:"NAME"`
-}
-
-func doTokenRm(r *run, in *tokenRmIn) error {
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	if err := st.RemoveToken(r.ctx, in.Name); err != nil {
-		return err
-	}
-	return r.emit(map[string]string{"token": in.Name}, func() { r.printf("%s lets nobody in any more\n", clean(in.Name)) })
 }
 
 // listenFlags say where a server can be reached, and how.

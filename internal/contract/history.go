@@ -94,11 +94,12 @@ type Undone struct {
 	Where
 	Undid  *chatctx.Operation `json:"undid"`
 	Broken []Broken           `json:"broken,omitempty"` // by rules that deny and are back in force
+	Done   *chatctx.Undone    `json:"-"`
 }
 
 // UndoneOf returns the JSON of the result of an undo or redo.
 func UndoneOf(u *chatctx.Undone) Undone {
-	return Undone{WhereOf(&u.Committed), u.Undid, BrokenOf(u.Broken)}
+	return Undone{WhereOf(&u.Committed), u.Undid, BrokenOf(u.Broken), u}
 }
 
 // Answer is an answer on a branch, or a message in the queue.

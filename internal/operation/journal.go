@@ -13,36 +13,49 @@ func init() { Register(Group{Heading: "Taking back", Of: journalOperations}) }
 func journalOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*Operation{
-		Define("operations.list", "GET "+in+"/operations", Read, "list the operations of a conversation, newest first", listOperations),
+		Define("operations.list", "GET "+in+"/operations", Read, "list what was done, the newest first", listOperations).As("op log", "chatctx op log -n 10").
+			With("Each line says what the operation changed, with old and new values, but only the names of settings that can hold an address, a path or a key. The list includes changes of the store that concern this conversation or the whole store, and your own changes there while this conversation was current."),
 		Define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations),
 		Define("operations.undo", "POST /operations/{operation}/undo", Write, "undo an operation of the store; to undo an undo is to redo it", undoStoreOperation),
-		Define("undo", "POST "+at+"/undo", Write, "undo the last operation of a branch, or the one given; an operation that decides about calls or sets what may run also needs decide and admin", undo),
-		Define("redo", "POST "+at+"/redo", Write, "redo the last undone operation; also needs decide and admin", redo),
+		Define("undo", "POST "+at+"/undo", Write, "take back the branch's last operation, or the one that is named", undo).As("undo", "chatctx undo").
+			With("If an operation of the conversation or the store (rename, rm, import …) came last, undo takes that back. On a server it takes back what others did to the store only if OP names it. Undo is refused (5) if somebody has gone on from the operation, if the operation concerns a running call, or if an example of a rule would break."),
+		Define("redo", "POST "+at+"/redo", Write, "take the last undo back", redo).As("redo", "chatctx redo").
+			With("It redoes what was undone on the branch, the conversation or the store, newest first, until something else is done there. If undo removed a branch, run redo with its name as --branch, on the branch that it was forked from, or on the branch where undo led."),
 	}
 }
 
-type operationsParams struct {
+// Journal is the journal of a conversation, or on the command line the store's.
+type Journal struct {
 	Conversation
-	storeOperationsParams
+	storeJournal
+	Store bool `json:"-" flag:"store" doc:"what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"`
 }
 
-type storeOperationsParams struct {
+type storeJournal struct {
 	After string `json:"after,omitempty" doc:"the last operation of the previous page"`
-	Limit int    `json:"limit,omitempty" doc:"the most operations, up to 1000; 0 means 100"`
+	Limit *int   `json:"limit,omitempty" flag:"n" doc:"only the newest {N}; the API gives at most 1000, and 100 without it"`
 }
 
-func listOperations(r *Request, in *operationsParams) (List[*chatctx.Operation], error) {
-	return in.page(r.Store.Operations(r.Ctx, in.Context))
+func listOperations(r *Request, in *Journal) (List[*chatctx.Operation], error) {
+	if in.Store {
+		return in.page(r, r.Store.StoreOperations(r.Ctx))
+	}
+	return in.page(r, r.Store.AllOperations(r.Ctx, in.Context))
 }
 
-func storeOperations(r *Request, in *storeOperationsParams) (List[*chatctx.Operation], error) {
-	return in.page(r.Store.StoreOperations(r.Ctx))
+func storeOperations(r *Request, in *storeJournal) (List[*chatctx.Operation], error) {
+	return in.page(r, r.Store.StoreOperations(r.Ctx))
 }
 
-func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) (List[*chatctx.Operation], error) {
-	var out List[*chatctx.Operation]
-	limit, err := limitOf(in.Limit)
-	if err != nil {
+func (in *storeJournal) page(r *Request, ops iter.Seq2[*chatctx.Operation, error]) (out List[*chatctx.Operation], err error) {
+	limit := 0
+	if in.Limit != nil {
+		limit = *in.Limit
+	}
+	if r.Page == 0 {
+		return FirstOf(r, ops, limit)
+	}
+	if limit, err = limitOf(limit); err != nil {
 		return out, err
 	}
 	items := []*chatctx.Operation{}
@@ -69,9 +82,10 @@ func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) 
 	return out, nil
 }
 
-type undoParams struct {
+// ToUndo names the operation to undo.
+type ToUndo struct {
 	Change
-	Operation string `json:"operation,omitempty" doc:"the operation to undo; by default the newest in force on the branch or the conversation"`
+	Operation string `json:"operation,omitempty" arg:"[OP]" doc:"the operation to undo; by default the newest in force on the branch or the conversation"`
 }
 
 // plain are the operations that the scope write alone may undo. Others decide about calls, or set what may run or where requests go: undoing them needs
@@ -108,19 +122,19 @@ func (r *Request) mayUndo(context, operation string) error {
 	return chatctx.NotFound("operation", operation)
 }
 
-func undo(r *Request, in *undoParams) (contract.Undone, error) {
+func undo(r *Request, in *ToUndo) (contract.Undone, error) {
 	if err := r.mayUndo(in.Context, in.Operation); err != nil {
 		return contract.Undone{}, err
 	}
 	return r.undone(r.Store.Undo(r.Ctx, in.Context, in.Branch, in.Operation))
 }
 
-type storeUndoParams struct {
+type storeUndo struct {
 	Keyed
 	Operation string `json:"operation" doc:"the operation: s and its number, such as s12"`
 }
 
-func undoStoreOperation(r *Request, in *storeUndoParams) (contract.Undone, error) {
+func undoStoreOperation(r *Request, in *storeUndo) (contract.Undone, error) {
 	if !strings.HasPrefix(in.Operation, "s") {
 		return contract.Undone{}, chatctx.Invalid("%q is no operation of the store: those of a conversation are taken back on a branch", in.Operation)
 	}

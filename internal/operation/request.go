@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type Request struct {
 	Store   *chatctx.Store
 	By      string          // the caller's name, which is recorded with decisions; "" means the store's person
 	Rights  []Right         // the caller's
-	Page    int             // the approximate largest size of an answer, in bytes
+	Page    int             // the approximate largest size of an answer, in bytes; 0 for a caller that takes the items of a list as they come
 	Reserve func(int) error // reserves room for an answer of about so many bytes; it may wait
 
 	Tell     func(event string, v any) error                 // for a stream
@@ -320,16 +321,50 @@ func (r *Request) conversation(ref string) (*chatctx.ChatContext, *chatctx.Conte
 type List[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"` // the cursor of the next page; "" on the last one
+	all   iter.Seq2[T, error]
 }
 
 // Each calls fn with every item.
 func (l List[T]) Each(fn func(any) error) error {
+	if l.all != nil {
+		for item, err := range l.all {
+			if err == nil {
+				err = fn(item)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
 	for _, item := range l.Items {
 		if err := fn(item); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// FirstOf returns a list of the first items of all, at most limit: those of a page, or as they are read for a caller without pages, where 0 is no limit.
+func FirstOf[T any](r *Request, all iter.Seq2[T, error], limit int) (List[T], error) {
+	first := func(yield func(T, error) bool) {
+		n := 0
+		for item, err := range all {
+			if n++; !yield(item, err) || n == limit {
+				return
+			}
+		}
+	}
+	if r.Page == 0 {
+		return List[T]{all: first}, nil
+	}
+	items := []T{}
+	for item, err := range first {
+		if err != nil {
+			return List[T]{}, err
+		}
+		items = append(items, item)
+	}
+	return ListOf(items), nil
 }
 
 // ListOf returns a list in which no items are [], not null.

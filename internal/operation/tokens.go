@@ -12,40 +12,43 @@ func init() { Register(Group{Heading: "Other programs", Of: tokenOperations}) }
 
 func tokenOperations() []*Operation {
 	return []*Operation{
-		Define("tokens.list", "GET /tokens", Admin, "list the tokens, without their secrets", listTokens),
-		Define("tokens.add", "POST /tokens", Admin, "make a token; only this answer contains its secret", addToken),
-		Define("tokens.remove", "POST /tokens/{token}/remove", Admin, "remove a token", removeToken),
+		Define("tokens.list", "GET /tokens", Admin, "list the tokens", listTokens).As("serve token ls", "chatctx serve token ls"),
+		Define("tokens.add", "POST /tokens", Admin, "make a token; only this answer contains its secret", addToken).As("serve token add", "chatctx serve token add phone --scope read,decide").
+			With("The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name."),
+		Define("tokens.remove", "POST /tokens/{token}/remove", Admin, "remove a token", removeToken).As("serve token rm", "chatctx serve token rm phone"),
 	}
 }
 
-// tokenInfo is a token. Only a new one has its secret.
-type tokenInfo struct {
+// Token is a token. Only a new one has its secret.
+type Token struct {
 	Token   string     `json:"token"`
 	Scopes  []string   `json:"scopes"`
-	Created *time.Time `json:"created_at"`
+	Created *time.Time `json:"created_at,omitempty"`
 	By      string     `json:"by,omitempty"` // its maker
 	Secret  string     `json:"secret,omitempty"`
 }
 
-func listTokens(r *Request, _ *struct{}) (List[tokenInfo], error) {
+func listTokens(r *Request, _ *struct{}) (List[Token], error) {
 	all, err := r.Store.Tokens(r.Ctx)
-	return ListEach(all, err, func(t chatctx.Token) tokenInfo {
-		return tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By}
+	return ListEach(all, err, func(t chatctx.Token) Token {
+		return Token{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By}
 	})
 }
 
-type tokenParams struct {
+// NewToken is a token to make. The command line has the scopes in one word.
+type NewToken struct {
 	Keyed
-	Token  string   `json:"token" doc:"the token's name; what it changes is recorded under this name"`
+	Token  string   `json:"token" arg:"NAME" doc:"the token's name; what it changes is recorded under this name"`
 	Scopes []string `json:"scopes" doc:"the scopes: read, write, decide, run, admin"`
+	Scope  string   `json:"-" flag:"scope" default:"read" doc:"what it allows, {SCOPES} separated by commas: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"`
 }
 
-func addToken(r *Request, in *tokenParams) (tokenInfo, error) {
+func addToken(r *Request, in *NewToken) (Token, error) {
 	if err := CheckRights(in.Scopes); err != nil {
-		return tokenInfo{}, err
+		return Token{}, err
 	}
 	secret, err := r.Store.AddToken(r.Ctx, in.Token, in.Scopes)
-	return tokenInfo{Token: in.Token, Scopes: in.Scopes, Secret: secret}, err
+	return Token{Token: in.Token, Scopes: in.Scopes, Secret: secret}, err
 }
 
 // CheckRights returns an error if a word is not a right, or there are none.
@@ -61,13 +64,21 @@ func CheckRights(words []string) error {
 	return nil
 }
 
-type tokenRef struct {
+// OldToken names a token.
+type OldToken struct {
 	Keyed
-	Token string `json:"token" doc:"the token's name"`
+	Token string `json:"token" arg:"NAME" doc:"the token's name"`
 }
 
-func removeToken(r *Request, in *tokenRef) (struct{}, error) {
+func removeToken(r *Request, in *OldToken) (Removed, error) {
 	err := r.Store.RemoveToken(r.Ctx, in.Token)
-	r.Dismiss()
-	return struct{}{}, err
+	if r.Dismiss != nil {
+		r.Dismiss()
+	}
+	return Removed{in.Token}, err
+}
+
+// Removed is a token that is gone.
+type Removed struct {
+	Token string `json:"token"`
 }
