@@ -19,6 +19,7 @@ func journalCommands() []*command {
 func journalLooks() map[string]look {
 	return map[string]look{
 		"operations.list": preparing(func(r *run, in *operation.Journal) error {
+			in.Both = true
 			_, err := r.most(in.Limit)
 			return err
 		}, as(func(r *run, _ *operation.Journal, o *chatctx.Operation) { r.operationLine(o) }).orNone(func(r *run) { r.note("nothing was done yet") })),

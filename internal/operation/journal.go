@@ -28,6 +28,7 @@ func journalOperations() []*Operation {
 type Journal struct {
 	Conversation
 	storeJournal
+	Both  bool `json:"with_store,omitempty" doc:"also the changes of the store that concern the conversation, in their places"`
 	Store bool `json:"-" flag:"store" doc:"what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"`
 }
 
@@ -37,10 +38,13 @@ type storeJournal struct {
 }
 
 func listOperations(r *Request, in *Journal) (List[*chatctx.Operation], error) {
+	ops := r.Store.Operations(r.Ctx, in.Context)
 	if in.Store {
-		return in.page(r, r.Store.StoreOperations(r.Ctx))
+		ops = r.Store.StoreOperations(r.Ctx)
+	} else if in.Both {
+		ops = r.Store.AllOperations(r.Ctx, in.Context)
 	}
-	return in.page(r, r.Store.AllOperations(r.Ctx, in.Context))
+	return in.page(r, ops)
 }
 
 func storeOperations(r *Request, in *storeJournal) (List[*chatctx.Operation], error) {
