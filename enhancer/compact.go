@@ -305,14 +305,16 @@ func beginSession(ctx context.Context, c *chatctx.ChatContext, w *Window, d *cha
 	return out, nil
 }
 
-// embedSummary adds the vector by which a summary can be found to its session, as a part of the same command. If that fails, the session stays without.
+// embedSummary adds the vector by which a summary can be found to its session, as a part of the same command. If that fails, the session stays without, and the
+// note says so.
 func embedSummary(ctx context.Context, c *chatctx.ChatContext, e Embedder, stored *storedSession, session pool.ID, out *Compacted) {
-	vectors, err := e.Embed(ctx, []string{out.Summary})
-	if err != nil || len(vectors) != 1 {
-		return
-	}
 	info, err := c.Branch(ctx, out.Branch)
 	if err != nil {
+		return
+	}
+	vectors, err := embed(ctx, e, []string{out.Summary}, info.Sessions)
+	if err != nil {
+		out.Note = strings.TrimPrefix(out.Note+"; the summary cannot be searched for later: "+err.Error(), "; ")
 		return
 	}
 	at := slices.IndexFunc(info.Sessions, func(s branch.Session) bool { return s.ID == session })

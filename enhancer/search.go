@@ -50,11 +50,37 @@ func vectorOf(s *branch.Session, model string) []float32 {
 	return out
 }
 
-// cosine returns how near two vectors are, from -1 to 1; 0 if they cannot be compared.
-func cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return 0
+// embed asks for the vectors of texts. It is an error if the answer does not have one for each, all as long as those that the sessions keep of the model: vectors of
+// different lengths cannot be compared.
+func embed(ctx context.Context, e Embedder, texts []string, sessions []branch.Session) ([][]float32, error) {
+	made, err := e.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
 	}
+	if len(made) != len(texts) {
+		return nil, fmt.Errorf("the embedding endpoint gave %d vectors for %d texts", len(made), len(texts))
+	}
+	kept := 0
+	for i := range sessions {
+		kept = max(kept, len(vectorOf(&sessions[i], e.Name())))
+	}
+	for i, v := range made {
+		switch {
+		case len(v) == 0:
+			return nil, fmt.Errorf("the embedding endpoint gave an empty vector for text %d of %d", i+1, len(texts))
+		case kept > 0 && len(v) != kept:
+			return nil, fmt.Errorf("the embedding endpoint gave a vector of %d numbers, and those kept of %s have %d: set embedding.model to the name of the model that answers now", len(v), e.Name(), kept)
+		case len(v) != len(made[0]):
+			return nil, fmt.Errorf("the embedding endpoint gave vectors of %d and of %d numbers", len(made[0]), len(v))
+		case slices.ContainsFunc(v, func(f float32) bool { return math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) }):
+			return nil, fmt.Errorf("the embedding endpoint gave a vector that is not of numbers for text %d of %d", i+1, len(texts))
+		}
+	}
+	return made, nil
+}
+
+// cosine returns how near two vectors of one length are, from -1 to 1; 0 if one of them has no direction.
+func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {
 		x, y := float64(a[i]), float64(b[i])
@@ -97,12 +123,9 @@ func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName stri
 			texts, missing = append(texts, list[i].Summary), append(missing, i)
 		}
 	}
-	made, err := e.Embed(ctx, texts)
+	made, err := embed(ctx, e, texts, stored)
 	if err != nil {
 		return nil, err
-	}
-	if len(made) != len(texts) {
-		return nil, fmt.Errorf("the embedding endpoint gave %d vectors for %d texts", len(made), len(texts))
 	}
 	for k, i := range missing[1:] {
 		vectors[i] = made[k+1]
