@@ -81,7 +81,7 @@ var needNotAsk = map[string]string{
 	// what is stored, sent or counted as it came
 	"chatctx.*Store.encodePartial": "stores what has arrived, marked unfinished", "chatctx/internal/journal.*Txn.appendEdited": "stores a person's edit",
 	"enhancer.artifactsOf": "looks for large outputs", "enhancer.content": "hashes what is sent", "enhancer.*steps.shortenAnswer": "shortens what is sent",
-	"enhancer.*once.Complete": "hands replies on", "chatctx/turn.*completer.Complete": "hands replies on", "chatctx/turn.*keeper.read": "hands replies on", "chatctx/turn.*Outcome.Reply": "hands replies on",
+	"enhancer.*once.Complete": "hands replies on", "enhancer.complete": "hands replies on to Ask", "chatctx/turn.*completer.Complete": "hands replies on", "chatctx/turn.*keeper.read": "hands replies on", "chatctx/turn.*Outcome.Reply": "hands replies on",
 	"chatctx/turn.*Outcome.spent": "adds up tokens, which are paid however a reply ended", "chatctx/turn.*sending.stored": "notes what is on the branch",
 	"chatctx/turn.*Answer.Kept": "asks whether calls of a first round may have run", "chatctx/turn.ReadReplay": "takes the questions, and the tokens of the old answers",
 	// texts that no model's reply is

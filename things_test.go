@@ -438,7 +438,8 @@ var messages = &thing{
 		said("a file of another", func(p *place, v string) error { return p.file(chatGPT("t", v)) }).mending(),
 	},
 	beside: map[string]string{
-		"ImportRun.Import": "it is Store.Import", "ImportRun.Ready": "it is the first half of Import",
+		"ChatContext.BeginAsking": "it takes what an answer took; texts pass as in Reply.Save",
+		"ImportRun.Import":        "it is Store.Import", "ImportRun.Ready": "it is the first half of Import",
 		"history.pick": "it names messages", "history.drop": "it names messages", "marks.set": "it names messages",
 	},
 }

@@ -124,7 +124,10 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 }
 
 func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made *Step) (err error) {
-	if out.Settled, _, err = settleReply(t, t.Target); err != nil {
+	if out.Settled, _, err = settleReply(t, t.Target); err == nil {
+		err = t.SettleAskings()
+	}
+	if err != nil {
 		return err
 	}
 	if out.FromQueue, err = unqueue(t, t.Target); err != nil {
@@ -356,7 +359,8 @@ func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOpt
 	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || base.Dead(claim, c.store.at.Now()) })
 }
 
-// SettleDead is Settle for all branches of the context. It removes branches that were made for answers (ForkForReply) of which nothing had arrived.
+// SettleDead is Settle for all branches of the context, and for the questions apart from them (Asking). It removes branches that were made for answers
+// (ForkForReply) of which nothing had arrived.
 func (c *ChatContext) SettleDead(ctx context.Context) error {
 	var dead []ID
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
@@ -368,7 +372,10 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return base.Dead(claim, c.store.at.Now()) })
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.settleAskings(ctx)
 }
 
 // settle ends the reply on a branch if ends accepts its claim. away: a branch that was made for the reply and has nothing is removed.

@@ -10,12 +10,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Settled returns the context as Settle would leave its branches: what had arrived of a reply whose program has died is at the end of its branch, unfinished.
+// Settled returns the context as SettleDead would leave it: what had arrived of a reply whose program has died is at the end of its branch, unfinished, and what
+// a question took is in the pool.
 // It is for reading: nothing is written, branches have their present revisions, and changes fail with ErrReadOnly. If no program died, it is c itself.
 func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 	var dead []ID
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
-		dead, err = c.dead(tx)
+		if dead, err = c.dead(tx); err == nil && len(dead) == 0 {
+			dead, err = journal.DeadAskings(tx, c.ID, c.store.at.Now())
+		}
 		return err
 	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	if err != nil || len(dead) == 0 {
@@ -72,6 +75,9 @@ func (d *settledDB) View(ctx context.Context, fn func(kv.Tx) error) error {
 				err = d.settle(settled, on)
 			}
 		}
+		if err == nil {
+			err = d.settleAskings(settled)
+		}
 		if err != nil {
 			return err
 		}
@@ -99,4 +105,13 @@ func (d *settledDB) settle(tx kv.RwTx, on ID) error {
 	}
 	t.Target.Revision = before
 	return branch.Put(tx, t.ID, t.Target)
+}
+
+// settleAskings writes what SettleDead does about questions.
+func (d *settledDB) settleAskings(tx kv.RwTx) error {
+	t, err := journal.BeginAt(d.of.store.at, tx, d.of.ID)
+	if err == nil {
+		err = t.SettleAskings()
+	}
+	return err
 }

@@ -20,6 +20,7 @@ type Completer interface {
 	// Name identifies the model, its provider and the limit of its answers. A question without a usable answer is not asked again under the same name.
 	Name() string
 	// Complete returns the model's reply to a prompt, of about limit tokens at most. The reply need not be whole. With an error it is what had arrived, or nil.
+	// If it calls Took meanwhile, a program that is killed loses nothing of what the answer took.
 	Complete(ctx context.Context, system, prompt string, limit int) (*pool.Message, error)
 }
 
@@ -69,11 +70,11 @@ func Ask(ctx context.Context, c *chatctx.ChatContext, m Completer, q Question) (
 	if err := unusable(ctx, c, verdictID(c, m, q)); err != nil {
 		return nil, err
 	}
-	reply, err := m.Complete(ctx, q.System, q.Prompt, q.Limit)
+	reply, paid, err := complete(ctx, c, m, q)
 	if reply == nil {
 		return nil, cmp.Or(err, error(&UnusableError{Cause: &pool.OutcomeError{Outcome: pool.Empty, Ending: pool.Empty.Words()}}))
 	}
-	a := &Answer{Paid: receipt(reply, q.Kind)}
+	a := &Answer{Paid: paid}
 	if err != nil {
 		return nil, errors.Join(err, a.Lose(ctx, c))
 	}

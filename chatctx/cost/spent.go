@@ -170,6 +170,9 @@ func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info 
 	if errors.Is(err, chatctx.ErrNotFound) {
 		return nil // purged meanwhile
 	}
+	if err == nil {
+		c, err = c.Settled(ctx) // with what a program that was killed has left
+	}
 	if err != nil {
 		return err
 	}

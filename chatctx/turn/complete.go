@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
@@ -66,14 +67,30 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 	if err != nil {
 		return nil, err
 	}
+	id := pool.NewID()
+	complete := func(m *chatctx.Message) *chatctx.Message {
+		m.ID, m.Meta.Completed = id, pool.Now()
+		m.Meta.Model = cmp.Or(m.Meta.Model, req.Model)
+		return m
+	}
+	if err := enhancer.Took(ctx, complete(&chatctx.Message{Meta: pool.Metadata{Provider: req.Provider}})); err != nil {
+		return nil, err
+	}
 	stream, err := req.client.Send(ctx, req.wire)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := stream.Read(nil)
+	// What has arrived is stored after the first piece, the second, the fourth and so on, so that the work stays in proportion to the answer.
+	pieces := 0
+	reply, err := stream.Read(func(wire.Delta) {
+		if pieces++; pieces&(pieces-1) == 0 {
+			if m := stream.Partial(); m != nil {
+				_ = enhancer.Took(ctx, complete(m)) // the store may be held for long; the whole is stored in any case
+			}
+		}
+	})
 	if reply != nil {
-		reply.ID, reply.Meta.Completed = pool.NewID(), pool.Now()
-		reply.Meta.Model = cmp.Or(reply.Meta.Model, req.Model)
+		complete(reply)
 	}
 	return reply, err
 }

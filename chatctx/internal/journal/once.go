@@ -97,8 +97,11 @@ func (t *Txn) uncount(id pool.ID) error {
 	return err
 }
 
-// StoreLoose puts a message into the pool but on no branch, unless it is there.
+// StoreLoose puts a message into the pool but on no branch, unless it is there. If it records what a question took, that ends the question.
 func (t *Txn) StoreLoose(m *pool.Message) error {
+	if err := t.EndAsking(m.ID); err != nil {
+		return err
+	}
 	was, err := t.Stored(m)
 	if was != nil || err != nil {
 		return err
