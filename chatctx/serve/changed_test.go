@@ -1,6 +1,10 @@
 package serve
 
-import "testing"
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
 
 // TestChangedCalls: a call that was approved with other arguments shows them beside the model's, and who changed them; what a request says of that is not kept.
 func TestChangedCalls(t *testing.T) {
@@ -19,7 +23,31 @@ func TestChangedCalls(t *testing.T) {
 	a.want(call, "/tmp", "runs", "cwd")
 	a.want(call, "2m0s", "runs", "timeout")
 	a.want(call, nil, "effective_arguments")
-	a.do(200, "POST", branch+"/calls/c1/approve", `{"arguments":{"path":"/new"}}`)
+	in := a.stdio()
+	in.call("initialize", nil)
+	changes := in.begin("changes", object{"context": c})
+	change := func() object { // the next event of the stream
+		var p struct {
+			ID    json.RawMessage
+			Event string
+			Data  object
+		}
+		if err := json.Unmarshal(in.next().Params, &p); err != nil || string(p.ID) != changes {
+			t.Fatalf("%v: %+v", err, p)
+		}
+		if p.Event != "change" {
+			t.Fatalf("the event is %s", p.Event)
+		}
+		return p.Data
+	}
+	if ready := in.next(); !strings.Contains(string(ready.Params), `"ready"`) {
+		t.Fatalf("the stream begins with %s", ready.Params)
+	}
+	approved := a.post(branch+"/calls/c1/approve", object{"arguments": object{"path": "/new"}})
+	told := change()
+	a.want(told, c, "context")
+	a.want(told, "main", "branches", 0)
+	a.want(told, approved["operation"], "operation")
 	call = a.get(branch + "/calls/c1")
 	a.want(call, "/new", "runs", "argv", 2)
 	a.want(call, "/new", "effective_arguments", "path")
@@ -37,7 +65,11 @@ func TestChangedCalls(t *testing.T) {
 		a.want(call, "/new", "effective_arguments", "path")
 		if execution == "none" {
 			claim := a.post(branch+"/calls/c1/claim", nil)
-			a.post(branch+"/calls/c1/resolve", object{"text": "removed", "token": claim["token"]})
+			a.want(change(), c, "context")
+			resolved := a.post(branch+"/calls/c1/resolve", object{"text": "removed", "token": claim["token"]})
+			told := change()
+			a.want(told, resolved["operation"], "operation")
+			a.want(told, "main", "branches", 0)
 		}
 	}
 }

@@ -137,15 +137,11 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	dir, _ := os.Getwd()
 	e := &approval.Executor{Context: c, Dir: dir, Helper: r.con.helper, Functions: r.ownTools(c), Allowed: ownAllowed}
 	e.Show = func(ev approval.Event) {
-		if ev.Step == approval.StepEnded || ev.Step == approval.StepClaimed && !ev.Older {
+		if r.showOlder(ev); ev.Step == approval.StepEnded || ev.Step == approval.StepClaimed {
 			return
 		}
 		r.executors.telling.Lock()
 		defer r.executors.telling.Unlock()
-		if ev.Step == approval.StepClaimed {
-			r.note("%s %s %s", callName(ev.Call), clean(ev.Call.Tool), approval.OlderNote)
-			return
-		}
 		if r.name == "calls run" {
 			_ = r.answeredCall(ev.Answered) // if the reader has gone, the command itself reports it
 			return
@@ -154,6 +150,15 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	}
 	r.executors.add(e)
 	return e
+}
+
+// showOlder says of a call that it runs under an approval that holds nothing of what the tool runs. Commands that report themselves what ran show only that.
+func (r *run) showOlder(ev approval.Event) {
+	if ev.Step == approval.StepClaimed && ev.Older {
+		r.executors.telling.Lock()
+		defer r.executors.telling.Unlock()
+		r.note("%s %s %s", callName(ev.Call), clean(ev.Call.Tool), approval.OlderNote)
+	}
 }
 
 // executors are the executors of a command, which end with it. Tasks that run at the same time, and requests that a server answers, add to them at the same
@@ -205,7 +210,7 @@ func doCallsRun(r *run, in *callsRunIn) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Limit, e.Timeout, e.Show = valueOf(in.Limit), in.Timeout, nil // the report has them
+	e.Limit, e.Timeout, e.Show = valueOf(in.Limit), in.Timeout, r.showOlder // the report has the rest
 	went, err := r.carryOn(r.ctx, c, name)
 	if err != nil {
 		return err
@@ -285,7 +290,7 @@ func (r *run) runOne(st *chatctx.Store, ref chatctx.CallRef, in *callsRunIn) err
 		return err
 	}
 	e := r.executor(c)
-	e.Timeout, e.Show = in.Timeout, nil
+	e.Timeout, e.Show = in.Timeout, r.showOlder
 	a, err := e.RunCall(r.ctx, call, in.Again)
 	if err != nil {
 		return err

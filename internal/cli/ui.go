@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"os/exec"
-	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -39,21 +38,19 @@ func doUI(r *run) error {
 	if err := r.con.out.flush(); err != nil {
 		return err
 	}
-	var mu sync.Mutex // answers begin at the same time
-	return ui.Run(kv.WithWaiting(r.ctx, nil), ui.Options{
-		Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices, Editor: editorOf, Command: r.commandTool,
-		Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(string)) *turn.Turn {
-			mu.Lock()
-			defer mu.Unlock()
-			e := r.executor(c)
-			e.Show = func(ev approval.Event) { // the screen is not for notes
-				if ev.Step == approval.StepClaimed && ev.Older {
-					told(callName(ev.Call) + " " + clean(ev.Call.Tool) + " " + approval.OlderNote)
-				}
-			}
-			return &turn.Turn{Context: c, Branch: branch, Settings: set, Calls: e.Calls}
-		},
-	})
+	return ui.Run(kv.WithWaiting(r.ctx, nil), ui.Options{Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices,
+		Editor: editorOf, Command: r.commandTool, Turn: r.turnOnScreen})
+}
+
+// turnOnScreen returns a turn of ui. Answers may begin at the same time.
+func (r *run) turnOnScreen(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(string)) *turn.Turn {
+	e := r.executor(c)
+	e.Show = func(ev approval.Event) { // the screen is not for notes
+		if ev.Step == approval.StepClaimed && ev.Older {
+			told(callName(ev.Call) + " " + clean(ev.Call.Tool) + " " + approval.OlderNote)
+		}
+	}
+	return &turn.Turn{Context: c, Branch: branch, Settings: set, Calls: e.Calls}
 }
 
 // editorOf returns the command with which the person edits a file.

@@ -251,10 +251,18 @@ func TestACallWaits(t *testing.T) {
 	if string(call.RunArguments()) != `{"at":"land"}` || call.Status != pool.Approved {
 		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
 	}
+	changed := func(within string) { // what runs, and what the model asked for beside it, with who changed it
+		r.until(`[...document.querySelectorAll("` + within + ` pre")].some((p) => p.textContent.includes("land") && !p.closest("details"))`)
+		r.until(`[...document.querySelectorAll("` + within + ` details.changed")].some((d) => d.querySelector("summary").textContent.startsWith("Changed by person ann") && d.textContent.includes("sea"))`)
+	}
+	changed(".queue")
+	r.until(`[...document.querySelectorAll(".queue .runs pre")].some((p) => p.textContent === "echo seen: land")`)
+	r.accessible("a changed call")
 	r.click(".queue", "Run")
 	r.sees("look was run.")
 	r.click("#notices", "Let the model go on")
 	r.until(`[...document.querySelectorAll("main article details")].some((d) => d.textContent.includes("seen: land"))`)
+	changed("main article .call")
 	r.sees("My name is plain.")
 }
 
