@@ -526,6 +526,7 @@ var rooms = map[string]map[string]string{
 		"branch":             "names in paths",
 		"chatctx":            "the front door",
 		"chatctx/approval":   "runs tools",
+		"chatctx/compare":    "kinds of edits",
 		"chatctx/exchange":   "reads other formats",
 		"chatctx/turn":       "talks to providers",
 		"internal/contract":  "the JSON promised",

@@ -18,7 +18,7 @@ const (
 // Rule says what to do with waiting calls. A Judge applies it.
 type Rule struct {
 	ID     pool.ID `cbor:"-" json:"rule"` // in the record's key
-	Effect string  `cbor:"1,keyasint" json:"effect"`
+	Effect string  `cbor:"1,keyasint" json:"effect" words:"allow deny ask"`
 	// Tool is a glob of tool names; * matches everything.
 	Tool     string      `cbor:"2,keyasint" json:"tool"`
 	When     []Condition `cbor:"3,keyasint,omitempty" json:"when"`              // all must hold

@@ -13,7 +13,7 @@ type Task struct {
 	// Message and Index (from 1) are the call that started it and whose result its summary is. Zero: no call started it.
 	Message pool.ID `cbor:"4,keyasint,omitzero" json:"call_message" only:"lines"`
 	Index   int     `cbor:"5,keyasint,omitempty" json:"call_index" only:"lines"`
-	State   string  `cbor:"6,keyasint" json:"state"` // one of the Task… constants
+	State   string  `cbor:"6,keyasint" json:"state" words:"running waiting returned failed abandoned"` // one of the Task… constants
 	// Depth is the number of its ancestors. MaxDepth, MaxRounds and MaxTokens limit the nesting of its own tasks, the rounds with the model and the tokens;
 	// 0: no limit.
 	Depth     int   `cbor:"7,keyasint" json:"depth"`

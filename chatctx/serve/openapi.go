@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -23,7 +25,7 @@ import (
 func OpenAPI() []byte { return described() }
 
 var described = sync.OnceValue(func() []byte {
-	d := &describer{schemas: map[string]any{"Message": shownMessage(), "NewMessage": newMessage()}, names: map[reflect.Type]string{}}
+	d := &describer{schemas: messageSchemas(), names: map[reflect.Type]string{}}
 	paths := map[string]map[string]any{}
 	for _, m := range methods() {
 		if paths[m.Path] == nil {
@@ -70,7 +72,7 @@ func (d *describer) operation(m *method) schema {
 	for _, f := range m.fields {
 		s, does := d.of(f.Type), unbraced.Replace(f.Doc)
 		if len(f.Words) > 0 {
-			s = schema{"type": "string", "enum": f.Words}
+			s = oneOf(f.Words...)
 		}
 		if f.Default != "" {
 			s = maps.Clone(s)
@@ -159,7 +161,17 @@ var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[chatctx.ID]():      {"type": "string", "format": "uuid"},
 	reflect.TypeFor[chatctx.Entry]():   {"$ref": "#/components/schemas/Message"},
 	reflect.TypeFor[chatctx.Message](): {"$ref": "#/components/schemas/NewMessage"},
+
+	reflect.TypeFor[pool.Role]():      oneOf(pool.System, pool.User, pool.Assistant, pool.ToolRole),
+	reflect.TypeFor[pool.Status]():    oneOf("", pool.Pending, pool.Approved, pool.Denied),
+	reflect.TypeFor[pool.Execution](): oneOf("", pool.NotRun, pool.Running, pool.Done, pool.Failed, pool.Uncertain),
+	reflect.TypeFor[compare.Kind]():   oneOf(compare.Same, compare.Gone, compare.New),
+	reflect.TypeFor[operation.Condition](): {"anyOf": []any{schema{"type": "string", "description": "as it is typed: ARGUMENT OP VALUE"},
+		objectOf(schema{"argument": schema{"type": "string"}, "op": schema{"type": "string", "enum": approval.Ops}, "value": schema{"type": "string"}}, []string{"op", "value"})}},
 }
+
+// oneOf is the schema of a text that is one of these.
+func oneOf[T ~string](words ...T) schema { return schema{"type": "string", "enum": words} }
 
 // of returns the schema of a type.
 func (d *describer) of(t reflect.Type) schema {
@@ -182,7 +194,7 @@ func (d *describer) of(t reflect.Type) schema {
 	case reflect.Float64:
 		return schema{"type": "number"}
 	case reflect.Slice:
-		return schema{"type": []any{"array", "null"}, "items": d.of(t.Elem())}
+		return schema{"type": "array", "items": d.of(t.Elem())}
 	case reflect.Array:
 		return schema{"type": "array", "items": d.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
 	case reflect.Map:
@@ -226,6 +238,9 @@ func (d *describer) fields(t reflect.Type) schema {
 	properties, required := schema{}, []string{}
 	for _, f := range codec.Fields(t) {
 		properties[f.Name] = d.of(f.Type)
+		if len(f.Words) > 0 {
+			properties[f.Name] = oneOf(f.Words...)
+		}
 		if f.Null {
 			properties[f.Name] = orNull(d.of(f.Type))
 		}

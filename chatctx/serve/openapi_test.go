@@ -180,3 +180,51 @@ func TestMessagesAreDescribedWhole(t *testing.T) {
 		t.Errorf("a message has always %q, and %q are required", want, shown["required"])
 	}
 }
+
+// TestTypesAreExact: no list may be null, what has closed words says them, and a part is one of its kinds.
+func TestTypesAreExact(t *testing.T) {
+	doc, c := description(t)
+	lists := 0
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			if kinds, ok := x["type"].([]any); ok && slices.Contains(kinds, any("array")) {
+				t.Errorf("%s is a list or %v", at, kinds)
+			}
+			if x["type"] == "array" {
+				lists++
+			}
+			for name, inner := range x {
+				walk(at+"/"+name, inner)
+			}
+		case []any:
+			for _, inner := range x {
+				walk(at, inner)
+			}
+		}
+	}
+	walk("", at(doc, "components", "schemas"))
+	if lists < 50 {
+		t.Errorf("there are only %d lists", lists)
+	}
+	for _, c := range []struct{ schema, member, word string }{{"Call", "approval_status", "denied"}, {"Call", "execution", "uncertain"}, {"Call", "effect", "ask"}, {"Rule", "effect", "deny"}, {"Rule", "scope", "branch"}, {"Task", "state", "abandoned"}, {"Edit", "kind", "gone"}} {
+		words, _ := at(doc, "components", "schemas", c.schema, "properties", c.member, "enum").([]any)
+		if !slices.Contains(words, any(c.word)) {
+			t.Errorf("%s of %s may be %v", c.member, c.schema, words)
+		}
+	}
+	part, err := c.Compile("mem:///api.json#/components/schemas/Part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, is := range map[string]bool{
+		`{"type":"text","text":"a"}`: true, `{"type":"text"}`: false, `{"type":"text","text":1}`: false, `{"type":"image","url":"u"}`: true, `{"type":"image","size":"1"}`: false,
+		`{"type":"thinking","thinking":"a"}`: true, `{"type":"tool_call","id":"c"}`: true, `{"type":"tool_call"}`: false, `{"type":"video","text":1}`: true, `{"text":"a"}`: false,
+	} {
+		v, _ := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err := part.Validate(v); (err == nil) != is {
+			t.Errorf("%s as a part: %v", text, err)
+		}
+	}
+}

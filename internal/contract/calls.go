@@ -18,7 +18,7 @@ type Call struct {
 	Exact     string        `json:"exact_arguments,omitempty" after:"arguments"` // their text, if an object in them has a name twice
 	By        *pool.Decider `json:"by,omitempty"`
 	Program   string        `json:"program,omitempty"`
-	Effect    string        `json:"effect,omitempty"` // what the rules decide about a waiting call
+	Effect    string        `json:"effect,omitempty" words:"allow deny ask"` // what the rules decide about a waiting call
 	Rule      chatctx.ID    `json:"rule,omitzero"`
 	Operation string        `json:"operation,omitempty"`
 	Origin    *Origin       `json:"origin,omitempty"`
@@ -132,7 +132,7 @@ func ShownOf(c *chatctx.Call, judged Call, plan *approval.Plan) Shown {
 // Rule is a rule about calls.
 type Rule struct {
 	*chatctx.Rule
-	Scope     string          `json:"scope" after:"default"`
+	Scope     string          `json:"scope" after:"default" words:"call branch context store"`
 	Call      chatctx.CallRef `json:"call,omitempty" after:"branch_id"`
 	Broken    []Broken        `json:"broken,omitempty"`
 	Operation string          `json:"operation,omitempty"`

@@ -115,7 +115,7 @@ type Answer struct {
 	Queued    bool           `json:"queued,omitempty"`
 	// FinishReason is the provider's word. Outcome is what it means, empty for a normal answer: refused, filtered, cut_short, broken_off, empty or lost_call.
 	FinishReason string  `json:"finish_reason,omitempty"`
-	Outcome      string  `json:"outcome,omitempty"`
+	Outcome      string  `json:"outcome,omitempty" words:"refused filtered cut_short lost_call broken_off empty"`
 	Refused      bool    `json:"refused"`
 	Window       *Window `json:"window,omitempty"` // with the last answer
 }

@@ -190,7 +190,7 @@ type shownCall struct {
 
 // ruling is the decision of the rules about a call, and the reason.
 type ruling struct {
-	Effect    string         `json:"effect"`
+	Effect    string         `json:"effect" words:"allow deny ask"`
 	Rule      *contract.Rule `json:"rule"`
 	Inherited bool           `json:"inherited,omitempty"`
 	Why       string         `json:"why,omitempty"`

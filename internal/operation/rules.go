@@ -119,7 +119,7 @@ func (in *RuleTerms) Rule(effect, tool string) chatctx.Rule {
 
 // NewRule is a rule to add.
 type NewRule struct {
-	Effect  string `json:"effect" arg:"EFFECT" doc:"allow, deny or ask"`
+	Effect  string `json:"effect" arg:"EFFECT" doc:"allow, deny or ask" words:"allow deny ask"`
 	Tool    string `json:"tool" arg:"TOOL" doc:"a pattern that the tool's name has to match"`
 	Default bool   `json:"default,omitempty" doc:"apply the effect to all calls that no other rule decides"`
 	RuleTerms
