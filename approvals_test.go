@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // provider is a server that speaks OpenAI's wire and says one thing after the other: "TOOL ARGUMENTS" is a call.
@@ -128,7 +128,7 @@ func TestApprovalsInPython(t *testing.T) {
 		}
 	}
 	s := opened(t, store)
-	for c, err := range s.Calls(t.Context(), chatctx.CallFilter{}) {
+	for c, err := range s.Calls(t.Context(), record.CallFilter{}) {
 		t.Errorf("%v is open, %v", c, err)
 	}
 }

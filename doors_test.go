@@ -21,6 +21,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/serve"
 	"github.com/chatctx/chatctx/internal/cli"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -58,7 +59,7 @@ type place struct {
 }
 
 func newPlace(t *testing.T, s *chatctx.Store, api *serve.Server) *place {
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: "before", Messages: []*chatctx.Message{pool.NewText(pool.User, "hello")}})
+	c, err := s.New(t.Context(), record.NewContext{Title: "before", Messages: []*chatctx.Message{pool.NewText(pool.User, "hello")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func (p *place) batch(fn func(*chatctx.Batch)) error {
 }
 
 // info returns what the store has of the conversation.
-func (p *place) info() *chatctx.ContextInfo {
+func (p *place) info() *record.ContextInfo {
 	info, err := p.c.Info(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
@@ -191,10 +192,10 @@ func (p *place) made(c *chatctx.ChatContext, err error) error {
 
 // incoming imports a conversation by the library.
 func (p *place) incoming(in *chatctx.Incoming) error {
-	in.Format, in.Conversation = "f", chatctx.Short(pool.NewID())+p.t.Name()
+	in.Format, in.Conversation = "f", record.Short(pool.NewID())+p.t.Name()
 	if in.Nodes == nil {
-		in.Nodes = []chatctx.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}
-		in.Branches = []chatctx.IncomingBranch{{Name: "main", Leaf: 1}}
+		in.Nodes = []record.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}
+		in.Branches = []record.IncomingBranch{{Name: "main", Leaf: 1}}
 	}
 	in.Branches[0].Name = "main"
 	done, err := p.store.Import(p.t.Context(), []*chatctx.Incoming{in})

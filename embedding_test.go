@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -125,10 +126,10 @@ func TestEmbeddedApproval(t *testing.T) {
 	s := opened(t, path)
 	asks := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea"}`)}, {ID: "b", Tool: "sink", Arguments: json.RawMessage(`{}`)},
 		{ID: "c", Tool: "burn", Arguments: json.RawMessage(`{}`)}}}
-	if _, err := s.New(t.Context(), chatctx.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "look"), asks}}); err != nil {
+	if _, err := s.New(t.Context(), record.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "look"), asks}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddRule(t.Context(), chatctx.Rule{Effect: chatctx.Deny, Tool: "burn"}); err != nil {
+	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "burn"}); err != nil {
 		t.Fatal(err)
 	}
 	url := line(t, started(t, embedded(t, "approve"), path))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,7 +27,7 @@ func Example() {
 	}
 	defer store.Close()
 
-	c, err := store.New(ctx, chatctx.NewContext{Title: "Names for a boat"})
+	c, err := store.New(ctx, record.NewContext{Title: "Names for a boat"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -64,7 +64,8 @@ var rooms = map[string]map[string]string{
 		"syscall": "limits files",
 	},
 	"internal/storetest": {
-		"chatctx": "the front door",
+		"chatctx/record": "the records",
+		"chatctx":        "the front door",
 	},
 	"chatctx/internal/index": {
 		"chatctx/kv":                   "reads and writes",
@@ -132,6 +133,7 @@ var rooms = map[string]map[string]string{
 		"net/http":     "sends requests",
 	},
 	"chatctx/record": {
+		"chatctx/kv":        "figures of space",
 		"branch":            "histories",
 		"internal/jsontree": "canonical arguments",
 		"pool":              "messages and ids",
@@ -160,6 +162,7 @@ var rooms = map[string]map[string]string{
 		"internal/fold":          "folds case",
 	},
 	"chatctx/internal/find": {
+		"chatctx/record":         "the records",
 		"internal/charset":       "texts in any encoding",
 		"branch":                 "histories",
 		"chatctx/internal/index": "blocks of words",
@@ -250,6 +253,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":         "texts in JSON",
 	},
 	"chatctx/compare": {
+		"chatctx/record":   "the records",
 		"chatctx":          "the front door",
 		"chatctx/cost":     "what replies cost",
 		"chatctx/settings": "values in force",
@@ -268,6 +272,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/image/webp": "decodes pictures",
 	},
 	"chatctx/approval": {
+		"chatctx/record":   "the records",
 		"internal/charset": "texts in any encoding",
 		"chatctx":          "the front door",
 		"chatctx/settings": "values in force",
@@ -290,6 +295,7 @@ var rooms = map[string]map[string]string{
 		"mvdan.cc/sh/v3/syntax":                          "reads shell texts",
 	},
 	"chatctx/exchange/internal/exchangetest": {
+		"chatctx/record":    "the records",
 		"chatctx":           "the front door",
 		"chatctx/kv/kvtest": "each change runs twice",
 		"chatctx/kv/memkv":  "the memory engine",
@@ -300,6 +306,7 @@ var rooms = map[string]map[string]string{
 		"pool":    "messages and ids",
 	},
 	"enhancer/tokens": {
+		"chatctx/record":                              "the records",
 		"github.com/pkoukk/tiktoken-go":               "encodings, and long words",
 		"github.com/pkoukk/tiktoken-go-loader":        "vocabularies for the library",
 		"github.com/pkoukk/tiktoken-go-loader/assets": "vocabularies",
@@ -307,11 +314,13 @@ var rooms = map[string]map[string]string{
 		"pool":    "messages and ids",
 	},
 	"chatctx/cost": {
+		"chatctx/record":  "the records",
 		"chatctx":         "the front door",
 		"enhancer/tokens": "names of models",
 		"pool":            "messages and ids",
 	},
 	"adapter/adaptertest": {
+		"chatctx/record":             "the records",
 		"adapter":                    "requests and replies",
 		"internal/provider/wiretest": "judges bodies",
 		"chatctx":                    "the front door",
@@ -354,6 +363,7 @@ var rooms = map[string]map[string]string{
 		"net/http":              "sends requests",
 	},
 	"chatctx/exchange": {
+		"chatctx/record":                     "the records",
 		"internal/codec":                     "JSON of structs",
 		"internal/leftover":                  "files of killed programs",
 		"branch":                             "histories",
@@ -373,6 +383,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/transform":                "reads UTF-16",
 	},
 	"enhancer": {
+		"chatctx/record":   "the records",
 		"internal/plural":  "counts in words",
 		"branch":           "histories",
 		"chatctx":          "the front door",
@@ -390,6 +401,7 @@ var rooms = map[string]map[string]string{
 		"pool":                     "messages and ids",
 	},
 	"chatctx/exchange/html": {
+		"chatctx/record":                         "the records",
 		"internal/plural":                        "counts in words",
 		"chatctx":                                "the front door",
 		"chatctx/exchange":                       "reads other formats",
@@ -428,6 +440,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/exchange/html": "writes the page",
 	},
 	"chatctx/turn": {
+		"chatctx/record":               "the records",
 		"internal/provider/openai":     "makes vectors",
 		"adapter":                      "requests and replies",
 		"adapter/all":                  "every provider",
@@ -444,6 +457,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                     "sends requests",
 	},
 	"internal/contract": {
+		"chatctx/record":    "the records",
 		"chatctx/approval":  "what a call runs",
 		"chatctx/cost":      "what answers cost",
 		"adapter":           "requests and replies",
@@ -457,6 +471,7 @@ var rooms = map[string]map[string]string{
 		"pool":              "messages and ids",
 	},
 	"internal/screen": {
+		"chatctx/record":         "the records",
 		"internal/plural":        "counts in words",
 		"chatctx":                "the front door",
 		"chatctx/compare":        "how answers differ",
@@ -472,6 +487,7 @@ var rooms = map[string]map[string]string{
 		"github.com/yuin/goldmark/util":           "resolves entities",
 	},
 	"subtask": {
+		"chatctx/record":   "the records",
 		"chatctx":          "the front door",
 		"chatctx/approval": "decides and runs",
 		"chatctx/settings": "values in force",
@@ -480,6 +496,7 @@ var rooms = map[string]map[string]string{
 		"pool":             "messages and ids",
 	},
 	"internal/ui": {
+		"chatctx/record":                  "the records",
 		"internal/leftover":               "files of killed programs",
 		"adapter":                         "why nobody is asked",
 		"adapter/wire":                    "why nobody answered",
@@ -499,6 +516,7 @@ var rooms = map[string]map[string]string{
 		"os/exec":                         "the editor's type",
 	},
 	"internal/operation": {
+		"chatctx/record":         "the records",
 		"internal/codec":         "JSON of structs",
 		"adapter/wire":           "quotes a text",
 		"chatctx/compare":        "how answers differ",
@@ -521,6 +539,7 @@ var rooms = map[string]map[string]string{
 		"internal/operation": "the table of operations",
 	},
 	"chatctx/serve": {
+		"chatctx/record":     "the records",
 		"internal/codec":     "JSON of structs",
 		"internal/plural":    "lists of words",
 		"branch":             "names in paths",
@@ -539,6 +558,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {
+		"chatctx/record":                  "the records",
 		"internal/codec":                  "JSON of structs",
 		"internal/charset":                "texts in any encoding",
 		"internal/firstgc":                "no early collection",
@@ -584,6 +604,7 @@ var rooms = map[string]map[string]string{
 		"github.com/charmbracelet/x/ansi": "wraps coloured lines",
 	},
 	"internal/cluster": {
+		"chatctx/record":  "the records",
 		"chatctx":         "the front door",
 		"chatctx/kv":      "names unknown outcomes",
 		"chatctx/kv/pgkv": "opens postgres://",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -53,15 +54,15 @@ var numbered = map[string]string{"empty": "main.2"}
 
 // incomingBranch imports a conversation with one more branch by the library.
 func (p *place) incomingBranch(name string) error {
-	return p.incoming(&chatctx.Incoming{Nodes: []chatctx.Node{{ID: "1", Message: user("hello")}, {ID: "2", Parent: 1, Message: user("more")}},
-		Branches: []chatctx.IncomingBranch{{Leaf: 1}, {Name: name, Leaf: 2}}})
+	return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user("hello")}, {ID: "2", Parent: 1, Message: user("more")}},
+		Branches: []record.IncomingBranch{{Leaf: 1}, {Name: name, Leaf: 2}}})
 }
 
 var branchNames = &thing{
 	name: "branch name", member: "name",
 	takes: func(_, leaf string, typ reflect.Type) bool {
-		return isText(typ) && leaf == "to" || slices.Contains([]reflect.Type{reflect.TypeFor[chatctx.ForkOptions](), reflect.TypeFor[chatctx.EditOptions](),
-			reflect.TypeFor[chatctx.IncomingBranch](), reflect.TypeFor[chatctx.NativeBranch]()}, typ)
+		return isText(typ) && leaf == "to" || slices.Contains([]reflect.Type{reflect.TypeFor[chatctx.ForkOptions](), reflect.TypeFor[record.EditOptions](),
+			reflect.TypeFor[record.IncomingBranch](), reflect.TypeFor[record.NativeBranch]()}, typ)
 	},
 	checks: nameChecks,
 	doors: []door{
@@ -73,12 +74,12 @@ var branchNames = &thing{
 		}),
 		branched("Batch.RenameBranch", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.RenameBranch("main", v) }) }),
 		branched("Batch.Edit", func(p *place, v string) error {
-			return p.batch(func(b *chatctx.Batch) { b.Edit("@1", "other", chatctx.EditOptions{Name: v}) })
+			return p.batch(func(b *chatctx.Batch) { b.Edit("@1", "other", record.EditOptions{Name: v}) })
 		}).but(numbered),
 		branched("Store.Import", (*place).incomingBranch).but(importedNames),
 		branched("NativeImport.Branch", func(p *place, v string) error {
-			return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{}, func(in *chatctx.NativeImport) error {
-				return in.Branch(p.t.Context(), chatctx.NativeBranch{ID: pool.NewID(), Name: v})
+			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error {
+				return in.Branch(p.t.Context(), record.NativeBranch{ID: pool.NewID(), Name: v})
 			})
 		}).but(importedNames),
 		branched("branches.fork", func(p *place, v string) error { return p.post("branches/main/fork", `{"name":`+quoted(v)+`}`, nil) }),
@@ -121,7 +122,7 @@ func nativeRef(line string) string {
 
 // nativeNamed imports a conversation with one message by the library, of which name says something.
 func (p *place) nativeNamed(name func(*chatctx.NativeImport, chatctx.ID) error) error {
-	return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{}, func(in *chatctx.NativeImport) error {
+	return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error {
 		m := user("hello")
 		m.ID = pool.NewID()
 		if err := in.Append(p.t.Context(), []*chatctx.Message{m}, nil); err != nil {

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // prompted is a door of a prompt. of returns what the branch has of it.
-func prompted(name string, of func(*chatctx.BranchInfo) string, fn func(*place, string) error) door {
+func prompted(name string, of func(*record.BranchInfo) string, fn func(*place, string) error) door {
 	return door{name: name, put: func(p *place, v string) (string, error) {
 		if err := fn(p, v); err != nil {
 			return "", err
@@ -23,8 +24,8 @@ func prompted(name string, of func(*chatctx.BranchInfo) string, fn func(*place, 
 	}}
 }
 
-func systemOf(b *chatctx.BranchInfo) string { return b.System }
-func promptOf(b *chatctx.BranchInfo) string { return b.Prompt }
+func systemOf(b *record.BranchInfo) string { return b.System }
+func promptOf(b *record.BranchInfo) string { return b.Prompt }
 
 // promptedBy is a door of a prompt that is a command.
 func promptedBy(name string, set, get []string) door {
@@ -49,24 +50,24 @@ var prompts = &thing{
 		prompted("Batch.SetSystem", systemOf, func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.SetSystem(v) }) }),
 		prompted("Batch.SetPrompt", promptOf, func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.SetPrompt(v) }) }),
 		prompted("Store.New", systemOf, func(p *place, v string) error {
-			return p.made(p.store.New(p.t.Context(), chatctx.NewContext{System: v}))
+			return p.made(p.store.New(p.t.Context(), record.NewContext{System: v}))
 		}),
 		prompted("Store.New of a prompt", promptOf, func(p *place, v string) error {
-			return p.made(p.store.New(p.t.Context(), chatctx.NewContext{Prompt: v}))
+			return p.made(p.store.New(p.t.Context(), record.NewContext{Prompt: v}))
 		}),
 		prompted("ChatContext.StartTask", systemOf, func(p *place, v string) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: chatctx.NewContext{System: v}, Task: chatctx.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{System: v}, Task: record.Task{Goal: "g"}}))
 		}),
 		prompted("Store.Import", systemOf, func(p *place, v string) error { return p.incoming(&chatctx.Incoming{System: v}) }),
 		prompted("Store.Import of a prompt", promptOf, func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Prompt: v}) }),
 		prompted("Store.Import of a branch", systemOf, func(p *place, v string) error {
-			return p.incoming(&chatctx.Incoming{Nodes: []chatctx.Node{{ID: "1", Message: user("hello")}}, Branches: []chatctx.IncomingBranch{{Leaf: 1, System: v}}})
+			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user("hello")}}, Branches: []record.IncomingBranch{{Leaf: 1, System: v}}})
 		}),
 		prompted("NativeImport.Branch", systemOf, func(p *place, v string) error {
-			return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{System: v}, nil)
+			return p.nativeWith(record.Native{}, record.NativeBranch{System: v}, nil)
 		}),
 		prompted("NativeImport.Branch of a prompt", promptOf, func(p *place, v string) error {
-			return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{Prompt: v}, nil)
+			return p.nativeWith(record.Native{}, record.NativeBranch{Prompt: v}, nil)
 		}),
 		prompted("prompts.set", systemOf, func(p *place, v string) error {
 			return p.post("branches/main/prompts", `{"system":`+quoted(v)+`}`, nil)
@@ -90,9 +91,9 @@ var prompts = &thing{
 }
 
 // ruled is a door of a rule: the value is one, as JSON. It is kept if the rule that was stored has the same members.
-func ruled(name string, of func(*place) chatctx.ID, fn func(*place, chatctx.Rule) error) door {
+func ruled(name string, of func(*place) chatctx.ID, fn func(*place, record.Rule) error) door {
 	return door{name: name, put: func(p *place, v string) (string, error) {
-		var rule chatctx.Rule
+		var rule record.Rule
 		if err := json.Unmarshal([]byte(v), &rule); err != nil {
 			p.t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func ruled(name string, of func(*place) chatctx.ID, fn func(*place, chatctx.Rule
 		if err != nil || len(all) != 1 {
 			return "", err
 		}
-		again := chatctx.Rule{Effect: all[0].Effect, Tool: all[0].Tool, When: all[0].When, Unless: all[0].Unless, Examples: all[0].Examples, Default: all[0].Default,
+		again := record.Rule{Effect: all[0].Effect, Tool: all[0].Tool, When: all[0].When, Unless: all[0].Unless, Examples: all[0].Examples, Default: all[0].Default,
 			Mode: all[0].Mode, Reason: all[0].Reason}
 		if own := all[0]; own.Context != of(p) || own.Branch != (chatctx.ID{}) || own.Message != (chatctx.ID{}) || own.ID == (chatctx.ID{}) || own.By == "" || own.By == "evil" {
 			p.t.Errorf("%s: the rule was stored as %+v", v, own)
@@ -122,20 +123,20 @@ func ruled(name string, of func(*place) chatctx.ID, fn func(*place, chatctx.Rule
 }
 
 // plain is a rule without its place and maker, which its door says.
-func plain(r chatctx.Rule) chatctx.Rule {
+func plain(r record.Rule) record.Rule {
 	r.ID, r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = chatctx.ID{}, chatctx.ID{}, chatctx.ID{}, chatctx.ID{}, 0, "", 0
 	return r
 }
 
 // each does something with all texts of a rule.
-func each(r *chatctx.Rule, do func(*string)) {
+func each(r *record.Rule, do func(*string)) {
 	for _, s := range []*string{&r.Tool, &r.Mode, &r.Reason} {
 		do(s)
 	}
 	for i := range r.Examples {
 		do(&r.Examples[i])
 	}
-	for _, list := range [][]chatctx.Condition{r.When, r.Unless} {
+	for _, list := range [][]record.Condition{r.When, r.Unless} {
 		for i := range list {
 			do(&list[i].Argument)
 			do(&list[i].Value)
@@ -147,7 +148,7 @@ func (p *place) itself() chatctx.ID { return p.c.ID }
 func (p *place) noID() chatctx.ID   { return chatctx.ID{} }
 
 // ruleBody is a rule as a request has it.
-func ruleBody(r chatctx.Rule, context string) string {
+func ruleBody(r record.Rule, context string) string {
 	body := map[string]any{"effect": r.Effect, "tool": r.Tool, "when": r.When, "unless": r.Unless, "examples": r.Examples, "default": r.Default, "mode": r.Mode, "reason": r.Reason}
 	if context != "" {
 		body["context"] = context
@@ -157,7 +158,7 @@ func ruleBody(r chatctx.Rule, context string) string {
 }
 
 // ruleFlags is a rule as arguments of the command.
-func ruleFlags(r chatctx.Rule) []string {
+func ruleFlags(r record.Rule) []string {
 	args := []string{"rules", "add"}
 	for _, c := range r.When {
 		args = append(args, "--when", c.String())
@@ -179,7 +180,7 @@ func ruleFlags(r chatctx.Rule) []string {
 
 var rules = &thing{
 	name: "rule", member: "effect always",
-	takes: func(_, _ string, typ reflect.Type) bool { return typ == reflect.TypeFor[chatctx.Rule]() },
+	takes: func(_, _ string, typ reflect.Type) bool { return typ == reflect.TypeFor[record.Rule]() },
 	checks: []check{
 		{"some", `{"effect":"allow","tool":"read_*","when":[{"argument":"path","op":"prefix","value":"/Ünder"}],"unless":[{"op":"tool","value":"x"}],"examples":["sh {} => ask"],"mode":"plan","reason":"r"}`, ""},
 		{"deny", `{"effect":"deny","tool":"*"}`, ""}, {"no effect", `{"tool":"x"}`, usage}, {"another effect", `{"effect":"maybe","tool":"x"}`, usage}, {"no tool", `{"effect":"ask"}`, usage},
@@ -192,21 +193,21 @@ var rules = &thing{
 		{"another's place", `{"effect":"ask","tool":"x","branch_id":"01890000-0000-7000-8000-000000000001","context":"01890000-0000-7000-8000-000000000002","by":"evil"}`, ""},
 	},
 	doors: []door{
-		ruled("Batch.AddRule", (*place).itself, func(p *place, r chatctx.Rule) error {
+		ruled("Batch.AddRule", (*place).itself, func(p *place, r record.Rule) error {
 			r.Message, r.Index = pool.NewID(), 1
 			return p.batch(func(b *chatctx.Batch) { b.AddRule(r, chatctx.RuleScope{}) })
 		}),
-		ruled("Store.AddRule", (*place).noID, func(p *place, r chatctx.Rule) error {
+		ruled("Store.AddRule", (*place).noID, func(p *place, r record.Rule) error {
 			r.Message, r.Index = pool.NewID(), 1
 			_, err := p.store.AddRule(p.t.Context(), r)
 			return err
 		}),
-		ruled("rules.add", (*place).noID, func(p *place, r chatctx.Rule) error { return p.post("/rules", ruleBody(r, ""), nil) }),
-		ruled("rules.add to a conversation", (*place).itself, func(p *place, r chatctx.Rule) error {
+		ruled("rules.add", (*place).noID, func(p *place, r record.Rule) error { return p.post("/rules", ruleBody(r, ""), nil) }),
+		ruled("rules.add to a conversation", (*place).itself, func(p *place, r record.Rule) error {
 			return p.post("/rules", ruleBody(r, p.c.ID.String()), nil)
 		}),
 		{name: "chatctx rules add", put: func(p *place, v string) (string, error) {
-			var rule, stored chatctx.Rule
+			var rule, stored record.Rule
 			if err := json.Unmarshal([]byte(v), &rule); err != nil {
 				return "", err
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -62,17 +63,17 @@ var titles = &thing{
 	doors: []door{
 		titled("Batch.SetTitle", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.SetTitle(v) }) }),
 		titled("Store.New", func(p *place, v string) error {
-			return p.made(p.store.New(p.t.Context(), chatctx.NewContext{Title: v}))
+			return p.made(p.store.New(p.t.Context(), record.NewContext{Title: v}))
 		}),
 		titled("Store.Copy", func(p *place, v string) error { return p.made(p.store.Copy(p.t.Context(), p.c.ID.String(), v, false)) }).but(
 			map[string]string{"empty": "before"}),
 		titled("Store.Import", func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Title: v}) }).but(map[string]string{"empty": "hello"}),
-		titled("ImportRun.Native", func(p *place, v string) error { return p.native(chatctx.Native{Title: v}) }),
+		titled("ImportRun.Native", func(p *place, v string) error { return p.native(record.Native{Title: v}) }),
 		titled("ChatContext.StartTask", func(p *place, v string) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: chatctx.NewContext{Title: v}, Task: chatctx.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Title: v}, Task: record.Task{Goal: "g"}}))
 		}),
 		titled("Titles.Give", func(p *place, v string) error {
-			if err := p.made(p.store.New(p.t.Context(), chatctx.NewContext{})); err != nil {
+			if err := p.made(p.store.New(p.t.Context(), record.NewContext{})); err != nil {
 				return err
 			}
 			_, err := p.store.Titles().Give(p.t.Context(), p.c.ID.String(), v, nil)
@@ -110,10 +111,10 @@ var titles = &thing{
 }
 
 // native imports a conversation of the store's own format by the library.
-func (p *place) native(n chatctx.Native) error { return p.nativeWith(n, chatctx.NativeBranch{}, nil) }
+func (p *place) native(n record.Native) error { return p.nativeWith(n, record.NativeBranch{}, nil) }
 
 // nativeWith is native with a branch, and what comes on it.
-func (p *place) nativeWith(n chatctx.Native, b chatctx.NativeBranch, more func(*chatctx.NativeImport) error) error {
+func (p *place) nativeWith(n record.Native, b record.NativeBranch, more func(*chatctx.NativeImport) error) error {
 	n.ID, n.Active, b.ID, b.Name = pool.NewID(), "main", pool.NewID(), "main"
 	in, err := p.store.ImportRun().Native(p.t.Context(), n)
 	if err != nil {
@@ -155,7 +156,7 @@ var labels = &thing{
 	doors: []door{
 		labelled("Batch.Label", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.Label(v) }) }),
 		labelled("Store.Import", func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Labels: []string{v, v}}) }).but(reachable),
-		labelled("ImportRun.Native", func(p *place, v string) error { return p.native(chatctx.Native{Labels: []string{v, v}}) }).but(reachable),
+		labelled("ImportRun.Native", func(p *place, v string) error { return p.native(record.Native{Labels: []string{v, v}}) }).but(reachable),
 		labelled("labels.add", func(p *place, v string) error { return p.post("labels", `{"label":`+quoted(v)+`}`, nil) }),
 		labelled("a native file", func(p *place, v string) error {
 			return p.file(native(`,"title":"t","labels":[`+quoted(v)+`]`, "", nativeMessage("hello")))
@@ -265,16 +266,16 @@ var settingsOf = &thing{
 			return err
 		}, ofStore),
 		configured("Store.New", func(p *place, set map[string]json.RawMessage) error {
-			return p.made(p.store.New(p.t.Context(), chatctx.NewContext{Settings: set}))
+			return p.made(p.store.New(p.t.Context(), record.NewContext{Settings: set}))
 		}, ofContext),
 		configured("Store.Import", func(p *place, set map[string]json.RawMessage) error {
 			return p.incoming(&chatctx.Incoming{Settings: set})
 		}, ofContext).but(heldWhenImported),
 		configured("Store.Import of a branch", func(p *place, set map[string]json.RawMessage) error {
-			return p.incoming(&chatctx.Incoming{Nodes: []chatctx.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}, Branches: []chatctx.IncomingBranch{{Leaf: 1, Settings: set}}})
+			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}, Branches: []record.IncomingBranch{{Leaf: 1, Settings: set}}})
 		}, ofBranch).but(heldWhenImported),
 		configured("NativeImport.Branch", func(p *place, set map[string]json.RawMessage) error {
-			return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{Settings: set}, nil)
+			return p.nativeWith(record.Native{}, record.NativeBranch{Settings: set}, nil)
 		}, ofBranch).but(heldWhenImported),
 		configured("settings.setStore", func(p *place, set map[string]json.RawMessage) error {
 			if err := p.clearStore(); err != nil {
@@ -282,9 +283,9 @@ var settingsOf = &thing{
 			}
 			return p.post("/settings", `{"settings":`+object(set)+`}`, nil)
 		}, ofStore),
-		configured("ImportRun.Native", func(p *place, set map[string]json.RawMessage) error { return p.native(chatctx.Native{Settings: set}) }, ofContext).but(heldWhenImported),
+		configured("ImportRun.Native", func(p *place, set map[string]json.RawMessage) error { return p.native(record.Native{Settings: set}) }, ofContext).but(heldWhenImported),
 		configured("ChatContext.StartTask", func(p *place, set map[string]json.RawMessage) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: chatctx.NewContext{Settings: set}, Task: chatctx.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Settings: set}, Task: record.Task{Goal: "g"}}))
 		}, ofContext),
 		configured("contexts.new", func(p *place, set map[string]json.RawMessage) error {
 			return p.postMade("/contexts", `{"settings":`+object(set)+`}`)
@@ -385,30 +386,30 @@ var messages = &thing{
 			return err
 		}),
 		said("Store.New", func(p *place, v string) error {
-			return p.made(p.store.New(p.t.Context(), chatctx.NewContext{Messages: []*chatctx.Message{user(v)}}))
+			return p.made(p.store.New(p.t.Context(), record.NewContext{Messages: []*chatctx.Message{user(v)}}))
 		}),
 		said("ChatContext.StartTask", func(p *place, v string) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: chatctx.NewContext{Messages: []*chatctx.Message{user(v)}}, Task: chatctx.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Messages: []*chatctx.Message{user(v)}}, Task: record.Task{Goal: "g"}}))
 		}),
 		said("Store.Import", func(p *place, v string) error {
-			return p.incoming(&chatctx.Incoming{Nodes: []chatctx.Node{{ID: "1", Message: user(v)}}, Branches: []chatctx.IncomingBranch{{Leaf: 1}}})
+			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user(v)}}, Branches: []record.IncomingBranch{{Leaf: 1}}})
 		}),
 		said("NativeImport.Append", func(p *place, v string) error {
-			return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{}, func(in *chatctx.NativeImport) error {
+			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error {
 				m := user(v)
 				m.ID = pool.NewID()
 				return in.Append(p.t.Context(), []*chatctx.Message{m}, nil)
 			})
 		}),
 		loose("NativeImport.Loose", func(p *place, m *chatctx.Message) error {
-			return p.nativeWith(chatctx.Native{}, chatctx.NativeBranch{}, func(in *chatctx.NativeImport) error { return in.Loose(p.t.Context(), m, nil) })
+			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error { return in.Loose(p.t.Context(), m, nil) })
 		}),
 		loose("Batch.PutLoose", func(p *place, m *chatctx.Message) error { return p.batch(func(b *chatctx.Batch) { b.PutLoose(m) }) }),
 		loose("Reply.Finish of loose ones", func(p *place, m *chatctx.Message) error {
 			return p.ending(chatctx.Ending{Messages: []*chatctx.Message{pool.NewText(pool.Assistant, "a")}, Loose: []*chatctx.Message{m}})
 		}),
 		loose("Titles.Give", func(p *place, m *chatctx.Message) error {
-			if err := p.made(p.store.New(p.t.Context(), chatctx.NewContext{})); err != nil {
+			if err := p.made(p.store.New(p.t.Context(), record.NewContext{})); err != nil {
 				return err
 			}
 			_, err := p.store.Titles().Give(p.t.Context(), p.c.ID.String(), "t", m)

@@ -79,6 +79,7 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -88,7 +89,7 @@ func main() {
 		panic(err)
 	}
 	defer s.Close()
-	c, err := s.New(context.Background(), chatctx.NewContext{})
+	c, err := s.New(context.Background(), record.NewContext{})
 	if err == nil {
 		_, err = c.Append(context.Background(), "", pool.NewText(pool.User, "hello"))
 	}

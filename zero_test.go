@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
@@ -114,7 +115,7 @@ func conversation(t *testing.T) (*chatctx.Store, *chatctx.ChatContext) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c, err := s.New(context.Background(), chatctx.NewContext{})
+	c, err := s.New(context.Background(), record.NewContext{})
 	if err == nil {
 		_, err = c.Append(context.Background(), "", pool.NewText(pool.User, "A name for a boat?"), pool.NewText(pool.Assistant, "Petrel."))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -36,7 +37,7 @@ type Batch struct {
 	fresh   map[ID]bool // new ids of the batch's messages, under which nothing can be stored yet
 	group   *journal.Group
 	command *journal.Command // the command that makes it; nil if the batch is a part of a group
-	calls   []CallRef        // calls that the batch decides; they are settled first
+	calls   []record.CallRef // calls that the batch decides; they are settled first
 	rules   *toolcall.TriedRules
 }
 
@@ -283,7 +284,7 @@ func (b *Batch) history(what string, do func(*journal.Txn, *Step) error) {
 }
 
 // Insert puts messages before another. It treats their ids as Append does.
-func (b *Batch) Insert(before Ref, messages ...*Message) {
+func (b *Batch) Insert(before record.Ref, messages ...*Message) {
 	fresh := journal.CopyIDs(messages, false)
 	b.ready(messages)
 	b.history("insert", func(t *journal.Txn, s *Step) error {
@@ -308,21 +309,11 @@ func (b *Batch) Insert(before Ref, messages ...*Message) {
 // *Step. For more of each: go doc chatctx/internal/journal.Committed
 type Committed = journal.Committed
 
-// SummaryChange says that a change concerns messages of which a branch's summary tells.
-//
-// Fields: Branch string; From, To int; Stands bool; Provider string. For more of each: go doc chatctx/internal/journal.SummaryChange
-type SummaryChange = journal.SummaryChange
-
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 //
 // Fields: What, Branch string; Revision uint64; Placed []Placement; Removed int; From string; At ID; Beside string; Head ID; Messages int; Again bool; Call
 // *Call; Rule *Rule; Broken []Broken. For more of each: go doc chatctx/internal/journal.Step
 type Step = journal.Step
-
-// Placement is the place of a message on a branch. Known: it was there before.
-//
-// Fields: Message ID; Position int; Known bool. For more of each: go doc chatctx/internal/journal.Placement
-type Placement = journal.Placement
 
 // MostKey is the longest key of an append, in bytes of UTF-8.
 const MostKey = journal.MostKey
@@ -335,15 +326,10 @@ const MostKey = journal.MostKey
 // Fields: Expect *uint64; Key string; Copies bool. Methods: CheckKey() error. For more of each: go doc chatctx/internal/journal.AppendOptions
 type AppendOptions = journal.AppendOptions
 
-// EditOptions are options of Edit. Name "" means main.2, main.3 …; KeepRest also takes the messages that followed; Stay leaves the active branch as it is.
-//
-// Fields: Name string; KeepRest, Stay bool. For more of each: go doc chatctx/internal/journal.EditOptions
-type EditOptions = journal.EditOptions
-
 // ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves
 // the active branch as it is. Where another branch has the name, the new one is called ELSE.2, ELSE.3 … after Else, or with "" Commit fails.
 type ForkOptions struct {
-	At   Ref
+	At   record.Ref
 	Stay bool
 	Else string
 }
@@ -404,7 +390,7 @@ func (b *Batch) ForkForReply(name string, o ForkOptions) *Reply {
 }
 
 // Edit makes a branch with everything before ref and a copy of that message with another text; its other parts stay, except thinking.
-func (b *Batch) Edit(ref Ref, text string, o EditOptions) {
+func (b *Batch) Edit(ref record.Ref, text string, o record.EditOptions) {
 	b.texts("edit", &text)
 	b.step("edit", func(t *journal.Txn, s *Step) error {
 		made, err := t.Edit(t.Target, ref, text, o, s)
@@ -417,7 +403,7 @@ func (b *Batch) Edit(ref Ref, text string, o EditOptions) {
 }
 
 // Rewind makes ref the head.
-func (b *Batch) Rewind(ref Ref) {
+func (b *Batch) Rewind(ref record.Ref) {
 	b.history("rewind", func(t *journal.Txn, s *Step) error {
 		pos, err := t.Position(t.Target, ref)
 		if err != nil {
@@ -429,7 +415,7 @@ func (b *Batch) Rewind(ref Ref) {
 }
 
 // Drop removes messages from the branch, and with a call its results. A Ref may be a range.
-func (b *Batch) Drop(refs ...Ref) {
+func (b *Batch) Drop(refs ...record.Ref) {
 	b.history("drop", func(t *journal.Txn, s *Step) error {
 		for _, ref := range refs {
 			if err := base.Named("message", string(ref)); err != nil {
@@ -491,7 +477,7 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 
 // Pick appends messages of another branch, in that branch's order, and with a call its results. Messages that this branch holds already are copied. A Ref
 // may be a range.
-func (b *Batch) Pick(from string, refs ...Ref) {
+func (b *Batch) Pick(from string, refs ...record.Ref) {
 	b.history("pick", func(t *journal.Txn, s *Step) error {
 		src, err := t.Branch(from)
 		if err != nil {
@@ -509,16 +495,11 @@ func (b *Batch) Pick(from string, refs ...Ref) {
 	})
 }
 
-// TakeOptions are options of Take. KeepRest keeps the messages after the answer that is replaced.
-//
-// Fields: KeepRest bool. For more of each: go doc chatctx/internal/journal.TakeOptions
-type TakeOptions = journal.TakeOptions
-
 // Take puts the whole answer to which ref's message belongs in the place of the branch's own answer to the same user's message, or at the branch's end if
 // it has none. What the branch had from there on goes to a new branch, which the step names in Beside. Calls without a result wait again in the copy.
 // Taking an answer that the branch has already changes nothing. It is an ErrConflict if the branch does not hold that user's message, or an answer is being
 // written on it.
-func (b *Batch) Take(ref Ref, o TakeOptions) {
+func (b *Batch) Take(ref record.Ref, o record.TakeOptions) {
 	b.history("take", func(t *journal.Txn, s *Step) error { return t.TakeAnswer(ref, o, s) })
 }
 
@@ -597,7 +578,7 @@ func (b *Batch) RenameBranch(name, to string) {
 }
 
 // Tag gives a message a name that is unique in the context. It is an ErrConflict if another message has the name.
-func (b *Batch) Tag(name string, ref Ref) {
+func (b *Batch) Tag(name string, ref record.Ref) {
 	b.step("tag", func(t *journal.Txn, _ *Step) error {
 		if err := branch.CheckNewName(name); err != nil {
 			return err
@@ -615,7 +596,7 @@ func (b *Batch) Tag(name string, ref Ref) {
 			if ID(old) == id {
 				return nil
 			}
-			return base.Conflict("the tag %q is on %s: chatctx tag rm %q first", name, Short(ID(old)), name)
+			return base.Conflict("the tag %q is on %s: chatctx tag rm %q first", name, record.Short(ID(old)), name)
 		}
 		t.OnContext = true
 		return t.PutRaw(base.TagBucket, key, id[:])
@@ -644,7 +625,7 @@ func (b *Batch) removeNamed(does, bucket, what, name string) {
 }
 
 // Mark marks a message pinned or excluded; "" removes the mark.
-func (b *Batch) Mark(ref Ref, mark string) {
+func (b *Batch) Mark(ref record.Ref, mark string) {
 	b.prepare = append(b.prepare, func() error { return base.CheckMark(mark) })
 	b.step("mark", func(t *journal.Txn, _ *Step) error {
 		id, position, err := t.Reader().Find(t.Target, ref)
@@ -781,7 +762,7 @@ func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 }
 
 // SetMessageData sets a program's data on a message under a name; null removes them.
-func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
+func (b *Batch) SetMessageData(ref record.Ref, name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.rewrite("data", ref, func(m *Message) error {
 		merged, _, err := view.MergeValues(m.AppData, map[string]json.RawMessage{name: v})
@@ -791,11 +772,11 @@ func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
 }
 
 // SetCompactSummary sets the short form of a tool result.
-func (b *Batch) SetCompactSummary(ref Ref, text string) {
+func (b *Batch) SetCompactSummary(ref record.Ref, text string) {
 	b.texts("summary", &text)
 	b.rewrite("summary", ref, func(m *Message) error {
 		if m.Result == nil {
-			return base.Invalidf("message %s is not a tool result", Short(m.ID))
+			return base.Invalidf("message %s is not a tool result", record.Short(m.ID))
 		}
 		m.Result.CompactSummary = text
 		return nil
@@ -803,7 +784,7 @@ func (b *Batch) SetCompactSummary(ref Ref, text string) {
 }
 
 // rewrite changes one of the few fields of a stored message that may change.
-func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
+func (b *Batch) rewrite(what string, ref record.Ref, fn func(*Message) error) {
 	b.step(what, func(t *journal.Txn, _ *Step) error {
 		id, err := t.Message(t.Target, ref)
 		if err != nil {

@@ -38,7 +38,7 @@ func redacting(m *Message) error {
 var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	"append":   batched(func(b *Batch) { b.Append(says(secret)...) }),
 	"insert":   batched(func(b *Batch) { b.Insert("@1", says(secret)...) }),
-	"edit":     batched(func(b *Batch) { b.Edit("@1", secret, EditOptions{}) }),
+	"edit":     batched(func(b *Batch) { b.Edit("@1", secret, record.EditOptions{}) }),
 	"loose":    batched(func(b *Batch) { b.PutLoose(says(secret)[0]) }),
 	"title":    batched(func(b *Batch) { b.SetTitle("a " + secret) }),
 	"system":   batched(func(b *Batch) { b.SetSystem(secret) }),
@@ -54,9 +54,9 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	"sessions": batched(func(b *Batch) {
 		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: secret}}, Data: secretJSON()}})
 	}),
-	"rule": batched(func(b *Batch) { b.AddRule(Rule{Effect: Ask, Tool: "t", Reason: secret}, RuleScope{}) }),
+	"rule": batched(func(b *Batch) { b.AddRule(record.Rule{Effect: record.Ask, Tool: "t", Reason: secret}, RuleScope{}) }),
 	"tool": batched(func(b *Batch) {
-		b.PutTool(Tool{Name: "n", Description: secret, Schema: json.RawMessage(`{"description":"` + secret + `"}`), Remotes: []Remote{{Name: "r", Description: secret}}})
+		b.PutTool(record.Tool{Name: "n", Description: secret, Schema: json.RawMessage(`{"description":"` + secret + `"}`), Remotes: []record.Remote{{Name: "r", Description: secret}}})
 	}),
 	"deny": batched(func(b *Batch) { b.Decide("x", Verdict{Status: pool.Denied, Reason: secret}) }),
 	"approve": batched(func(b *Batch) {
@@ -74,11 +74,11 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"store rule": func(t *testing.T, s *Store, _ *ChatContext) error {
-		_, err := s.AddRule(t.Context(), Rule{Effect: Ask, Tool: "t", Reason: secret})
+		_, err := s.AddRule(t.Context(), record.Rule{Effect: record.Ask, Tool: "t", Reason: secret})
 		return err
 	},
 	"store tool": func(t *testing.T, s *Store, _ *ChatContext) error {
-		_, err := s.PutTool(t.Context(), Tool{Name: "n", Description: secret})
+		_, err := s.PutTool(t.Context(), record.Tool{Name: "n", Description: secret})
 		return err
 	},
 	"artifact": func(t *testing.T, s *Store, _ *ChatContext) error {
@@ -90,7 +90,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"new": func(t *testing.T, s *Store, _ *ChatContext) error {
-		_, err := s.New(t.Context(), NewContext{Title: secret, System: secret, Prompt: secret, Settings: secretJSON(), Messages: says(secret)})
+		_, err := s.New(t.Context(), record.NewContext{Title: secret, System: secret, Prompt: secret, Settings: secretJSON(), Messages: says(secret)})
 		return err
 	},
 	"begin reply": func(t *testing.T, _ *Store, c *ChatContext) error {
@@ -125,7 +125,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 			return err
 		}
-		k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{})
+		k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
 		if err != nil {
 			return err
 		}
@@ -133,34 +133,34 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"task": func(t *testing.T, _ *Store, c *ChatContext) error {
-		child, err := c.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: secret, Messages: says(secret)}, Task: Task{Goal: secret},
-			Tools: []Tool{{Name: "n", Description: secret}}})
+		child, err := c.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: secret, Messages: says(secret)}, Task: record.Task{Goal: secret},
+			Tools: []record.Tool{{Name: "n", Description: secret}}})
 		if err != nil {
 			return err
 		}
-		_, err = child.EndTask(t.Context(), TaskEnd{State: TaskFailed, Summary: secret})
+		_, err = child.EndTask(t.Context(), TaskEnd{State: record.TaskFailed, Summary: secret})
 		return err
 	},
 	"import": func(t *testing.T, s *Store, _ *ChatContext) error {
 		_, err := s.Import(t.Context(), []*Incoming{{Format: "f", Title: secret, System: secret, Prompt: secret, Settings: secretJSON(), AppData: secretJSON(),
-			Nodes: []Node{{ID: "1", Message: says(secret)[0]}}, Loose: says(secret),
-			Branches: []IncomingBranch{{Name: "main", Leaf: 1, System: secret, Prompt: secret, Settings: secretJSON(),
+			Nodes: []record.Node{{ID: "1", Message: says(secret)[0]}}, Loose: says(secret),
+			Branches: []record.IncomingBranch{{Name: "main", Leaf: 1, System: secret, Prompt: secret, Settings: secretJSON(),
 				Sessions: []branch.Session{{ID: pool.NewID(), Start: 1, Data: secretJSON()}}}}}})
 		return err
 	},
 	"native": func(t *testing.T, s *Store, _ *ChatContext) error {
-		i, err := s.ImportRun().Native(t.Context(), Native{ID: pool.NewID(), Title: secret, Active: "main", Settings: secretJSON(), AppData: secretJSON()})
+		i, err := s.ImportRun().Native(t.Context(), record.Native{ID: pool.NewID(), Title: secret, Active: "main", Settings: secretJSON(), AppData: secretJSON()})
 		if err != nil {
 			return err
 		}
-		err = i.Branch(t.Context(), NativeBranch{Name: "main", System: secret, Prompt: secret, Settings: secretJSON(), AppData: secretJSON(),
+		err = i.Branch(t.Context(), record.NativeBranch{Name: "main", System: secret, Prompt: secret, Settings: secretJSON(), AppData: secretJSON(),
 			Sessions: []branch.Session{{ID: pool.NewID(), Start: 1, Data: secretJSON()}}})
 		if err != nil {
 			return err
 		}
 		m := &Message{ID: pool.NewID(), Role: pool.Assistant, Content: says(secret)[0].Content, Calls: []pool.Call{{ID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun}}}
-		err = i.Append(t.Context(), []*Message{m}, []NativeCall{{Message: m.ID, CallRecord: record.CallRecord{CallID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun, Reason: secret,
-			Effective: secretJSON()["app.k"], Decisions: []Decision{{From: "pending/none", To: "denied/none", Reason: secret, Arguments: secretJSON()["app.k"]}}}}})
+		err = i.Append(t.Context(), []*Message{m}, []record.NativeCall{{Message: m.ID, CallRecord: record.CallRecord{CallID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun, Reason: secret,
+			Effective: secretJSON()["app.k"], Decisions: []record.Decision{{From: "pending/none", To: "denied/none", Reason: secret, Arguments: secretJSON()["app.k"]}}}}})
 		if err != nil {
 			return err
 		}

@@ -14,54 +14,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// CallState names a state of a call: pending/none, approved/running, denied/none …
-func CallState(status pool.Status, execution pool.Execution) string {
-	return record.CallState(status, execution)
-}
-
-// What an open call may wait for: see Call.WaitsFor.
-const (
-	WaitsForPerson  = record.WaitsForPerson
-	WaitsForProgram = record.WaitsForProgram
-	WaitsForChild   = record.WaitsForChild
-	WaitsForResult  = record.WaitsForResult
-)
-
-// RunsOf returns what runs the calls of a tool, where folder is that of the setting calls.folder.
-func RunsOf(t *Tool, folder string) *Runs { return record.RunsOf(t, folder) }
-
-// The kinds of decision makers.
-const (
-	ByPerson    = record.ByPerson
-	ByRule      = record.ByRule      // named by its id
-	ByInherited = record.ByInherited // a rule of a parent context, named by its id
-	ByImport    = record.ByImport
-	ByExpiry    = record.ByExpiry
-	ByCancel    = record.ByCancel // a person who gave the call up
-	ByProgram   = record.ByProgram
-	ByCheck     = record.ByCheck // a program that found that the call cannot run
-)
-
 // Call finds a call. With contextRef it looks in that context, reading the reference on the named branch ("" means the active one). Without, it looks in
 // the current context first and then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
-func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref CallRef) (*Call, error) {
+func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
 	return toolcall.ReadCall(ctx, s.at, contextRef, branchName, ref)
 }
 
-// CallFilter narrows a list of open calls. The zero value takes all calls outside the trash.
-//
-// Fields: Context ID; Branch, Tool, State string; Trash bool; Since pool.Time; After *Call; Skip func(message ID, index int) bool. For more of each: go doc
-// chatctx/internal/toolcall.CallFilter
-type CallFilter = toolcall.CallFilter
-
 // Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It reads in short
 // transactions and writes nothing: an expiry or a crash shows at once, and SettleCalls records it. Judge returns what the rules say of a call.
-func (s *Store) Calls(ctx context.Context, f CallFilter) iter.Seq2[*Call, error] {
+func (s *Store) Calls(ctx context.Context, f record.CallFilter) iter.Seq2[*record.Call, error] {
 	return toolcall.Calls(ctx, s.at, f)
 }
 
 // OpenCalls returns the open calls of a branch ("" means the active one) in the order of its history, as Store.Calls does.
-func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*Call, error) {
+func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*record.Call, error) {
 	return toolcall.OpenCalls(ctx, c.at(), branchName)
 }
 
@@ -71,30 +37,30 @@ func (c *ChatContext) SettleCalls(ctx context.Context, branchName string) error 
 }
 
 // Judge returns what the rules now say of a call. It writes nothing.
-func (s *Store) Judge(ctx context.Context, c *Call) (*Ruling, error) {
+func (s *Store) Judge(ctx context.Context, c *record.Call) (*record.Ruling, error) {
 	return toolcall.Judge(ctx, s.at, c)
 }
 
 // Judge returns what the rules would say of a call of a tool on a branch; "" means the active one.
-func (c *ChatContext) Judge(ctx context.Context, branchName, tool string, arguments json.RawMessage) (*Ruling, error) {
-	return toolcall.Ask(ctx, c.store.at, c.ID, branchName, Question{Tool: tool, Arguments: arguments})
+func (c *ChatContext) Judge(ctx context.Context, branchName, tool string, arguments json.RawMessage) (*record.Ruling, error) {
+	return toolcall.Ask(ctx, c.store.at, c.ID, branchName, record.Question{Tool: tool, Arguments: arguments})
 }
 
 // ApplyRules lets the rules decide about a waiting call. A rule that asks may set a time at which the call expires. A decision that came first stays.
-func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
+func (s *Store) ApplyRules(ctx context.Context, c *record.Call) (*record.Ruling, error) {
 	r, err := s.Judge(ctx, c)
 	if err != nil || r.Rule == nil || c.Status != pool.Pending || c.Branch == "" {
 		return r, err
 	}
 	b := s.Begin(c.Context.String(), c.Branch)
-	v := Verdict{Status: pool.Approved, Kind: ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason}
+	v := Verdict{Status: pool.Approved, Kind: record.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason}
 	if r.Inherited {
-		v.Kind = ByInherited
+		v.Kind = record.ByInherited
 	}
 	switch {
-	case r.Effect == Allow:
+	case r.Effect == record.Allow:
 		b.Decide(c.Ref(), v)
-	case r.Effect == Deny:
+	case r.Effect == record.Deny:
 		v.Status = pool.Denied
 		b.Decide(c.Ref(), v)
 	case r.Rule.After > 0 && c.Expires == 0:
@@ -110,7 +76,7 @@ func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
 
 // CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
 // present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
-func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
+func (s *Store) CallLog(ctx context.Context, context ID) ([]*record.CallStep, error) {
 	return toolcall.CallLog(ctx, s.at, context)
 }
 
@@ -124,7 +90,7 @@ type Verdict = toolcall.Verdict
 // call. A denial appends a tool message that says so to the branch; an expiry does so only while the call is in the last turn. Commit fails with an
 // ErrConflict that names the call's state if that does not allow the decision, so of several decisions one wins. It fails with an ErrConflict that names
 // the rule if a rule denies the call that would be approved. The step has the call in its new state.
-func (b *Batch) Decide(ref CallRef, v Verdict) {
+func (b *Batch) Decide(ref record.CallRef, v Verdict) {
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}
 	b.prepare = append(b.prepare, v.Check)
 	b.texts("reason", &v.Reason)
@@ -157,7 +123,7 @@ func (b *Batch) Decide(ref CallRef, v Verdict) {
 }
 
 // ExpireCall sets the time at which a call that waits for a decision is denied; zero means never.
-func (b *Batch) ExpireCall(ref CallRef, at pool.Time) {
+func (b *Batch) ExpireCall(ref record.CallRef, at pool.Time) {
 	b.settle(ref)
 	b.step("expire", func(t *journal.Txn, _ *Step) error {
 		c, err := toolcall.FindCall(t.Reader(), t.Target, b.branch != "", ref)
@@ -178,16 +144,11 @@ func (b *Batch) ExpireCall(ref CallRef, at pool.Time) {
 }
 
 // settle settles a call before the batch's transaction, if it is due.
-func (b *Batch) settle(ref CallRef) {
+func (b *Batch) settle(ref record.CallRef) {
 	if b.calls = append(b.calls, ref); len(b.calls) == 1 {
 		b.prepare = append(b.prepare, func() error { return toolcall.SettleNamed(b.store.at, b.context, b.branch, b.calls) })
 	}
 }
-
-// ClaimOptions are options of ClaimCall.
-//
-// Fields: Again bool; PID int; Hold time.Duration; Name string; Stored bool. For more of each: go doc chatctx/internal/toolcall.ClaimOptions
-type ClaimOptions = toolcall.ClaimOptions
 
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 //
@@ -196,7 +157,7 @@ type ClaimOptions = toolcall.ClaimOptions
 type CallClaim = toolcall.CallClaim
 
 // Held reports whether somebody holds a claim; nobody holds nil.
-func Held(c *Claim, now pool.Time) bool { return c != nil && !base.Dead(c, now) }
+func Held(c *record.Claim, now pool.Time) bool { return c != nil && !base.Dead(c, now) }
 
 // ClaimLife is how long a claim lasts without renewal.
 const ClaimLife = base.ClaimLife
@@ -204,7 +165,7 @@ const ClaimLife = base.ClaimLife
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
 // as does a claim of a call that may not run. Rules decide about a waiting call first, and an approved call that a rule denies by now cannot be claimed.
 // If its tool was replaced after the approval, the call waits for a decision again. The context and the call are named as in Store.Call.
-func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, ref CallRef, o ClaimOptions) (*CallClaim, error) {
+func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, ref record.CallRef, o record.ClaimOptions) (*CallClaim, error) {
 	c, err := s.Call(ctx, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -222,17 +183,17 @@ func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, re
 }
 
 // Replaced returns why an approved call will wait for a decision again: its tool was replaced after the approval. It is "" for any other call.
-func (s *Store) Replaced(ctx context.Context, c *Call) (why string, err error) {
+func (s *Store) Replaced(ctx context.Context, c *record.Call) (why string, err error) {
 	return toolcall.Replaced(ctx, s.at, c)
 }
 
 // Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval, as ClaimCall does; changed reports that.
-func (s *Store) Reconsider(ctx context.Context, c *Call) (changed bool, err error) {
+func (s *Store) Reconsider(ctx context.Context, c *record.Call) (changed bool, err error) {
 	return toolcall.Reconsider(ctx, s.at, c)
 }
 
 // ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
-func (s *Store) ClaimOf(c *Call, token ID, hold time.Duration) *CallClaim {
+func (s *Store) ClaimOf(c *record.Call, token ID, hold time.Duration) *CallClaim {
 	return toolcall.ClaimOf(s.at, c, token, hold)
 }
 
@@ -243,6 +204,6 @@ type Answer = toolcall.Answer
 
 // ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to
 // the end of the branch. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not have.
-func (s *Store) ResolveCall(ctx context.Context, contextRef, branchName string, ref CallRef, a Answer) (*Committed, error) {
+func (s *Store) ResolveCall(ctx context.Context, contextRef, branchName string, ref record.CallRef, a Answer) (*Committed, error) {
 	return toolcall.ResolveCall(ctx, s.at, contextRef, branchName, ref, a)
 }

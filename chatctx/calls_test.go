@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -48,7 +49,7 @@ func appendTo(t *testing.T, c *ChatContext, branchName string, msgs ...*Message)
 	return a.Last()
 }
 
-func findC(t *testing.T, s *Store, ctx, branchName string, ref CallRef) *Call {
+func findC(t *testing.T, s *Store, ctx, branchName string, ref record.CallRef) *record.Call {
 	t.Helper()
 	c, err := s.Call(t.Context(), ctx, branchName, ref)
 	if err != nil {
@@ -57,13 +58,13 @@ func findC(t *testing.T, s *Store, ctx, branchName string, ref CallRef) *Call {
 	return c
 }
 
-func decide(c *ChatContext, branchName string, ref CallRef, v Verdict) (*Committed, error) {
+func decide(c *ChatContext, branchName string, ref record.CallRef, v Verdict) (*Committed, error) {
 	b := c.Begin(branchName)
 	b.Decide(ref, v)
 	return b.Commit(context.Background())
 }
 
-func openRefs(t *testing.T, s *Store, f CallFilter) []string {
+func openRefs(t *testing.T, s *Store, f record.CallFilter) []string {
 	t.Helper()
 	var out []string
 	for c, err := range s.Calls(t.Context(), f) {
@@ -104,7 +105,7 @@ func TestADenialIsToldToTheModel(t *testing.T) {
 		if got.State() != "pending/none" || len(got.Decisions) != 2 || got.Decisions[1].Reason != "undo" {
 			t.Errorf("after undo: %s, %v", got.State(), got.Decisions)
 		}
-		want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), "x pending/none main")
+		want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "x pending/none main")
 		if _, err := s.Redo(t.Context(), "", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestUndoOfABroughtResult(t *testing.T) {
 			want(t, findC(t, s, "", "", "x").State()+", "+findC(t, s, "", "", "y").State(), after)
 			want(t, texts(t, c, ""), "a   =yes =no")
 			undoOp(t, c, "", "")
-			want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), before)
+			want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), before)
 			want(t, texts(t, c, ""), "a  ")
 			redoOn(t, c, "")
 		}
@@ -138,7 +139,7 @@ func TestUndoOfABroughtResult(t *testing.T) {
 		if last := x.Decisions[len(x.Decisions)-1]; last.From != "approved/done" || last.To != "pending/none" || last.Reason != "undo" {
 			t.Errorf("the last step is %+v", last)
 		}
-		claim, err := s.ClaimCall(t.Context(), "", "", "y", ClaimOptions{})
+		claim, err := s.ClaimCall(t.Context(), "", "", "y", record.ClaimOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +191,7 @@ func TestAnApprovalMayChangeArguments(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"at":"home"}`), Reason: "safer"}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestChangedArgumentsFitTheSchema(t *testing.T) {
 	appendTo(t, c, "", asks("x"))
 	bad := Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"no":1}`)}
 	b := c.Begin("")
-	b.PutTool(Tool{Name: "look", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object"}`)})
+	b.PutTool(record.Tool{Name: "look", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object"}`)})
 	commit(t, b)
 	if _, err := decide(c, "", "x", bad); !errors.Is(err, ErrInvalid) {
 		t.Errorf("arguments that do not fit give %v", err)
@@ -248,7 +249,7 @@ func TestCallsExpireForWhoeverLooks(t *testing.T) {
 			return nil
 		}},
 		{"claim", func(s *Store, c *ChatContext) error {
-			if _, err := s.ClaimCall(context.Background(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+			if _, err := s.ClaimCall(context.Background(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
 				return fmt.Errorf("claiming an expired call: %v", err)
 			}
 			return nil
@@ -261,15 +262,15 @@ func TestCallsExpireForWhoeverLooks(t *testing.T) {
 			b := c.Begin("")
 			b.ExpireCall("x", clock.in(time.Hour))
 			commit(t, b)
-			want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[x pending/none main]")
+			want(t, fmt.Sprint(openRefs(t, s, record.CallFilter{})), "[x pending/none main]")
 			clock.move(2 * time.Hour)
 			if err := look.do(s, c); err != nil {
 				t.Fatal(err)
 			}
 			want(t, callState(t, c, "main", "@2"), "denied/none")
-			want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[]")
+			want(t, fmt.Sprint(openRefs(t, s, record.CallFilter{})), "[]")
 			got := findC(t, s, "", "", "x")
-			if d := got.Decisions[len(got.Decisions)-1]; d.Kind != ByExpiry {
+			if d := got.Decisions[len(got.Decisions)-1]; d.Kind != record.ByExpiry {
 				t.Errorf("decided by %s", d.Kind)
 			}
 			snap, _ := c.Snapshot(t.Context(), "")
@@ -288,7 +289,7 @@ func TestACallOffTheBranchCannotBeDecided(t *testing.T) {
 	b := c.Begin("")
 	b.Rewind("@1")
 	commit(t, b)
-	want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[]")
+	want(t, fmt.Sprint(openRefs(t, s, record.CallFilter{})), "[]")
 	if _, err := decide(c, "", ref, Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) {
 		t.Errorf("deciding gives %v", err)
 	}
@@ -308,7 +309,7 @@ func TestAResultOutlivesItsBranch(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +340,7 @@ func TestAResultOutlivesItsBranch(t *testing.T) {
 		want(t, callState(t, c, "main", "@2"), "approved/done")
 		want(t, ends(), "3 seen")
 		checkStore(t, s)
-		if _, err := s.Maintenance().GC(t.Context(), GCOptions{}); err != nil {
+		if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Redo(t.Context(), "", ""); err != nil {
@@ -372,7 +373,7 @@ func TestUndoLeavesWhatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,9 +416,9 @@ func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
 		"import": func(s *Store) *ChatContext {
 			m := asks("x")
 			m.ID, m.Calls[0].Status, m.Calls[0].Execution = pool.NewID(), pool.Pending, pool.NotRun
-			n, err := s.ImportRun().Native(t.Context(), Native{ID: pool.NewID(), Title: "a", Active: "main"})
+			n, err := s.ImportRun().Native(t.Context(), record.Native{ID: pool.NewID(), Title: "a", Active: "main"})
 			if err == nil {
-				err = n.Branch(t.Context(), NativeBranch{Name: "main"})
+				err = n.Branch(t.Context(), record.NativeBranch{Name: "main"})
 			}
 			if err == nil {
 				err = n.Append(t.Context(), []*Message{m}, nil)
@@ -455,7 +456,7 @@ func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
 					}
 					again = func() error { _, err := s.Undo(t.Context(), ref, "", "s3"); return err }
 				}
-				k, err := s.ClaimCall(t.Context(), ref, "", "x", ClaimOptions{})
+				k, err := s.ClaimCall(t.Context(), ref, "", "x", record.ClaimOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -487,7 +488,7 @@ func TestALateResultEndsNoCall(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -558,7 +559,7 @@ func TestTheLogOnlyLooks(t *testing.T) {
 	commit(t, b)
 	clock.move(2 * time.Hour)
 	log, err := s.CallLog(t.Context(), ID{})
-	if err != nil || len(log) != 2 || log[1].To != "denied/none" || log[1].Kind != ByExpiry {
+	if err != nil || len(log) != 2 || log[1].To != "denied/none" || log[1].Kind != record.ByExpiry {
 		t.Fatalf("the log is %+v, %v", log, err)
 	}
 	if got := findC(t, s, "", "", "x"); len(got.Decisions) != 0 {
@@ -573,11 +574,11 @@ func TestADeadClaimMakesACallUncertain(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: true}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/running") {
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{Again: true}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/running") {
 		t.Errorf("a second claim gives %v", err)
 	}
 	clock.move(50 * time.Second)
@@ -585,13 +586,13 @@ func TestADeadClaimMakesACallUncertain(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.move(50 * time.Second)
-	want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[x approved/running main]")
+	want(t, fmt.Sprint(openRefs(t, s, record.CallFilter{})), "[x approved/running main]")
 	clock.move(20 * time.Second)
-	want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[x approved/uncertain main]")
-	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/uncertain") {
+	want(t, fmt.Sprint(openRefs(t, s, record.CallFilter{})), "[x approved/uncertain main]")
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/uncertain") {
 		t.Errorf("claiming an uncertain call gives %v", err)
 	}
-	again, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: true})
+	again, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{Again: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -610,12 +611,12 @@ func TestCallReferences(t *testing.T) {
 	two := asks("one")
 	two.Calls = append(two.Calls, pool.Call{ID: "two", Tool: "look", Arguments: json.RawMessage(`{}`)})
 	id := appendTo(t, c, "", two).Placed[0].Message
-	for ref, wanted := range map[CallRef]string{
-		CallRef(id.String() + ":1"): "one", CallRef(Short(id) + ":2"): "two", "@:1": "one", "@2:2": "two", "two": "two",
+	for ref, wanted := range map[record.CallRef]string{
+		record.CallRef(id.String() + ":1"): "one", record.CallRef(record.Short(id) + ":2"): "two", "@:1": "one", "@2:2": "two", "two": "two",
 	} {
 		want(t, findC(t, s, "", "", ref).ID, wanted)
 	}
-	for _, ref := range []CallRef{"", "three", "@:3", "@:0", "@1:1", "@9:1", ":", ":1", "x:y", "@:-1"} {
+	for _, ref := range []record.CallRef{"", "three", "@:3", "@:0", "@1:1", "@9:1", ":", ":1", "x:y", "@:-1"} {
 		if _, err := s.Call(t.Context(), "", "", ref); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%q gives %v", ref, err)
 		}
@@ -629,8 +630,8 @@ func TestCallReferences(t *testing.T) {
 	want(t, findC(t, s, "", "other", "one").Branch, "other")
 	want(t, findC(t, s, "", "main", "one").Branch, "main")
 	other := newContext(t, s, "b") // current now
-	want(t, findC(t, s, "", "", CallRef(id.String()+":1")).Context.String(), c.ID.String())
-	if _, err := s.Call(t.Context(), other.ID.String(), "", CallRef(id.String()+":1")); !errors.Is(err, ErrNotFound) {
+	want(t, findC(t, s, "", "", record.CallRef(id.String()+":1")).Context.String(), c.ID.String())
+	if _, err := s.Call(t.Context(), other.ID.String(), "", record.CallRef(id.String()+":1")); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a call of another context gives %v", err)
 	}
 }
@@ -723,7 +724,7 @@ func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step str
 	case "deny":
 		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "no"})
 	case "cancel":
-		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Kind: ByCancel})
+		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Kind: record.ByCancel})
 	case "expire":
 		b := c.Begin("")
 		b.ExpireCall("x", clock.in(time.Second))
@@ -732,7 +733,7 @@ func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step str
 		}
 	case "claim", "again":
 		var k *CallClaim
-		if k, err = s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: step == "again", PID: -1}); err == nil {
+		if k, err = s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{Again: step == "again", PID: -1}); err == nil {
 			*claim = k.Token
 		}
 	case "resolve", "fail":
@@ -770,7 +771,7 @@ func replays(t *testing.T, s *Store, id ID) {
 	for key, state := range now {
 		for _, step := range steps {
 			if fmt.Sprint(step.Message, step.Index) == key {
-				c := findC(t, s, id.String(), "", CallRef(fmt.Sprintf("%s:%d", step.Message, step.Index)))
+				c := findC(t, s, id.String(), "", record.CallRef(fmt.Sprintf("%s:%d", step.Message, step.Index)))
 				want(t, c.State(), state)
 				break
 			}
@@ -817,7 +818,7 @@ func TestGoroutinesDecideOnce(t *testing.T) {
 					if g%2 == 1 {
 						v.Status = pool.Denied
 					}
-					_, err := decide(c, "", CallRef(fmt.Sprint("c", n)), v)
+					_, err := decide(c, "", record.CallRef(fmt.Sprint("c", n)), v)
 					switch {
 					case err == nil:
 						won[n].Add(1)
@@ -849,7 +850,7 @@ func BenchmarkOpenCalls(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c, err := s.New(b.Context(), NewContext{Title: "a", Messages: says("a")})
+		c, err := s.New(b.Context(), record.NewContext{Title: "a", Messages: says("a")})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -857,7 +858,7 @@ func BenchmarkOpenCalls(b *testing.B) {
 		b.Run(fmt.Sprint("list/", n), func(b *testing.B) {
 			for b.Loop() {
 				seen := 0
-				for _, err := range s.Calls(b.Context(), CallFilter{}) {
+				for _, err := range s.Calls(b.Context(), record.CallFilter{}) {
 					if seen++; err != nil || seen == 50 {
 						break
 					}
@@ -866,7 +867,7 @@ func BenchmarkOpenCalls(b *testing.B) {
 		})
 		b.Run(fmt.Sprint("decide/", n), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				if _, err := decide(c, "", CallRef(fmt.Sprint("c", i%n)), Verdict{Status: pool.Approved}); err != nil {
+				if _, err := decide(c, "", record.CallRef(fmt.Sprint("c", i%n)), Verdict{Status: pool.Approved}); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
@@ -888,10 +889,10 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 		c := newContext(t, s, "a")
 		appendTo(t, c, "", asks("x"))
 		b := c.Begin("")
-		b.AddRule(Rule{Effect: Allow, Tool: "here"}, RuleScope{Branch: true})
-		b.AddRule(Rule{Effect: Allow, Tool: "all"}, RuleScope{})
-		b.AddRule(Rule{Effect: Allow, Tool: "one"}, RuleScope{Call: "x"})
-		b.PutTool(Tool{Name: "t", Command: []string{"x"}})
+		b.AddRule(record.Rule{Effect: record.Allow, Tool: "here"}, RuleScope{Branch: true})
+		b.AddRule(record.Rule{Effect: record.Allow, Tool: "all"}, RuleScope{})
+		b.AddRule(record.Rule{Effect: record.Allow, Tool: "one"}, RuleScope{Call: "x"})
+		b.PutTool(record.Tool{Name: "t", Command: []string{"x"}})
 		commit(t, b)
 		b = c.Begin("")
 		b.Fork("two", ForkOptions{Stay: true})
@@ -921,12 +922,12 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, scopes(c.ID), "all context, here branch, one call")
-		r := Rule{ID: pool.NewID(), Effect: Deny, Tool: "*"}
+		r := record.Rule{ID: pool.NewID(), Effect: record.Deny, Tool: "*"}
 		if _, err := s.AddRule(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		want(t, scopes(ID{}), "* store")
-		if done, err := s.RemoveRule(t.Context(), Short(r.ID)); err != nil || done.Last().Rule.ID != r.ID {
+		if done, err := s.RemoveRule(t.Context(), record.Short(r.ID)); err != nil || done.Last().Rule.ID != r.ID {
 			t.Fatal(done, err)
 		}
 		if _, err := s.Undo(t.Context(), "", "", "s3"); err != nil && !errors.Is(err, ErrConflict) {
@@ -945,7 +946,7 @@ func TestReadersSeeWhatIsDue(t *testing.T) {
 	b.ExpireCall("x", pool.Now()+pool.Time(time.Hour/time.Microsecond))
 	b.Decide("y", Verdict{Status: pool.Approved})
 	commit(t, b)
-	if _, err := s.ClaimCall(t.Context(), "", "", "y", ClaimOptions{PID: -1}); err != nil {
+	if _, err := s.ClaimCall(t.Context(), "", "", "y", record.ClaimOptions{PID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	later := func() time.Time { return time.Now().Add(2 * time.Hour) }
@@ -954,7 +955,7 @@ func TestReadersSeeWhatIsDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.at.Close()
-	want(t, fmt.Sprint(openRefs(t, r, CallFilter{})), "[y approved/uncertain main]")
+	want(t, fmt.Sprint(openRefs(t, r, record.CallFilter{})), "[y approved/uncertain main]")
 	want(t, findC(t, r, "", "", "x").State(), "denied/none")
 	if _, err := r.CallLog(t.Context(), ID{}); err != nil {
 		t.Error(err)
@@ -978,12 +979,12 @@ func TestAClaimIsItsTokens(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	first, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{})
+	first, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock.move(2 * ClaimLife)
-	second, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{Again: true})
+	second, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{Again: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1047,7 +1048,7 @@ func TestWhatComesInDecidesNothing(t *testing.T) {
 			}
 		},
 		"new": func(t *testing.T, s *Store, _ *ChatContext, ms []*Message) {
-			if _, err := s.New(t.Context(), NewContext{Title: "other", Messages: ms}); err != nil {
+			if _, err := s.New(t.Context(), record.NewContext{Title: "other", Messages: ms}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -1083,7 +1084,7 @@ func TestWhatComesInDecidesNothing(t *testing.T) {
 					case answered:
 						in = "approved/done"
 					}
-					got := CallState(m.Calls[0].Status, m.Calls[0].Execution)
+					got := record.CallState(m.Calls[0].Status, m.Calls[0].Execution)
 					if got != in {
 						t.Errorf("%s, %s/%s, answered %v: %s, want %s", name, status, execution, answered, got, in)
 					}
@@ -1097,7 +1098,7 @@ func TestWhatComesInDecidesNothing(t *testing.T) {
 					if found := findC(t, s, ref, "", "x"); found.State() != in || found.Reason != "" {
 						t.Errorf("%s, %s/%s: on record %s, %q", name, status, execution, found.State(), found.Reason)
 					}
-					if _, err := s.ClaimCall(t.Context(), ref, "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+					if _, err := s.ClaimCall(t.Context(), ref, "", "x", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
 						t.Errorf("%s, %s/%s: it was claimed: %v", name, status, execution, err)
 					}
 				}

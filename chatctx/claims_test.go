@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -71,7 +72,7 @@ func TestClaimsOnAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobody = 1 << 22 // above the highest number of a process
-	k, err := there.ClaimCall(t.Context(), "", "", "x", ClaimOptions{PID: nobody})
+	k, err := there.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{PID: nobody})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestClaimsOnAServer(t *testing.T) {
 	runs("50 s after it was renewed", pool.Running)
 	clock.move(11 * time.Second)
 	runs("61 s after it was renewed", pool.Uncertain)
-	if _, err := here.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+	if _, err := here.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
 		t.Errorf("a call of which nobody knows what it did is claimed again: %v", err)
 	}
 	steps, err := here.CallLog(t.Context(), c.ID)
@@ -128,7 +129,7 @@ func TestAShortHold(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{PID: -1, Hold: 10 * time.Second})
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{PID: -1, Hold: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +142,10 @@ func TestAShortHold(t *testing.T) {
 		t.Errorf("while it is held: %v %v", call.Execution, err)
 	}
 	clock.move(2 * time.Second)
-	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
 		t.Errorf("another claim without again: %v", err)
 	}
-	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: true}); err != nil {
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{Again: true}); err != nil {
 		t.Errorf("another claim of what is uncertain now: %v", err)
 	}
 	checkStore(t, s)

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -27,14 +28,8 @@ func (c *ChatContext) Store() *Store { return c.store }
 // MainBranch is the branch with which every context begins.
 const MainBranch = base.MainBranch
 
-// NewContext describes a new context.
-//
-// Fields: Title, System, Prompt string; Settings map[string]json.RawMessage; Parent ID; Messages []*Message; Stay, IfNone bool. For more of each: go doc
-// chatctx/internal/journal.NewContext
-type NewContext = journal.NewContext
-
 // New makes a context with the branch main.
-func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
+func (s *Store) New(ctx context.Context, n record.NewContext) (*ChatContext, error) {
 	if err := journal.Ready(s.at, &n); err != nil {
 		return nil, err
 	}
@@ -82,7 +77,7 @@ const (
 )
 
 // Info reads the description of the context.
-func (c *ChatContext) Info(ctx context.Context) (*ContextInfo, error) {
+func (c *ChatContext) Info(ctx context.Context) (*record.ContextInfo, error) {
 	return view.Info(ctx, c.at())
 }
 
@@ -94,7 +89,7 @@ type ListOptions = view.ListOptions
 
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that
 // time.
-func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
+func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*record.ContextInfo, error] {
 	return view.Contexts(ctx, s.at, o)
 }
 
@@ -104,11 +99,11 @@ func (s *Store) Labels(ctx context.Context) (map[string]int, error) {
 }
 
 // Use makes a context the current one: the store's, or this person's if Options.Place keeps that.
-func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
+func (s *Store) Use(ctx context.Context, ref string) (*record.ContextInfo, error) {
 	if s.at.Place != nil {
 		return s.usePlace(ctx, ref)
 	}
-	var info *ContextInfo
+	var info *record.ContextInfo
 	err := s.at.Update(ctx, func(tx kv.RwTx) error {
 		t, err := journal.Begin(s.at, tx, ref, "")
 		if err != nil {
@@ -123,7 +118,7 @@ func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 	return info, err
 }
 
-func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) {
+func (s *Store) usePlace(ctx context.Context, ref string) (*record.ContextInfo, error) {
 	c, err := s.Context(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -133,7 +128,7 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) 
 		return nil, err
 	}
 	if info.Trashed != 0 {
-		return nil, base.Conflict("the conversation %q is in the trash: chatctx restore %s", info.Title, Short(info.ID))
+		return nil, base.Conflict("the conversation %q is in the trash: chatctx restore %s", info.Title, record.Short(info.ID))
 	}
 	info.Current = true
 	return info, s.at.Place.Use(info.ID)
@@ -241,14 +236,14 @@ func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (
 	return all, named, err
 }
 
-func branchInfo(b *view.BranchInfo) *BranchInfo {
-	return &BranchInfo{ID: b.ID, Name: b.Name, Active: b.Active, Revision: b.Revision, Messages: b.Messages, Head: b.Head, From: b.From, At: b.At, Created: b.Created,
+func branchInfo(b *view.BranchInfo) *record.BranchInfo {
+	return &record.BranchInfo{ID: b.ID, Name: b.Name, Active: b.Active, Revision: b.Revision, Messages: b.Messages, Head: b.Head, From: b.From, At: b.At, Created: b.Created,
 		System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, AppData: b.AppData, Sessions: b.Sessions, Tokens: b.Tokens}
 }
 
 // Branches returns all branches in the order in which they were made; of those made in one operation main comes first.
-func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
-	var out []*BranchInfo
+func (c *ChatContext) Branches(ctx context.Context) ([]*record.BranchInfo, error) {
+	var out []*record.BranchInfo
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		all, err := view.BranchInfos(tx, c.ID, rec)
 		out = out[:0]
@@ -261,7 +256,7 @@ func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 }
 
 // Branch returns one branch; "" means the active one.
-func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, error) {
+func (c *ChatContext) Branch(ctx context.Context, name string) (*record.BranchInfo, error) {
 	snap, err := c.Snapshot(ctx, name)
 	if err != nil {
 		return nil, err

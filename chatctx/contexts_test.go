@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,7 +27,7 @@ func TestContextsWhileTheyChange(t *testing.T) {
 		var all []*ChatContext
 		for i := range 400 {
 			at.Add(1)
-			c, err := s.New(t.Context(), NewContext{Title: fmt.Sprint(i)})
+			c, err := s.New(t.Context(), record.NewContext{Title: fmt.Sprint(i)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +67,7 @@ func TestContextsOfADamagedStore(t *testing.T) {
 		}
 		var all []*ChatContext
 		for i := range 3 {
-			c, err := s.New(t.Context(), NewContext{Title: fmt.Sprint(i)})
+			c, err := s.New(t.Context(), record.NewContext{Title: fmt.Sprint(i)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/chatctx/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,7 +29,7 @@ func TestCopyGoesOn(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); err != nil {
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for range 40 {
@@ -37,7 +38,7 @@ func TestCopyGoesOn(t *testing.T) {
 	s.Close()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = CopyStore(ctx, from, to, o, CopyOptions{Progress: func(n int) {
+	_, err = CopyStore(ctx, from, to, o, record.CopyOptions{Progress: func(n int) {
 		if n > 10 {
 			cancel()
 		}
@@ -55,14 +56,14 @@ func TestCopyGoesOn(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := CopyStore(t.Context(), other, to, o, CopyOptions{}); !errors.Is(err, ErrNotExist) {
+	if _, err := CopyStore(t.Context(), other, to, o, record.CopyOptions{}); !errors.Is(err, ErrNotExist) {
 		t.Errorf("a copy of nothing: %v", err)
 	}
-	done, err := CopyStore(t.Context(), from, to, o, CopyOptions{})
+	done, err := CopyStore(t.Context(), from, to, o, record.CopyOptions{})
 	if err != nil || done.Stats.Messages != 42 || done.Digest == (pool.Hash{}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if _, err := CopyStore(t.Context(), to, other, o, CopyOptions{Keep: true}); err != nil {
+	if _, err := CopyStore(t.Context(), to, other, o, record.CopyOptions{Keep: true}); err != nil {
 		t.Fatal(err)
 	}
 	copied, err := Open(to, o)

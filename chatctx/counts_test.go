@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -14,11 +15,11 @@ func TestCountsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.New(t.Context(), NewContext{})
+	c, err := s.New(t.Context(), record.NewContext{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := s.New(t.Context(), NewContext{})
+	other, err := s.New(t.Context(), record.NewContext{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -119,7 +120,7 @@ func writeUntilKilled(t *testing.T) {
 		b := c.Begin("main")
 		b.Fork(fmt.Sprintf("%s-%d", name, i), ForkOptions{Stay: true})
 		b.Switch(fmt.Sprintf("%s-%d", name, i))
-		b.Edit("@", "other", EditOptions{Stay: true})
+		b.Edit("@", "other", record.EditOptions{Stay: true})
 		b.Rewind("@1")
 		if _, err := b.Commit(t.Context()); err != nil {
 			t.Fatal(err)
@@ -166,7 +167,7 @@ func TestAWriteThatFailsAnywhereLeavesNothing(t *testing.T) {
 	steps := map[string]func(*Batch){
 		"append": func(b *Batch) { b.AppendWith(AppendOptions{Key: "k"}, says("d")...) },
 		"fork":   func(b *Batch) { b.Fork("f", ForkOptions{}) },
-		"edit":   func(b *Batch) { b.Edit("@2", "B", EditOptions{KeepRest: true, Name: "e"}) },
+		"edit":   func(b *Batch) { b.Edit("@2", "B", record.EditOptions{KeepRest: true, Name: "e"}) },
 		"drop":   func(b *Batch) { b.Drop("@1") },
 		"tokens": func(b *Batch) { b.SetTokens(branch.Tokens{Input: 1}) },
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -40,7 +41,7 @@ func wholeStore(t *testing.T) string {
 		b.Tag("best", "@2")
 		b.Mark("@1", "pinned")
 		b.Fork("fork", ForkOptions{At: "@3", Stay: true})
-		b.Edit("@4", "other", EditOptions{Stay: true})
+		b.Edit("@4", "other", record.EditOptions{Stay: true})
 		b.Fork("gone", ForkOptions{At: "@2", Stay: true})
 		commit(t, b)
 		b = c.Begin("")
@@ -60,7 +61,7 @@ func wholeStore(t *testing.T) string {
 		return json.RawMessage(`{"type":"odd","` + what + `":"` + strings.Repeat("kept ", 60_000) + `"}`)
 	}
 	src := &Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "from elsewhere"}, {Type: "odd", Raw: kept("part")}}, Meta: pool.Metadata{ProviderData: map[string]json.RawMessage{"test": kept("data")}}}
-	in := &Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: src}}}
+	in := &Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: src}}}
 	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +522,7 @@ func TestADamagedFirstPage(t *testing.T) {
 		}
 		found[snap.Len()] = true
 		told := 0
-		if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(Problem) { told++ }); err != nil {
+		if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(record.Problem) { told++ }); err != nil {
 			t.Fatal(err)
 		}
 		if told != 1 {

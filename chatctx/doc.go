@@ -5,7 +5,7 @@
 // takes back.
 //
 //	store, err := chatctx.Open("chats.db", chatctx.Options{Create: true})
-//	c, err := store.New(ctx, chatctx.NewContext{Title: "Boats"})
+//	c, err := store.New(ctx, record.NewContext{Title: "Boats"})
 //	done, err := c.Append(ctx, "", pool.NewText(pool.User, "A name for a boat?"))
 //	snap, err := c.Snapshot(ctx, "")
 //	for e, err := range snap.Entries(ctx, 1, 0) { … }

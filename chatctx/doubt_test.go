@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // spoilNewestMeta changes the newer of the two records at a file's beginning.
@@ -80,7 +81,7 @@ func endsDoubt(t *testing.T, name, path string) {
 	t.Helper()
 	s := reopen(t, path)
 	told := false
-	err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) { told = told || p.Where == DoubtPlace })
+	err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p record.Problem) { told = told || p.Where == DoubtPlace })
 	if err != nil || !told {
 		t.Errorf("%s: the check does not tell of it (%v)", name, err)
 	}

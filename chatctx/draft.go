@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -27,7 +28,7 @@ type Draft struct {
 	Summary *DraftMessage
 	// Messages are those of the current session, in order, preceded by the pinned and the system messages from before it.
 	Messages []*DraftMessage
-	Tools    []Tool
+	Tools    []record.Tool
 	Session  branch.Session // the current session; its ID is zero if the branch was never compacted
 	Notes    []Note
 	// Artifact reads the bytes of an image, a document or an output that was stored as an artifact.

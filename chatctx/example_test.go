@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -13,7 +14,7 @@ import (
 func boats(ctx context.Context) (*chatctx.Store, *chatctx.ChatContext) {
 	store, err := chatctx.OpenMemory(chatctx.Options{Program: "example", By: "ann"})
 	check(err)
-	c, err := store.New(ctx, chatctx.NewContext{Title: "Boats", Messages: []*chatctx.Message{
+	c, err := store.New(ctx, record.NewContext{Title: "Boats", Messages: []*chatctx.Message{
 		pool.NewText(pool.User, "A name for a boat?"), pool.NewText(pool.Assistant, "Petrel.")}})
 	check(err)
 	return store, c
@@ -134,7 +135,7 @@ func ExampleCall() {
 	done, err := b.Commit(ctx)
 	check(err)
 	fmt.Println(done.Last().Call.State())
-	claim, err := store.ClaimCall(ctx, "", "", "1", chatctx.ClaimOptions{}) // of several programs one gets it
+	claim, err := store.ClaimCall(ctx, "", "", "1", record.ClaimOptions{}) // of several programs one gets it
 	check(err)
 	done, err = claim.Resolve(ctx, chatctx.Answer{Result: pool.Result{Text: "a blue boat"}})
 	check(err)
@@ -152,7 +153,7 @@ func ExampleNewTask() {
 	n.Title, n.Goal = "Harbours", "Find a harbour."
 	child, err := c.StartTask(ctx, "", n)
 	check(err)
-	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: "Kiel."})
+	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskReturned, Summary: "Kiel."})
 	check(err)
 	fmt.Println(ended.Parent.Branch, ended.Position)
 	// Output: main 3

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -15,7 +16,7 @@ func TestExpectRefusesAnOldRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.at.Close()
-	c, err := s.New(t.Context(), NewContext{})
+	c, err := s.New(t.Context(), record.NewContext{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestForkAndRewindCutMarks(t *testing.T) {
 	for range 10 {
 		msgs = append(msgs, pool.NewText(pool.User, "x"))
 	}
-	c, err := s.New(t.Context(), NewContext{Messages: msgs})
+	c, err := s.New(t.Context(), record.NewContext{Messages: msgs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -46,7 +47,7 @@ func TestFollowersAreLinear(t *testing.T) {
 		}
 		all := make([]*Incoming, n)
 		for i := range all {
-			in := &Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint(i), Branches: []IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []Node{
+			in := &Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint(i), Branches: []record.IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []record.Node{
 				{ID: fmt.Sprint("q", i), Message: says("a")[0]}, {ID: fmt.Sprint("a", i), Parent: 1, Message: says(">b")[0]}}}
 			if i > 0 {
 				in.Follows = fmt.Sprint("a", i-1)

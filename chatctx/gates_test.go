@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -106,14 +107,14 @@ func TestNothingIsNoMessage(t *testing.T) {
 		"insert":       batch1(t, c, func(b *Batch) { b.Insert("@1", none...) }),
 		"loose":        batch1(t, c, func(b *Batch) { b.PutLoose(nil) }),
 		"reply":        func() error { _, err := c.BeginReply(t.Context(), "", AppendOptions{}, nil); return err },
-		"new":          func() error { _, err := s.New(t.Context(), NewContext{Messages: none}); return err },
+		"new":          func() error { _, err := s.New(t.Context(), record.NewContext{Messages: none}); return err },
 		"task": func() error {
-			_, err := c.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Messages: none}})
+			_, err := c.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Messages: none}})
 			return err
 		},
 		"import": func() error { _, err := s.Import(t.Context(), []*Incoming{nil}); return err },
 		"node": func() error {
-			_, err := s.Import(t.Context(), []*Incoming{{Nodes: []Node{{ID: "1"}}, Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}})
+			_, err := s.Import(t.Context(), []*Incoming{{Nodes: []record.Node{{ID: "1"}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}})
 			return err
 		},
 		"import loose": func() error { _, err := s.Import(t.Context(), []*Incoming{{Loose: none}}); return err },
@@ -162,7 +163,7 @@ func TestNothingIsRemovedWithoutAName(t *testing.T) {
 		"purge context": func() error { _, err := care.PurgeContext(t.Context(), "", PurgeOptions{}); return err },
 		"purge branch":  func() error { _, err := care.PurgeBranch(t.Context(), c.ID.String(), "", PurgeOptions{}); return err },
 		"purge messages": func() error {
-			_, err := care.PurgeMessages(t.Context(), c.ID.String(), "", []Ref{""}, PurgeOptions{})
+			_, err := care.PurgeMessages(t.Context(), c.ID.String(), "", []record.Ref{""}, PurgeOptions{})
 			return err
 		},
 		"remove a branch": batch1(t, c, func(b *Batch) { b.RemoveBranch("") }),
@@ -256,11 +257,11 @@ func TestWhatIsTooLarge(t *testing.T) {
 	for name, do := range map[string]func() error{
 		"a text":  func() error { return second(c.Append(t.Context(), "", says(huge)...)) },
 		"parts":   func() error { return second(c.Append(t.Context(), "", &Message{Role: pool.User, Content: parts})) },
-		"new":     func() error { return second(s.New(t.Context(), NewContext{Messages: says(huge)})) },
+		"new":     func() error { return second(s.New(t.Context(), record.NewContext{Messages: says(huge)})) },
 		"a reply": func() error { return second(c.BeginReply(t.Context(), "", AppendOptions{}, says(huge)...)) },
 		"an edit": func() error {
 			b := c.Begin("")
-			b.Edit("@1", huge, EditOptions{})
+			b.Edit("@1", huge, record.EditOptions{})
 			return second(b.Commit(t.Context()))
 		},
 		"a prompt": func() error { b := c.Begin(""); b.SetSystem(huge); return second(b.Commit(t.Context())) },

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -37,7 +38,7 @@ func TestGCTakesWhatNothingNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = now.Add(48 * time.Hour)
-		o := GCOptions{OlderThan: 24 * time.Hour, DryRun: true}
+		o := record.GCOptions{OlderThan: 24 * time.Hour, DryRun: true}
 		dry, err := s.Maintenance().GC(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +88,7 @@ func TestGCAimsAtASize(t *testing.T) {
 		max  int64
 		took int
 	}{{stats.Used, 0}, {stats.Used - 1, 1}, {stats.Used, 0}, {1, 1}, {1, 0}} {
-		took, err := s.Maintenance().GC(t.Context(), GCOptions{MaxSize: o.max})
+		took, err := s.Maintenance().GC(t.Context(), record.GCOptions{MaxSize: o.max})
 		if err != nil || took.Contexts != o.took {
 			t.Errorf("at most %d of %d bytes: took %+v, want %d contexts: %v", o.max, stats.Used, took, o.took, err)
 		}
@@ -100,7 +101,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	s := open(t, filepath.Join(dir, "chats.db"))
 	keep := newContext(t, s, "this stays", ">so does this")
 	secret := func(what string, i int) string { return fmt.Sprintf("planted-%s-%d-planted", what, i) }
-	c, err := s.New(t.Context(), NewContext{Title: secret("title", 0), System: secret("system", 0)})
+	c, err := s.New(t.Context(), record.NewContext{Title: secret("title", 0), System: secret("system", 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +117,8 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []IncomingBranch{{Name: "main", Leaf: 1}},
-		Nodes: []Node{{ID: secret("node", 0), Message: says(secret("imported text", 0))[0]}}}
+	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
+		Nodes: []record.Node{{ID: secret("node", 0), Message: says(secret("imported text", 0))[0]}}}
 	done, err := s.Import(t.Context(), []*Incoming{in})
 	if err != nil {
 		t.Fatal(err)
@@ -175,14 +176,14 @@ func TestPurgeOfMessagesTakesTheirCopies(t *testing.T) {
 	c := newContext(t, s, "a", ">planted-one", "c")
 	b := c.Begin("")
 	b.Fork("f", ForkOptions{Stay: true})
-	b.Edit("@3", "d", EditOptions{Stay: true})
+	b.Edit("@3", "d", record.EditOptions{Stay: true})
 	b.Pick("main", "@2") // a copy
 	commit(t, b)
 	other, err := s.Copy(t.Context(), c.ID.String(), "copy", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, err := s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "main", []Ref{"@2"}, PurgeOptions{})
+	gone, err := s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "main", []record.Ref{"@2"}, PurgeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestAPurgeThatCannotEnd(t *testing.T) {
 			return err
 		},
 		"redact": func(s *Store, _ *ChatContext) error {
-			_, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]+")})
+			_, err := s.Maintenance().Redact(t.Context(), record.RedactOptions{Find: finder("planted-[a-z]+")})
 			return err
 		},
 	} {
@@ -258,7 +259,7 @@ func TestAPurgeThatCannotEnd(t *testing.T) {
 					t.Errorf("due: %v, %v", got, err)
 				}
 				var found []string
-				err = s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) { found = append(found, p.Where) })
+				err = s.Maintenance().Check(t.Context(), CheckOptions{}, func(p record.Problem) { found = append(found, p.Where) })
 				if err != nil || (fmt.Sprint(found) == "[purge]") != want || !want && len(found) > 0 {
 					t.Errorf("check: %v, %v", found, err)
 				}

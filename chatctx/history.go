@@ -13,15 +13,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Snapshot is a branch as it was at one moment. It holds no file, no lock and little memory: entries and messages never change, so the branch's pieces are
 // enough. Writers neither change nor wait for it. What purge or gc removes meanwhile is ErrPurged for whoever reads it here, and the rest can still be read.
 type Snapshot struct {
-	Info *BranchInfo
+	Info *record.BranchInfo
 	// Claim is the claim on the branch's reply, nil if there is none. A dead claim waits for Settle.
-	Claim  *Claim
+	Claim  *record.Claim
 	ctx    *ChatContext
 	branch *branch.Branch
 }
@@ -175,7 +176,7 @@ func (s *Snapshot) removed(tx kv.Tx) (bool, error) {
 func (s *Snapshot) Len() int { return s.Info.Messages }
 
 // Ending returns the summaries that would no longer stand if the messages at positions, in order, left the branch.
-func (s *Snapshot) Ending(positions []int) []SummaryChange {
+func (s *Snapshot) Ending(positions []int) []record.SummaryChange {
 	return journal.Ending(s.Info.Name, s.Info.Sessions, s.Info.Messages, positions)
 }
 
@@ -274,7 +275,7 @@ func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 }
 
 // Find resolves a reference on this branch. A message of the context that the branch does not hold has the Position 0.
-func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
+func (s *Snapshot) Find(ctx context.Context, ref record.Ref) (*Entry, error) {
 	var e *Entry
 	err := s.view(ctx, func(tx kv.Tx) error {
 		id, pos, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref)
@@ -306,7 +307,7 @@ func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 }
 
 // Place is like Find for a message that the branch must hold. If it does not, the error is a *RefError that names a branch that does.
-func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
+func (s *Snapshot) Place(ctx context.Context, ref record.Ref) (*Entry, error) {
 	e, err := s.Find(ctx, ref)
 	if err != nil || e.Position > 0 {
 		return e, err
@@ -318,7 +319,7 @@ func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
 
 // Locate resolves a reference like Find, without reading the message. It returns the message's id, its position, 0 if the branch does not hold it, and
 // about how many bytes of memory it takes.
-func (s *Snapshot) Locate(ctx context.Context, ref Ref) (id ID, position, size int, err error) {
+func (s *Snapshot) Locate(ctx context.Context, ref record.Ref) (id ID, position, size int, err error) {
 	err = s.view(ctx, func(tx kv.Tx) error {
 		if id, position, err = (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref); err != nil {
 			return err
@@ -366,7 +367,7 @@ type Stretch struct {
 // Range resolves A..B: the messages after A up to and including B, on B's branch. Either end may be missing: then it is the beginning of B's branch or the
 // head of A's. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history. It returns nil if the reference is no
 // range.
-func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
+func (s *Snapshot) Range(ctx context.Context, ref record.Ref) (*Stretch, error) {
 	var out *Stretch
 	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		on, from, to, ok, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Range(s.branch, ref)
@@ -389,7 +390,7 @@ func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
 // TreeBranch shows how a branch relates to the others: it leaves the branch Leaves, a number of the list counted from 1, after Shared messages. Both are 0
 // if it shares none.
 type TreeBranch struct {
-	BranchInfo
+	record.BranchInfo
 	Leaves int
 	Shared int
 }

@@ -6,21 +6,22 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Operations returns a context's journal, newest first; "" means the current context.
-func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
+func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*record.Operation, error] {
 	return journal.Operations(ctx, s.at, contextRef)
 }
 
 // AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
 // particular, or that this person made while it was the current one.
-func (s *Store) AllOperations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
+func (s *Store) AllOperations(ctx context.Context, contextRef string) iter.Seq2[*record.Operation, error] {
 	return journal.AllOperations(ctx, s.at, contextRef)
 }
 
 // StoreOperations returns the store's own journal, newest first.
-func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error] {
+func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*record.Operation, error] {
 	return journal.StoreOperations(ctx, s.at)
 }
 

@@ -9,20 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // byName is a judge whose rules are about one tool each, by its name.
 type byName struct{}
 
-func (byName) Rule(r *Rule) error {
+func (byName) Rule(r *record.Rule) error {
 	if r.Effect == "" {
 		return Invalid("a rule needs an effect")
 	}
 	return nil
 }
 
-func (byName) Tool(t *Tool) error {
+func (byName) Tool(t *record.Tool) error {
 	if t.Name == "refused" {
 		return Invalid("a tool of that name is refused")
 	}
@@ -36,10 +37,10 @@ func (byName) Arguments(_, arguments json.RawMessage) error {
 	return nil
 }
 
-func (byName) Judge(rules []*Rule, q *Question) *Ruling {
-	r := &Ruling{Effect: Ask}
+func (byName) Judge(rules []*record.Rule, q *record.Question) *record.Ruling {
+	r := &record.Ruling{Effect: record.Ask}
 	for _, rule := range rules {
-		if rule.Tool == q.Tool && (r.Rule == nil || rule.Effect == Deny) || rule.Default && r.Rule == nil {
+		if rule.Tool == q.Tool && (r.Rule == nil || rule.Effect == record.Deny) || rule.Default && r.Rule == nil {
 			r.Effect, r.Rule = rule.Effect, rule
 		}
 	}
@@ -52,24 +53,24 @@ func TestRulesNeedAJudge(t *testing.T) {
 	c := newContext(t, s, "go")
 	appendTo(t, c, "", asks("x"))
 	s.at.Judge = nil
-	if _, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "look"}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "look"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a rule without a judge gives %v", err)
 	}
 	s.at.Judge = byName{}
-	if _, err := s.AddRule(t.Context(), Rule{Tool: "look"}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.AddRule(t.Context(), record.Rule{Tool: "look"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a rule that the judge refuses gives %v", err)
 	}
-	if _, err := s.PutTool(t.Context(), Tool{Name: "refused"}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.PutTool(t.Context(), record.Tool{Name: "refused"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a tool that the judge refuses gives %v", err)
 	}
-	if _, err := s.AddRule(t.Context(), Rule{Effect: Deny, Tool: "other"}); err != nil {
+	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	s.at.Judge = nil
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an approval under rules that nobody can read gives %v", err)
 	}
-	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a claim under rules that nobody can read gives %v", err)
 	}
 	s.at.Judge = byName{}
@@ -84,35 +85,35 @@ func TestADenyRuleStandsAbovePeople(t *testing.T) {
 		if _, err := decide(c, "", "y", Verdict{Status: pool.Approved}); err != nil {
 			t.Fatal(err)
 		}
-		done, err := s.AddRule(t.Context(), Rule{Effect: Deny, Tool: "look"})
+		done, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "look"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		id := done.Last().Rule.ID
 		for what, err := range map[string]error{
 			"an approval": second(decide(c, "", "x", Verdict{Status: pool.Approved})),
-			"a program's": second(decide(c, "", "x", Verdict{Status: pool.Approved, Kind: ByProgram})),
-			"a claim":     second(s.ClaimCall(t.Context(), "", "", "y", ClaimOptions{})),
+			"a program's": second(decide(c, "", "x", Verdict{Status: pool.Approved, Kind: record.ByProgram})),
+			"a claim":     second(s.ClaimCall(t.Context(), "", "", "y", record.ClaimOptions{})),
 		} {
-			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rules rm "+Short(id)+" --store") {
+			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rules rm "+record.Short(id)+" --store") {
 				t.Errorf("%s gives %v", what, err)
 			}
 		}
-		want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), "x pending/none main, y approved/none main")
+		want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "x pending/none main, y approved/none main")
 		if _, err := s.RemoveRule(t.Context(), id.String()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.AddRule(t.Context(), Rule{Effect: Deny, Default: true}); err != nil {
+		if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Default: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 			t.Errorf("a person is told by a default: %v", err)
 		}
 		appendTo(t, c, "", asks("z"))
-		if _, err := s.ClaimCall(t.Context(), "", "", "z", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+		if _, err := s.ClaimCall(t.Context(), "", "", "z", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
 			t.Errorf("a claim that the default denies gives %v", err)
 		}
-		if z := findC(t, s, "", "", "z"); z.State() != "denied/none" || z.Decisions[0].Kind != ByRule {
+		if z := findC(t, s, "", "", "z"); z.State() != "denied/none" || z.Decisions[0].Kind != record.ByRule {
 			t.Errorf("the default leaves it %s", z.State())
 		}
 	})
@@ -126,17 +127,17 @@ func TestAClaimAppliesRules(t *testing.T) {
 	c := newContext(t, s, "go")
 	appendTo(t, c, "", asks("x"))
 	b := c.Begin("")
-	b.AddRule(Rule{Effect: Allow, Tool: "look"}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, RuleScope{})
 	commit(t, b)
-	want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), "x pending/none main")
-	if r, err := s.Judge(t.Context(), findC(t, s, "", "", "x")); err != nil || r.Effect != Allow {
+	want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "x pending/none main")
+	if r, err := s.Judge(t.Context(), findC(t, s, "", "", "x")); err != nil || r.Effect != record.Allow {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if len(findC(t, s, "", "", "x").Decisions) != 0 {
 		t.Error("a look wrote a decision")
 	}
-	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
-	if err != nil || k.Call.State() != "approved/running" || k.Call.Decisions[0].Kind != ByRule {
+	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
+	if err != nil || k.Call.State() != "approved/running" || k.Call.Decisions[0].Kind != record.ByRule {
 		t.Fatalf("%+v, %v", k, err)
 	}
 	appendTo(t, c, "", asks("late"))
@@ -150,7 +151,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 	if err := c.SettleCalls(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if late := findC(t, s, "", "", "late"); len(late.Decisions) != 1 || late.Decisions[0].Kind != ByExpiry {
+	if late := findC(t, s, "", "", "late"); len(late.Decisions) != 1 || late.Decisions[0].Kind != record.ByExpiry {
 		t.Errorf("it is settled with %+v", late.Decisions)
 	}
 }
@@ -159,7 +160,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 func TestExamplesHold(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "go")
-	add := func(r Rule) (*Step, error) {
+	add := func(r record.Rule) (*Step, error) {
 		b := c.Begin("")
 		b.AddRule(r, RuleScope{})
 		done, err := b.Commit(t.Context())
@@ -168,14 +169,14 @@ func TestExamplesHold(t *testing.T) {
 		}
 		return done.Last(), nil
 	}
-	allow, err := add(Rule{Effect: Allow, Tool: "read", Examples: []string{"read {} => allow", "write => ask"}})
+	allow, err := add(record.Rule{Effect: record.Allow, Tool: "read", Examples: []string{"read {} => allow", "write => ask"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"its own":   second(add(Rule{Effect: Ask, Tool: "write", Examples: []string{"write {} => allow"}})),
-		"another's": second(add(Rule{Effect: Allow, Tool: "write"})),
-		"for all":   second(s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "write"})),
+		"its own":   second(add(record.Rule{Effect: record.Ask, Tool: "write", Examples: []string{"write {} => allow"}})),
+		"another's": second(add(record.Rule{Effect: record.Allow, Tool: "write"})),
+		"for all":   second(s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "write"})),
 		"rm": func() error {
 			b := c.Begin("")
 			b.RemoveRule(allow.Rule.ID.String())
@@ -195,18 +196,18 @@ func TestExamplesHold(t *testing.T) {
 	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	deny, err := add(Rule{Effect: Deny, Tool: "read"})
-	if err != nil || len(deny.Broken) != 1 || deny.Broken[0].Is != Deny || deny.Broken[0].Rule.ID != allow.Rule.ID {
+	deny, err := add(record.Rule{Effect: record.Deny, Tool: "read"})
+	if err != nil || len(deny.Broken) != 1 || deny.Broken[0].Is != record.Deny || deny.Broken[0].Rule.ID != allow.Rule.ID {
 		t.Fatalf("a deny gives %+v, %v", deny, err)
 	}
-	if _, err := add(Rule{Effect: Allow, Tool: "other"}); err != nil {
+	if _, err := add(record.Rule{Effect: record.Allow, Tool: "other"}); err != nil {
 		t.Errorf("an example that was broken before keeps others out: %v", err)
 	}
-	guard, err := add(Rule{Effect: Deny, Tool: "rm", Examples: []string{"rm => deny"}})
+	guard, err := add(record.Rule{Effect: record.Deny, Tool: "rm", Examples: []string{"rm => deny"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := add(Rule{Effect: Ask, Tool: "x", Examples: []string{"rm => deny"}}); err != nil {
+	if _, err := add(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"rm => deny"}}); err != nil {
 		t.Fatal(err)
 	}
 	b := c.Begin("")
@@ -222,7 +223,7 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			s := open(t, "")
 			c := newContext(t, s, "go")
-			add := func(r Rule) *Committed {
+			add := func(r record.Rule) *Committed {
 				t.Helper()
 				made := func() (*Committed, error) { return s.AddRule(t.Context(), r) }
 				if where == "context" {
@@ -244,8 +245,8 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 				}
 				return done
 			}
-			deny := add(Rule{Effect: Deny, Tool: "rm"})
-			add(Rule{Effect: Ask, Tool: "other", Examples: []string{"rm => deny"}})
+			deny := add(record.Rule{Effect: record.Deny, Tool: "rm"})
+			add(record.Rule{Effect: record.Ask, Tool: "other", Examples: []string{"rm => deny"}})
 			undo("", nil) // the example goes with its rule
 			if _, err := s.Redo(t.Context(), "", ""); err != nil {
 				t.Fatal(err)
@@ -256,7 +257,7 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 			undo("", nil)
 			undo("", nil) // the deny goes
 			b := c.Begin("")
-			b.AddRule(Rule{Effect: Ask, Tool: "mine", Examples: []string{"rm => ask"}}, RuleScope{Branch: true})
+			b.AddRule(record.Rule{Effect: record.Ask, Tool: "mine", Examples: []string{"rm => ask"}}, RuleScope{Branch: true})
 			commit(t, b)
 			back, err := s.Redo(t.Context(), "", "")
 			if where == "context" {
@@ -265,7 +266,7 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(back.Broken) != 1 || back.Broken[0].Is != Deny || back.Broken[0].Example != "rm => ask" {
+			if err != nil || len(back.Broken) != 1 || back.Broken[0].Is != record.Deny || back.Broken[0].Example != "rm => ask" {
 				t.Errorf("a deny that comes back names what it breaks: %+v, %v", back, err)
 			}
 		})
@@ -276,12 +277,12 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 func TestExamplesRestOnWhatStays(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "go")
-	deny, err := s.AddRule(t.Context(), Rule{Effect: Deny, Tool: "rm"})
+	deny, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "rm"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := c.Begin("")
-	b.AddRule(Rule{Effect: Ask, Tool: "x", Examples: []string{"rm => deny"}}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"rm => deny"}}, RuleScope{})
 	commit(t, b)
 	if _, err := s.Undo(t.Context(), "", "", deny.Operation); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rm => deny, but it would be ask") {
 		t.Errorf("undo of the deny gives %v", err)
@@ -295,7 +296,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 	if _, err := s.Undo(t.Context(), "", "", deny.Operation); err != nil {
 		t.Fatal(err)
 	}
-	allow, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "read"})
+	allow, err := s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "read"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +304,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = c.Begin("")
-	b.AddRule(Rule{Effect: Ask, Tool: "x", Examples: []string{"read => ask"}}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"read => ask"}}, RuleScope{})
 	commit(t, b)
 	if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "read => ask, but it would be allow") {
 		t.Errorf("redo of an allow that an example speaks against gives %v", err)
@@ -313,22 +314,22 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 // TestExamplesHoldWhenRulesExpire: an example does not rest on a rule that goes by itself, and one goes with its rule.
 func TestExamplesHoldWhenRulesExpire(t *testing.T) {
 	s, clock := clocked(t)
-	add := func(r Rule) (*Committed, error) { return s.AddRule(t.Context(), r) }
-	if _, err := add(Rule{Effect: Deny, Tool: "rm", Expires: clock.in(time.Hour), Examples: []string{"rm => deny"}}); err != nil {
+	add := func(r record.Rule) (*Committed, error) { return s.AddRule(t.Context(), r) }
+	if _, err := add(record.Rule{Effect: record.Deny, Tool: "rm", Expires: clock.in(time.Hour), Examples: []string{"rm => deny"}}); err != nil {
 		t.Fatalf("its own example goes with a rule: %v", err)
 	}
-	if _, err := add(Rule{Effect: Allow, Tool: "x", Examples: []string{"rm => deny"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "once rules have expired, at 2026-01-02T04:04:05Z") {
+	if _, err := add(record.Rule{Effect: record.Allow, Tool: "x", Examples: []string{"rm => deny"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "once rules have expired, at 2026-01-02T04:04:05Z") {
 		t.Errorf("an example that rests on a rule that expires gives %v", err)
 	}
-	if _, err := add(Rule{Effect: Allow, Tool: "x", Examples: []string{"rm => deny"}, Expires: clock.in(time.Minute)}); err != nil {
+	if _, err := add(record.Rule{Effect: record.Allow, Tool: "x", Examples: []string{"rm => deny"}, Expires: clock.in(time.Minute)}); err != nil {
 		t.Errorf("one that goes before it gives %v", err)
 	}
-	named, err := add(Rule{Effect: Deny, Tool: "x", Examples: []string{"rm => deny"}})
+	named, err := add(record.Rule{Effect: record.Deny, Tool: "x", Examples: []string{"rm => deny"}})
 	if err != nil || len(named.Last().Broken) != 1 || named.Last().Broken[0].At == 0 {
 		t.Errorf("a deny names %+v, %v", named, err)
 	}
 	clock.move(2 * time.Hour)
-	if _, err := add(Rule{Effect: Allow, Tool: "rm"}); err != nil {
+	if _, err := add(record.Rule{Effect: record.Allow, Tool: "rm"}); err != nil {
 		t.Errorf("the example of a rule that has expired keeps others out: %v", err)
 	}
 }
@@ -337,20 +338,20 @@ func TestExamplesHoldWhenRulesExpire(t *testing.T) {
 func TestOneDefaultAScope(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "go")
-	for _, effect := range []string{Deny, Ask, Deny} {
+	for _, effect := range []string{record.Deny, record.Ask, record.Deny} {
 		b := c.Begin("")
-		b.AddRule(Rule{Default: true, Effect: effect}, RuleScope{})
-		b.AddRule(Rule{Default: true, Effect: effect}, RuleScope{Branch: true})
+		b.AddRule(record.Rule{Default: true, Effect: effect}, RuleScope{})
+		b.AddRule(record.Rule{Default: true, Effect: effect}, RuleScope{Branch: true})
 		commit(t, b)
 	}
 	rules, err := s.Rules(t.Context(), c.ID)
-	if err != nil || len(rules) != 2 || rules[0].Effect != Deny || rules[1].Effect != Deny {
+	if err != nil || len(rules) != 2 || rules[0].Effect != record.Deny || rules[1].Effect != record.Deny {
 		t.Errorf("%v, %v", rules, err)
 	}
 	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if rules, err = s.Rules(t.Context(), c.ID); err != nil || len(rules) != 2 || rules[0].Effect != Ask {
+	if rules, err = s.Rules(t.Context(), c.ID); err != nil || len(rules) != 2 || rules[0].Effect != record.Ask {
 		t.Errorf("after undo %v, %v", rules, err)
 	}
 }
@@ -360,28 +361,28 @@ func TestALinkedContextIsAllowedNothing(t *testing.T) {
 	s := open(t, "")
 	root := newContext(t, s, "root")
 	b := root.Begin("")
-	for _, r := range []Rule{{Effect: Allow, Tool: "a"}, {Effect: Ask, Tool: "b"}, {Effect: Deny, Tool: "c"}, {Default: true, Effect: Deny}} {
+	for _, r := range []record.Rule{{Effect: record.Allow, Tool: "a"}, {Effect: record.Ask, Tool: "b"}, {Effect: record.Deny, Tool: "c"}, {Default: true, Effect: record.Deny}} {
 		b.AddRule(r, RuleScope{})
 	}
 	commit(t, b)
-	if _, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "all"}); err != nil {
+	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "all"}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := root.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: "task"}})
+	task, err := root.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: "task"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	linked, err := s.New(t.Context(), NewContext{Title: "linked", Parent: task.ID, Stay: true})
+	linked, err := s.New(t.Context(), record.NewContext{Title: "linked", Parent: task.ID, Stay: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	below, err := linked.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: "below"}})
+	below, err := linked.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: "below"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "t", Tool: "Agent"}}}
-	main := []IncomingBranch{{Name: "main", Leaf: 1}}
-	in, err := s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p", Title: "parent", Branches: main, Nodes: []Node{{ID: "1", Message: answer}}}})
+	main := []record.IncomingBranch{{Name: "main", Leaf: 1}}
+	in, err := s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p", Title: "parent", Branches: main, Nodes: []record.Node{{ID: "1", Message: answer}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,11 +391,11 @@ func TestALinkedContextIsAllowedNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = parent.Begin("")
-	b.AddRule(Rule{Effect: Allow, Tool: "a"}, RuleScope{})
-	b.AddRule(Rule{Effect: Ask, Tool: "b"}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Allow, Tool: "a"}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Ask, Tool: "b"}, RuleScope{})
 	commit(t, b)
-	in, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p/x", Title: "agent", Parent: &SourceLink{Format: "f", Conversation: "p"}, Answers: "t", Branches: main,
-		Nodes: []Node{{ID: "1", Message: pool.NewText(pool.User, "dig")}}}})
+	in, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p/x", Title: "agent", Parent: &record.SourceLink{Format: "f", Conversation: "p"}, Answers: "t", Branches: main,
+		Nodes: []record.Node{{ID: "1", Message: pool.NewText(pool.User, "dig")}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,8 +421,8 @@ func TestDiffOfRules(t *testing.T) {
 	for i := range 300 {
 		appendTo(t, c, "", asks(fmt.Sprint("x", i)))
 	}
-	count := func(add *Rule, rm ID) (n int) {
-		err := s.DiffRules(t.Context(), add, rm, func(d RuleDifference) error {
+	count := func(add *record.Rule, rm ID) (n int) {
+		err := s.DiffRules(t.Context(), add, rm, func(d record.RuleDifference) error {
 			if d.Before.Effect == d.After.Effect {
 				t.Errorf("%s would not be decided otherwise", d.Call.ID)
 			}
@@ -433,13 +434,13 @@ func TestDiffOfRules(t *testing.T) {
 		}
 		return n
 	}
-	if n := count(&Rule{Effect: Deny, Tool: "look", Context: c.ID}, ID{}); n != 300 {
+	if n := count(&record.Rule{Effect: record.Deny, Tool: "look", Context: c.ID}, ID{}); n != 300 {
 		t.Errorf("%d calls differ", n)
 	}
-	if n := count(&Rule{Effect: Deny, Tool: "other"}, ID{}) + count(&Rule{Effect: Deny, Tool: "look", Context: pool.NewID()}, ID{}); n != 0 {
+	if n := count(&record.Rule{Effect: record.Deny, Tool: "other"}, ID{}) + count(&record.Rule{Effect: record.Deny, Tool: "look", Context: pool.NewID()}, ID{}); n != 0 {
 		t.Errorf("%d calls differ by a rule that is not about them", n)
 	}
-	done, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "look"})
+	done, err := s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "look"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +460,7 @@ func TestArgumentsAreCanonical(t *testing.T) {
 		}
 		appendTo(t, c, "", m)
 		for i, canonical := range []string{`{"b":1.0,"a":"A/"}`, `{"a":1}`, "", `{}`} {
-			ref := CallRef(fmt.Sprint("k", i))
+			ref := record.CallRef(fmt.Sprint("k", i))
 			_, err := decide(c, "", ref, Verdict{Status: pool.Approved})
 			if canonical == "" {
 				if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "twice") {
@@ -470,7 +471,7 @@ func TestArgumentsAreCanonical(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k, err := s.ClaimCall(t.Context(), "", "", ref, ClaimOptions{})
+			k, err := s.ClaimCall(t.Context(), "", "", ref, record.ClaimOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -500,7 +501,7 @@ func TestListsCoverNamesWithSlashes(t *testing.T) {
 	m.Calls[0].Tool = "a/b"
 	appendTo(t, c, "", m)
 	for pattern, found := range map[string]int{"*": 1, "a*": 1, "a/*": 1, "a?b": 1, "b*": 0, "": 1} {
-		if n := len(openRefs(t, s, CallFilter{Tool: pattern})); n != found {
+		if n := len(openRefs(t, s, record.CallFilter{Tool: pattern})); n != found {
 			t.Errorf("%q finds %d calls, want %d", pattern, n, found)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -51,14 +52,14 @@ func play(what, file string) error {
 		return err
 	case "read":
 		for {
-			for _, err := range s.Search(ctx, SearchOptions{Text: "beside"}) {
+			for _, err := range s.Search(ctx, record.SearchOptions{Text: "beside"}) {
 				if err != nil {
 					return err
 				}
 			}
 		}
 	case "gc":
-		_, err = s.Maintenance().GC(ctx, GCOptions{OlderThan: 1})
+		_, err = s.Maintenance().GC(ctx, record.GCOptions{OlderThan: 1})
 	case "purge":
 		_, err = s.Maintenance().PurgeContext(ctx, "secret", PurgeOptions{})
 	case "vacuum":
@@ -66,7 +67,7 @@ func play(what, file string) error {
 	case "repair":
 		_, err = s.Maintenance().Repair(ctx, RepairOptions{Path: file})
 	case "redact":
-		_, err = s.Maintenance().Redact(ctx, RedactOptions{Find: finder("planted-[a-z]+")})
+		_, err = s.Maintenance().Redact(ctx, record.RedactOptions{Find: finder("planted-[a-z]+")})
 	case "backup":
 		_, err = care.BackupBeside(ctx, s.at, file, "copy")
 	}
@@ -134,7 +135,7 @@ func killed(t *testing.T, what string, seed uint64) {
 		t.Fatal(err)
 	}
 	for _, title := range []string{"secret", "kept", "trash"} {
-		c, err := s.New(t.Context(), NewContext{Title: title, Messages: says("first " + title)})
+		c, err := s.New(t.Context(), record.NewContext{Title: title, Messages: says("first " + title)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +195,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 	if what == "purge" && finished && !gone {
 		t.Error("the purge was done, and the context is there")
 	}
-	if gone || what == "redact" && len(found(t, s, SearchOptions{Text: "redacted"})) > 0 {
+	if gone || what == "redact" && len(found(t, s, record.SearchOptions{Text: "redacted"})) > 0 {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

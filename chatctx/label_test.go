@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -51,7 +52,7 @@ func labelCounts(t *testing.T, s *Store) string {
 
 func titledContext(t *testing.T, s *Store, title string, texts ...string) *ChatContext {
 	t.Helper()
-	c, err := s.New(t.Context(), NewContext{Title: title, Messages: says(texts...)})
+	c, err := s.New(t.Context(), record.NewContext{Title: title, Messages: says(texts...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestLabels(t *testing.T) {
 		want(t, listedTitles(t, s, ListOptions{Trash: true, Orderly: true}), "b")
 		for trashed := pool.Now(); pool.Now() <= trashed+1; { // some clocks tick slowly
 		}
-		if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Nanosecond}); err != nil {
+		if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Nanosecond}); err != nil {
 			t.Fatal(err)
 		}
 		want(t, labelCounts(t, s), "pinned=2 wor=1 work=2")
@@ -158,7 +159,7 @@ func TestLabelsAreMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) {
+	if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p record.Problem) {
 		if p.Invariant == 12 {
 			found++
 		}
@@ -174,13 +175,13 @@ func TestLabelsAreMended(t *testing.T) {
 // TestLabelsAreImported gives a new context the labels that come with it.
 func TestLabelsAreImported(t *testing.T) {
 	s := open(t, "")
-	in := &Incoming{Format: "x", Conversation: "1", Title: "in", Labels: []string{"work", Archived}, Nodes: []Node{{Message: says("one")[0]}},
-		Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}
+	in := &Incoming{Format: "x", Conversation: "1", Title: "in", Labels: []string{"work", Archived}, Nodes: []record.Node{{Message: says("one")[0]}},
+		Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
 	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, labelCounts(t, s), "archived=1 work=1")
-	bad := &Incoming{Format: "x", Conversation: "2", Labels: []string{""}, Branches: []IncomingBranch{{Name: "main"}}}
+	bad := &Incoming{Format: "x", Conversation: "2", Labels: []string{""}, Branches: []record.IncomingBranch{{Name: "main"}}}
 	if _, err := s.Import(t.Context(), []*Incoming{bad}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an import with an empty label gives %v, want ErrInvalid", err)
 	}

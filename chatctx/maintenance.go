@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Maintenance takes care of the file as a whole.
@@ -14,11 +15,6 @@ type Maintenance struct{ store *Store }
 
 // Maintenance returns the functions that take care of the store's file.
 func (s *Store) Maintenance() *Maintenance { return &Maintenance{s} }
-
-// Problem is a fault that Check found. Invariant is its number in docs/design.md, 0 for a fault of the file itself.
-//
-// Fields: Invariant int; Where, Text string. For more of each: go doc chatctx/internal/care.Problem
-type Problem = care.Problem
 
 // Leftovers removes what programs left that were killed while they used the store: copies of it, and files of imports, exports and dry runs. It returns what
 // else of the kind is there, in the store's folder and in that for temporary files: it belongs to programs that run, or cannot be removed. Each may hold all of
@@ -30,7 +26,7 @@ type CheckOptions struct{ Full bool }
 
 // Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. It returns an error only if
 // it cannot read on; a damaged store gives problems and no error.
-func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(Problem)) error {
+func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(record.Problem)) error {
 	return care.Check(ctx, m.store.at, o.Full, problem)
 }
 
@@ -40,36 +36,19 @@ const DoubtPlace = care.DoubtPlace
 // EndDoubt ends the warning of Store.Warnings that the newest change may be lost, once its user was told. Repair ends it too.
 func (m *Maintenance) EndDoubt(ctx context.Context) error { return care.EndDoubt(ctx, m.store.at) }
 
-// Stats has sizes in bytes, and counts.
-//
-// Fields: kv.Space (embedded); Contexts, Branches, Messages, Artifacts, Operations int. For more of each: go doc chatctx/internal/care.Stats
-type Stats = care.Stats
-
 // AwaitIndex waits while this program puts what it has stored into the search index. So the next search has little to read besides the index. It returns
 // early if ctx ends; what is missing then goes into the index later.
 func (m *Maintenance) AwaitIndex(ctx context.Context) { m.store.at.Indexing.Await(ctx) }
 
 // Stats counts what the store holds. On an engine without sizes, such as memory, the sizes are zero.
-func (m *Maintenance) Stats(ctx context.Context) (*Stats, error) {
+func (m *Maintenance) Stats(ctx context.Context) (*record.Stats, error) {
 	return care.Measure(ctx, m.store.at)
 }
 
-// ContextSpace is the space that one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several
-// contexts share counts in each.
-//
-// Fields: ID ID; Title string; Trashed pool.Time; Messages int; Bytes, MessageBytes, OperationBytes, ArtifactBytes int64. For more of each: go doc
-// chatctx/internal/care.ContextSpace
-type ContextSpace = care.ContextSpace
-
 // SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
-func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*ContextSpace, error) {
+func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*record.ContextSpace, error) {
 	return care.SpaceByContext(ctx, m.store.at)
 }
-
-// GCOptions says what GC may remove. A zero field removes nothing.
-//
-// Fields: OlderThan time.Duration; KeepOperations int; MaxSize int64; DryRun bool. For more of each: go doc chatctx/internal/care.GCOptions
-type GCOptions = care.GCOptions
 
 // Collected is what GC removed or would remove. Bytes counts keys and values.
 //
@@ -82,7 +61,7 @@ type Collected = care.Collected
 // what says only what a title or a digest took stays too. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back.
 //
 // First GC puts what dead programs left of answers on their branches, or removes branches made for answers of which nothing had come.
-func (m *Maintenance) GC(ctx context.Context, o GCOptions) (out *Collected, err error) {
+func (m *Maintenance) GC(ctx context.Context, o record.GCOptions) (out *Collected, err error) {
 	err = m.run(o.DryRun, func(s *Store) error {
 		for info, err := range s.Contexts(ctx, ListOptions{}) {
 			if err == nil {
@@ -137,28 +116,13 @@ func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, 
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
-func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []Ref, o PurgeOptions) (out *Purged, err error) {
+func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []record.Ref, o PurgeOptions) (out *Purged, err error) {
 	err = m.run(o.DryRun, func(s *Store) error {
 		out, err = care.PurgeMessages(ctx, s.at, contextRef, branchName, refs, o.Forget)
 		return err
 	})
 	return out, err
 }
-
-// Secret is a part of a text to redact. From and To are byte offsets; What is the name of the rule or the expression that found it.
-//
-// Fields: From, To int; What string. For more of each: go doc chatctx/internal/care.Secret
-type Secret = care.Secret
-
-// RedactOptions are options of Redact.
-//
-// Fields: Context string; Find func(text string) ([]Secret, error); DryRun bool. For more of each: go doc chatctx/internal/care.RedactOptions
-type RedactOptions = care.RedactOptions
-
-// Redaction is a secret that was found. Shown is its beginning.
-//
-// Fields: Context ID; Title string; Message ID; Field, What, Shown, Left string. For more of each: go doc chatctx/internal/care.Redaction
-type Redaction = care.Redaction
 
 // Redacted is what Redact did or would do.
 //
@@ -171,7 +135,7 @@ const RedactedMark = base.RedactedMark
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
 // records are found, and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
-func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (out *Redacted, err error) {
+func (m *Maintenance) Redact(ctx context.Context, o record.RedactOptions) (out *Redacted, err error) {
 	err = m.run(o.DryRun, func(s *Store) error { out, err = care.Redact(ctx, s.at, o); return err })
 	return out, err
 }
@@ -181,20 +145,10 @@ func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (out *Redacte
 // Fields: Path string; DryRun bool. For more of each: go doc chatctx/internal/care.RepairOptions
 type RepairOptions = care.RepairOptions
 
-// Mended is something that Repair did or would do. Invariant is its number in docs/design.md, 0 for the file itself.
-//
-// Fields: Invariant int; Where, Text string. For more of each: go doc chatctx/internal/care.Mended
-type Mended = care.Mended
-
-// Repaired is the result of Repair.
-//
-// Fields: Backup string; Mended []Mended; Left []Problem. For more of each: go doc chatctx/internal/care.Repaired
-type Repaired = care.Repaired
-
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages
 // that have lost their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails
 // with ErrDamaged; then Salvage reads what it can into a new file.
-func (m *Maintenance) Repair(ctx context.Context, o RepairOptions) (*Repaired, error) {
+func (m *Maintenance) Repair(ctx context.Context, o RepairOptions) (*record.Repaired, error) {
 	return care.Repair(ctx, m.store.at, o)
 }
 
@@ -210,33 +164,18 @@ func (m *Maintenance) Backup(ctx context.Context, w io.Writer) error {
 	return care.Backup(ctx, m.store.at, w)
 }
 
-// Restored is the result of Restore. Kept is the new name of the store that was at path before, "" if there was none.
-//
-// Fields: Kept string; Stats Stats. For more of each: go doc chatctx/internal/care.Restored
-type Restored = care.Restored
-
 // Restore puts a copy of a backup in the place of the store at path, or at path if there is none. It first checks the whole backup and refuses one with a
 // problem (ErrDamaged). It keeps the file that was at path, whole or not, beside it. Programs that use the store go on with the restored one.
-func Restore(ctx context.Context, path, backup string) (*Restored, error) {
+func Restore(ctx context.Context, path, backup string) (*record.Restored, error) {
 	return care.Restore(ctx, path, backup)
 }
-
-// CopyOptions are options of CopyStore.
-//
-// Fields: Keep bool; Progress func(records int). For more of each: go doc chatctx/internal/care.CopyOptions
-type CopyOptions = care.CopyOptions
-
-// Copied is the result of CopyStore.
-//
-// Fields: Records int; Digest pool.Hash; Stats Stats. For more of each: go doc chatctx/internal/care.Copied
-type Copied = care.Copied
 
 // CopyStore copies the store at from to a store at to, each a file or a URL, with its journal, undo, search index and everything else; claims end in the
 // copy. The target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns
 // ErrConflict. At the end it checks the copy in full and compares the digests of both. Unless co.Keep is set, the original refuses to open from the
 // beginning of the copy on and says where the store went, until ReopenStore takes it back. A store on a server is copied by its owner alone, else CopyStore
 // returns fs.ErrPermission.
-func CopyStore(ctx context.Context, from, to string, o Options, co CopyOptions) (*Copied, error) {
+func CopyStore(ctx context.Context, from, to string, o Options, co record.CopyOptions) (*record.Copied, error) {
 	return care.CopyStore(ctx, from, to, o, co)
 }
 
@@ -246,15 +185,10 @@ func ReopenStore(ctx context.Context, path string, o Options) (to string, err er
 	return care.Reopen(ctx, path, o)
 }
 
-// Salvaged is the result of Salvage.
-//
-// Fields: Contexts, Branches, Messages, Artifacts int; Mended []Mended. For more of each: go doc chatctx/internal/care.Salvaged
-type Salvaged = care.Salvaged
-
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
 // branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read. The error
 // is ErrNotOurs where nothing of a store is left, and then no new one is made.
-func Salvage(ctx context.Context, from, to string, o Options) (*Salvaged, error) {
+func Salvage(ctx context.Context, from, to string, o Options) (*record.Salvaged, error) {
 	return care.Salvage(ctx, from, to, o)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -24,8 +25,8 @@ func (r *run) anyCall(c *convo, is func(callState) bool) (callKey, bool) {
 	return all[r.rng.Intn(len(all))], true
 }
 
-func refOf(k callKey) chatctx.CallRef {
-	return chatctx.CallRef(fmt.Sprintf("%s:%d", k.message, k.index+1))
+func refOf(k callKey) record.CallRef {
+	return record.CallRef(fmt.Sprintf("%s:%d", k.message, k.index+1))
 }
 
 // due puts on the model what time or a crash has brought to a call, as the store does before somebody works with it.
@@ -77,12 +78,12 @@ func (b *batch) decide() error {
 	if b.rng.Intn(2) == 0 {
 		v = chatctx.Verdict{Status: pool.Denied, Reason: "no"}
 		if b.rng.Intn(3) == 0 {
-			v.Kind = chatctx.ByCancel
+			v.Kind = record.ByCancel
 		}
 	}
 	b.say("%s %s", v.Status, refOf(k)[32:])
 	b.b.Decide(refOf(k), v)
-	cancels := v.Kind == chatctx.ByCancel && s.status == pool.Approved && s.execution == pool.NotRun
+	cancels := v.Kind == record.ByCancel && s.status == pool.Approved && s.execution == pool.NotRun
 	if s.status != pool.Pending && !cancels {
 		return chatctx.ErrConflict
 	}
@@ -95,7 +96,7 @@ func (b *batch) decide() error {
 		b.change.edit(holder)
 		return nil
 	}
-	b.deny(k, holder, map[bool]string{true: "cancelled: no", false: "denied: no"}[v.Kind == chatctx.ByCancel], false)
+	b.deny(k, holder, map[bool]string{true: "cancelled: no", false: "denied: no"}[v.Kind == record.ByCancel], false)
 	return nil
 }
 
@@ -137,7 +138,7 @@ func (r *run) claimCall(c *convo) error {
 	}
 	again := r.rng.Intn(2) == 0
 	r.say("claim %s, again %t", refOf(k)[32:], again)
-	got, err := r.store().ClaimCall(bg, c.id.String(), "", refOf(k), chatctx.ClaimOptions{Again: again})
+	got, err := r.store().ClaimCall(bg, c.id.String(), "", refOf(k), record.ClaimOptions{Again: again})
 	r.due(c, k)
 	s := c.calls[k]
 	t := c.begin(r.now, id{})

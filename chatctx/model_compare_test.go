@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -20,7 +21,7 @@ type law struct {
 }
 
 // obey holds a branch against its law.
-func (r *run) obey(c *convo, info *chatctx.BranchInfo, state *branchState) {
+func (r *run) obey(c *convo, info *record.BranchInfo, state *branchState) {
 	l := r.laws[info.ID]
 	if l == nil {
 		l = &law{}
@@ -173,7 +174,7 @@ func (r *run) compareWords(c *convo, d *chatctx.Draft, name string, want *branch
 	}
 }
 
-func (r *run) compareBranch(view *chatctx.ChatContext, info *chatctx.BranchInfo, want *branchState) {
+func (r *run) compareBranch(view *chatctx.ChatContext, info *record.BranchInfo, want *branchState) {
 	got := &branchState{name: info.Name, list: want.list, system: info.System, prompt: info.Prompt, settings: plain(info.Settings), data: plain(info.AppData),
 		sessions: plainSessions(info.Sessions), tokens: -1, queue: nil}
 	if info.Tokens != nil {
@@ -196,7 +197,7 @@ func (r *run) compareBranch(view *chatctx.ChatContext, info *chatctx.BranchInfo,
 	}
 }
 
-func (r *run) compareHistory(c *convo, view *chatctx.ChatContext, info *chatctx.BranchInfo, want *branchState, deep bool) {
+func (r *run) compareHistory(c *convo, view *chatctx.ChatContext, info *record.BranchInfo, want *branchState, deep bool) {
 	snap, err := view.Snapshot(bg, info.Name)
 	r.must(err, "snapshot")
 	got, err := snap.IDs(bg)
@@ -233,7 +234,7 @@ func (r *run) compareHistory(c *convo, view *chatctx.ChatContext, info *chatctx.
 func shorts(list []id) string {
 	var out []string
 	for _, m := range list {
-		out = append(out, chatctx.Short(m))
+		out = append(out, record.Short(m))
 	}
 	return strings.Join(out, " ")
 }
@@ -245,20 +246,20 @@ func (r *run) compareMessage(c *convo, got *chatctx.Message, want *message) {
 	}
 	thinks := slices.ContainsFunc(got.Content, func(p pool.Part) bool { return p.Type == pool.ThinkingPart })
 	if got.Role != want.role || got.Kind != want.kind || text != want.text || thinks != want.thinks || got.Unfinished != want.unfinished || len(got.Calls) != len(want.calls) {
-		r.fail("message %s is %s %q %q, thinks %t, unfinished %t, %d calls; want %+v", chatctx.Short(got.ID), got.Role, got.Kind, text, thinks, got.Unfinished, len(got.Calls), *want)
+		r.fail("message %s is %s %q %q, thinks %t, unfinished %t, %d calls; want %+v", record.Short(got.ID), got.Role, got.Kind, text, thinks, got.Unfinished, len(got.Calls), *want)
 	}
 	if got.Result != nil && (got.Result.RequestID != want.answers || got.Result.IsError != want.isError) {
-		r.fail("message %s answers %s, error %t; want %+v", chatctx.Short(got.ID), got.Result.RequestID, got.Result.IsError, *want)
+		r.fail("message %s answers %s, error %t; want %+v", record.Short(got.ID), got.Result.RequestID, got.Result.IsError, *want)
 	}
 	// The id of what stood for less than a batch on a branch that is gone was never seen.
 	unseen := c.messages[want.root] != nil && c.messages[want.root].ours
 	if root, known := r.rootOf(c, got); known && root != want.root && !unseen {
-		r.fail("message %s is a copy of %s, want one of %s", chatctx.Short(got.ID), chatctx.Short(root), chatctx.Short(want.root))
+		r.fail("message %s is a copy of %s, want one of %s", record.Short(got.ID), record.Short(root), record.Short(want.root))
 	}
 	for i, call := range got.Calls {
 		k := callKey{want.id, i}
 		if s := c.calls[k]; call.ID != want.calls[i].id || call.Status != s.status || call.Execution != s.execution {
-			r.fail("call %d of %s is %s, %s/%s; want %s, %s/%s", i+1, chatctx.Short(want.id), call.ID, call.Status, call.Execution, want.calls[i].id, s.status, s.execution)
+			r.fail("call %d of %s is %s, %s/%s; want %s, %s/%s", i+1, record.Short(want.id), call.ID, call.Status, call.Execution, want.calls[i].id, s.status, s.execution)
 		}
 	}
 }
@@ -278,7 +279,7 @@ func (r *run) rootOf(c *convo, m *chatctx.Message) (root id, known bool) {
 	return m.ID, true
 }
 
-func (r *run) compareContext(c *convo, view *chatctx.ChatContext, info *chatctx.ContextInfo) {
+func (r *run) compareContext(c *convo, view *chatctx.ChatContext, info *record.ContextInfo) {
 	if info.Title != c.ctx.title || !maps.Equal(plain(info.Settings), c.ctx.settings) && len(info.Settings)+len(c.ctx.settings) > 0 ||
 		!maps.Equal(plain(info.AppData), c.ctx.data) && len(info.AppData)+len(c.ctx.data) > 0 || info.Trashed != 0 {
 		r.fail("the context is %+v, want %+v", *info, *c.ctx)
@@ -307,7 +308,7 @@ func (r *run) compareCalls(c *convo, view *chatctx.ChatContext) {
 		r.must(err, "message")
 		r.compareMessage(c, got, m)
 		if string(got.AppData["n"]) != note {
-			r.fail("message %s has the note %s, want %s", chatctx.Short(at), got.AppData["n"], note)
+			r.fail("message %s has the note %s, want %s", record.Short(at), got.AppData["n"], note)
 		}
 	}
 }
@@ -353,5 +354,5 @@ func (r *run) compareHeld() {
 
 // checkAll holds the store's invariants.
 func (r *run) checkAll() {
-	r.must(r.store().Maintenance().Check(bg, chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { r.fail("check: %d %s: %s", p.Invariant, p.Where, p.Text) }), "check")
+	r.must(r.store().Maintenance().Check(bg, chatctx.CheckOptions{Full: true}, func(p record.Problem) { r.fail("check: %d %s: %s", p.Invariant, p.Where, p.Text) }), "check")
 }

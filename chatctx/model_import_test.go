@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -157,7 +158,7 @@ func (x *shared) forked() error {
 	}
 	name := x.newBranch()
 	x.say("import of %q, forked elsewhere from %q at %d", name, x.name, n)
-	x.b.Fork(name, chatctx.ForkOptions{At: chatctx.RefTo(x.was.list[n-1])})
+	x.b.Fork(name, chatctx.ForkOptions{At: record.RefTo(x.was.list[n-1])})
 	x.t.from[x.create(name, x.was.list[:n], x.told())] = x.target
 	return nil
 }
@@ -169,7 +170,7 @@ func (x *shared) edited() error {
 	}
 	name, text := x.newBranch(), x.text()
 	x.say("import of %q, edited elsewhere on %q at %d", name, x.name, n)
-	x.b.Edit(chatctx.RefTo(x.was.list[n-1]), text, chatctx.EditOptions{Name: name})
+	x.b.Edit(record.RefTo(x.was.list[n-1]), text, record.EditOptions{Name: name})
 	m := *x.t.message(x.was.list[n-1])
 	m.note = x.t.ctx.note(&m)
 	m.id, m.ours, m.from, m.sums, m.text, m.thinks = pool.NewID(), true, id{}, id{}, hushed(text), false
@@ -194,7 +195,7 @@ func (x *shared) named() error {
 		return errSkip
 	}
 	x.say("import of marks, a prompt and settings from elsewhere")
-	m := chatctx.RefTo(x.was.list[x.rng.Intn(len(x.was.list))])
+	m := record.RefTo(x.was.list[x.rng.Intn(len(x.was.list))])
 	x.b.Mark(m, []string{"pinned", "excluded"}[x.rng.Intn(2)])
 	x.b.Tag("elsewhere", m)
 	x.b.SetSystem(x.text())
@@ -207,7 +208,7 @@ func (x *shared) rewound() error {
 		return errSkip
 	}
 	x.say("import of what was rewound elsewhere on %q", x.name)
-	x.b.Rewind(chatctx.RefTo(x.was.list[x.rng.Intn(len(x.was.list))]))
+	x.b.Rewind(record.RefTo(x.was.list[x.rng.Intn(len(x.was.list))]))
 	return nil
 }
 

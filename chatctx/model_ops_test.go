@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -698,7 +699,7 @@ func (r *run) gc(*convo) error {
 	keep := r.rng.Intn(3) * 10
 	r.say("gc older than %d µs, keep %d", age, keep)
 	r.now++
-	_, err := r.store().Maintenance().GC(bg, chatctx.GCOptions{OlderThan: time.Duration(age) * time.Microsecond, KeepOperations: keep})
+	_, err := r.store().Maintenance().GC(bg, record.GCOptions{OlderThan: time.Duration(age) * time.Microsecond, KeepOperations: keep})
 	r.must(err, "gc")
 	for _, c := range r.convos {
 		for _, b := range slices.SortedFunc(maps.Keys(c.replies), func(a, b id) int { return bytes.Compare(a[:], b[:]) }) {
@@ -836,7 +837,7 @@ func (r *run) overAnswer(c *convo) error {
 		return errSkip
 	}
 	at := r.rng.Intn(len(c.branches[b].list))
-	ref := chatctx.RefTo(c.branches[b].list[at])
+	ref := record.RefTo(c.branches[b].list[at])
 	batch := r.store().Begin(c.id.String(), name)
 	how := []string{"rewind", "drop", "insert", "clear", "remove"}[r.rng.Intn(5)]
 	if how == "remove" && b == c.active {
@@ -890,11 +891,11 @@ func (r *run) task(c *convo) error {
 	b, name := r.anyBranch(c)
 	r.say("task on %q", name)
 	text := r.text()
-	child, err := r.view(c).StartTask(bg, name, chatctx.NewTask{NewContext: chatctx.NewContext{Title: "task"}})
+	child, err := r.view(c).StartTask(bg, name, chatctx.NewTask{NewContext: record.NewContext{Title: "task"}})
 	r.must(err, "task")
 	_, err = child.Append(bg, "", pool.NewText(pool.User, "do it"))
 	r.must(err, "append to the task")
-	done, err := child.EndTask(bg, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text})
+	done, err := child.EndTask(bg, chatctx.TaskEnd{State: record.TaskReturned, Summary: text})
 	r.must(err, "end of the task")
 	t := c.begin(r.now, b)
 	m := &message{id: done.Message, role: pool.User, kind: "summary", text: "The task \"task\" returned:\n" + hushed(text)}
@@ -917,8 +918,8 @@ func (r *run) purge(c *convo) error {
 			return errSkip
 		}
 	}
-	r.say("purge of %s", chatctx.Short(m))
-	_, err := r.store().Maintenance().PurgeMessages(bg, c.id.String(), name, []chatctx.Ref{chatctx.RefTo(m)}, chatctx.PurgeOptions{})
+	r.say("purge of %s", record.Short(m))
+	_, err := r.store().Maintenance().PurgeMessages(bg, c.id.String(), name, []record.Ref{record.RefTo(m)}, chatctx.PurgeOptions{})
 	t := c.begin(r.now, b)
 	var abandoned []id
 	for _, k := range c.there() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -140,7 +141,7 @@ func (b *batch) appendNew() error {
 }
 
 // placed says what is wrong with where messages were put.
-func placed(got []chatctx.Placement, at int, want []id) string {
+func placed(got []record.Placement, at int, want []id) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d messages placed, want %d", len(got), len(want))
 	}
@@ -179,12 +180,12 @@ func (b *batch) appendKnown() error {
 		msg.Calls = append(msg.Calls, pool.Call{ID: call.id, Tool: call.tool, Arguments: []byte(`{"at":1}`)})
 	}
 	if b.rng.Intn(3) == 0 {
-		b.say("append other content as %s", chatctx.Short(m.id))
+		b.say("append other content as %s", record.Short(m.id))
 		msg.Content[len(msg.Content)-1].Text += "!"
 		b.b.Append(msg)
 		return chatctx.ErrConflict
 	}
-	b.say("append %s again", chatctx.Short(m.id))
+	b.say("append %s again", record.Short(m.id))
 	b.b.Append(msg)
 	if at := b.stands(b.state().list, m); at >= 0 {
 		b.made(func(s *chatctx.Step) string {
@@ -310,17 +311,17 @@ func ended(failed bool) pool.Execution {
 }
 
 // ref names the message at a place of the target, from 0.
-func (b *batch) ref(at int) chatctx.Ref {
+func (b *batch) ref(at int) record.Ref {
 	m := b.state().list[at]
 	if b.c.messages[m] != nil && b.rng.Intn(2) == 0 {
-		return chatctx.RefTo(m)
+		return record.RefTo(m)
 	}
 	if back := len(b.state().list) - 1 - at; back == 0 && b.rng.Intn(2) == 0 {
 		return "@"
 	} else if b.rng.Intn(3) == 0 {
-		return chatctx.Ref(fmt.Sprintf("@-%d", back))
+		return record.Ref(fmt.Sprintf("@-%d", back))
 	}
-	return chatctx.Ref(fmt.Sprintf("@%d", at+1))
+	return record.Ref(fmt.Sprintf("@%d", at+1))
 }
 
 // movable is somewhere for a step that changes what stands on the target.
@@ -365,7 +366,7 @@ func (b *batch) fork() error {
 	if len(b.there()) > 9 {
 		return errSkip
 	}
-	name, stay, at := b.newName(), b.rng.Intn(2) == 0, chatctx.Ref("")
+	name, stay, at := b.newName(), b.rng.Intn(2) == 0, record.Ref("")
 	n := len(b.state().list)
 	if i, ok := b.somewhere(); ok && b.rng.Intn(3) > 0 {
 		n, at = i+1, b.ref(i)
@@ -468,7 +469,7 @@ func (b *batch) edit() error {
 	if !ok || len(b.there()) > 9 {
 		return errSkip
 	}
-	o := chatctx.EditOptions{KeepRest: b.rng.Intn(2) == 0, Stay: b.rng.Intn(2) == 0}
+	o := record.EditOptions{KeepRest: b.rng.Intn(2) == 0, Stay: b.rng.Intn(2) == 0}
 	if b.rng.Intn(2) == 0 {
 		o.Name = b.newName()
 	}
@@ -562,7 +563,7 @@ func (b *batch) drop() error {
 	if !ok {
 		return errSkip
 	}
-	refs, places := []chatctx.Ref{b.ref(at)}, []int{at}
+	refs, places := []record.Ref{b.ref(at)}, []int{at}
 	if other, _ := b.somewhere(); b.rng.Intn(3) == 0 {
 		refs, places = append(refs, b.ref(other)), append(places, other)
 	}
@@ -636,10 +637,10 @@ func (b *batch) takeAnswer() error {
 	if !ok || len(b.branch(from).list) == 0 || b.crashed(b.target) || len(b.there()) > 9 {
 		return errSkip
 	}
-	src, o := b.branch(from).list, chatctx.TakeOptions{KeepRest: b.rng.Intn(2) == 0}
+	src, o := b.branch(from).list, record.TakeOptions{KeepRest: b.rng.Intn(2) == 0}
 	pos := b.rng.Intn(len(src))
 	b.say("take @%d of %s, rest %t", pos+1, b.branch(from).name, o.KeepRest)
-	b.b.Take(chatctx.Ref(fmt.Sprintf("branch:%s@%d", b.branch(from).name, pos+1)), o)
+	b.b.Take(record.Ref(fmt.Sprintf("branch:%s@%d", b.branch(from).name, pos+1)), o)
 	begins, ends := b.turnAt(src, pos)
 	if begins < 0 || ends == begins+1 || b.stays(b.target) != nil {
 		return chatctx.ErrConflict
@@ -698,7 +699,7 @@ func (b *batch) pick() error {
 	src := b.branch(from).list
 	at := b.rng.Intn(len(src))
 	b.say("pick @%d of %s", at+1, b.branch(from).name)
-	b.b.Pick(b.branch(from).name, chatctx.Ref(fmt.Sprintf("@%d", at+1)))
+	b.b.Pick(b.branch(from).name, record.Ref(fmt.Sprintf("@%d", at+1)))
 	var list []id
 	for _, i := range b.withResults(src, at) {
 		list = append(list, src[i])
@@ -846,10 +847,10 @@ func (b *batch) replace() error {
 }
 
 // anywhere names a message on the target or elsewhere in the context.
-func (b *batch) anywhere() (id, chatctx.Ref, bool) {
+func (b *batch) anywhere() (id, record.Ref, bool) {
 	if b.rng.Intn(4) == 0 {
 		if m := b.anyStored(); m != nil {
-			return m.id, chatctx.RefTo(m.id), true
+			return m.id, record.RefTo(m.id), true
 		}
 	}
 	at, ok := b.somewhere()

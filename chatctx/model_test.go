@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -86,7 +87,7 @@ func hush(m *chatctx.Message) error {
 
 func (r *run) newConvo() {
 	text := r.text()
-	c, err := r.store().New(bg, chatctx.NewContext{Title: text, Stay: true})
+	c, err := r.store().New(bg, record.NewContext{Title: text, Stay: true})
 	r.must(err, "new")
 	info, err := c.Branch(bg, "")
 	r.must(err, "main")
@@ -121,7 +122,7 @@ func (r *run) step(seed int64) {
 		r.now += pool.Time(r.rng.Int63n(7200e6))
 	}
 	c := r.convos[r.rng.Intn(len(r.convos))]
-	r.log = append(r.log, fmt.Sprintf("%s: ", chatctx.Short(c.id)))
+	r.log = append(r.log, fmt.Sprintf("%s: ", record.Short(c.id)))
 	for {
 		op := pickWeighted(r.rng, operations, func(i int) int { return operations[i].weight })
 		if err := op.do(r, c); !errors.Is(err, errSkip) {

@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // NativeFormat is the name of the format of exported contexts in reports.
@@ -26,11 +27,11 @@ type NativeImport = intake.NativeImport
 
 // NativeView is a context as it is at one moment. Branches are in the order in which they were made.
 type NativeView struct {
-	Context  Native
+	Context  record.Native
 	Branches []*Snapshot
 	Tags     map[string]ID
 	Marks    map[ID]string
-	Calls    []NativeCall // calls that were open in this store at some time
+	Calls    []record.NativeCall // calls that were open in this store at some time
 }
 
 // NativeView reads everything of the context except its messages, which the snapshots of its branches give.
@@ -41,7 +42,7 @@ func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 		if err != nil {
 			return err
 		}
-		*v = NativeView{Context: Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Parent: rec.Parent, Settings: rec.Settings,
+		*v = NativeView{Context: record.Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Parent: rec.Parent, Settings: rec.Settings,
 			AppData: rec.AppData, Labels: rec.Labels, Active: active.Name, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}}
 		infos, err := view.BranchInfos(tx, c.ID, rec)
 		if err != nil {

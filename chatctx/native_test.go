@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestNativeTypesAreWhole fails when a record gets a field that an export between stores does not carry yet. The fields that are left out on
@@ -25,9 +26,9 @@ func TestNativeTypesAreWhole(t *testing.T) {
 	}{
 		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed, Listed, Unknown; the id is the key. Renamed carries
 		// RenamedThere too.
-		{"context", count(base.ContextRecord{}), count(Native{}) - 1, 14},
+		{"context", count(base.ContextRecord{}), count(record.Native{}) - 1, 14},
 		// Pieces, Segment, High, Revision, Last, Newest, Removed, Unknown; Like and Shared stand for the pieces.
-		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 1, 8},
+		{"branch", count(branch.Branch{}), count(record.NativeBranch{}) - 1, 8},
 	} {
 		if c.record != c.native+c.leftOut {
 			t.Errorf("the record of a %s has %d fields, an export carries %d and leaves out %d", c.what, c.record, c.native, c.leftOut)

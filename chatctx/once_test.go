@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -85,11 +86,11 @@ var doors = []door{
 		if err != nil {
 			return err
 		}
-		i, err := c.store.ImportRun().Native(t.Context(), Native{ID: c.ID, Title: "T", Active: "main"})
+		i, err := c.store.ImportRun().Native(t.Context(), record.Native{ID: c.ID, Title: "T", Active: "main"})
 		if err != nil {
 			return err
 		}
-		if err := i.Branch(t.Context(), NativeBranch{Name: "main"}); err != nil {
+		if err := i.Branch(t.Context(), record.NativeBranch{Name: "main"}); err != nil {
 			return err
 		}
 		var all []*Message
@@ -229,20 +230,20 @@ func TestCallsOfAMessageThatComesAgain(t *testing.T) {
 		t.Fatalf("%+v, not a copy", first)
 	}
 	again := appendTo(t, c, "other", given()).Placed[0]
-	if again != (Placement{Message: first.Message, Position: 2, Known: true}) {
+	if again != (record.Placement{Message: first.Message, Position: 2, Known: true}) {
 		t.Errorf("again %+v, was %+v", again, first)
 	}
 	copied, err := c.Message(t.Context(), first.Message)
 	if err != nil || copied.CopiedFrom == nil || *copied.CopiedFrom != id {
 		t.Errorf("%+v %v", copied, err)
 	}
-	if n := len(openRefs(t, s, CallFilter{Context: c.ID})); n != 2 {
+	if n := len(openRefs(t, s, record.CallFilter{Context: c.ID})); n != 2 {
 		t.Errorf("%d calls wait, want 2", n)
 	}
 	// Its result comes along: the call of the copy is answered by it.
 	result := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "x", Text: "r"}}
 	appendTo(t, c, "other", given(), result)
-	if n := len(openRefs(t, s, CallFilter{Context: c.ID})); n != 1 {
+	if n := len(openRefs(t, s, record.CallFilter{Context: c.ID})); n != 1 {
 		t.Errorf("%d calls wait, want 1", n)
 	}
 }
@@ -271,7 +272,7 @@ func TestARunOfMessagesGoesToAnotherBranch(t *testing.T) {
 		}
 	}
 	want(t, texts(t, c, "other"), "a new  =r >b last")
-	if refs := openRefs(t, s, CallFilter{Context: c.ID}); len(refs) > 0 {
+	if refs := openRefs(t, s, record.CallFilter{Context: c.ID}); len(refs) > 0 {
 		t.Errorf("%v wait", refs)
 	}
 }
@@ -288,7 +289,7 @@ func TestInsertOfKnownMessagesSaysWhereTheyAre(t *testing.T) {
 	x, y := says("x")[0], says("y")[0]
 	b.Insert("@1", x, &Message{ID: ids[1], Role: pool.User, Content: says("b")[0].Content}, y)
 	placed := commit(t, b).Last().Placed
-	if !slices.Equal(placed, []Placement{{Message: x.ID, Position: 1}, {Message: ids[1], Position: 4, Known: true}, {Message: y.ID, Position: 2}}) {
+	if !slices.Equal(placed, []record.Placement{{Message: x.ID, Position: 1}, {Message: ids[1], Position: 4, Known: true}, {Message: y.ID, Position: 2}}) {
 		t.Errorf("%+v", placed)
 	}
 	want(t, texts(t, c, ""), "x y a b")
@@ -417,11 +418,11 @@ func TestImportsKeepIdsApart(t *testing.T) {
 	s := open(t, "")
 	id := pool.NewID()
 	in := func(text string) *Incoming {
-		return &Incoming{Format: "f", Title: "T", Nodes: []Node{{Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
-			Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}
+		return &Incoming{Format: "f", Title: "T", Nodes: []record.Node{{Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
+			Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
 	}
 	twice := in("a")
-	twice.Nodes = append(twice.Nodes, Node{Parent: 0, Message: &Message{ID: id, Role: pool.User, Content: says("b")[0].Content}})
+	twice.Nodes = append(twice.Nodes, record.Node{Parent: 0, Message: &Message{ID: id, Role: pool.User, Content: says("b")[0].Content}})
 	if _, err := s.Import(t.Context(), []*Incoming{twice}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("one id twice: %v", err)
 	}
@@ -442,11 +443,11 @@ func TestClaimsOfTasksAreTheirOwn(t *testing.T) {
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{})
+	k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := c.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: "child"}, Call: k})
+	child, err := c.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: "child"}, Call: k})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,14 +455,14 @@ func TestClaimsOfTasksAreTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.move(2 * ClaimLife)
-	other, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{Again: true})
+	other, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{Again: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Restore(t.Context(), child.ID.String()); err != nil {
 		t.Fatal(err)
 	}
-	ended, err := child.EndTask(t.Context(), TaskEnd{State: TaskReturned, Summary: "s"})
+	ended, err := child.EndTask(t.Context(), TaskEnd{State: record.TaskReturned, Summary: "s"})
 	if err != nil || ended.CallState != "" {
 		t.Fatalf("%+v %v", ended, err)
 	}
@@ -531,7 +532,7 @@ func TestOneChangeIsToldOnce(t *testing.T) {
 			done := commit(t, b)
 			told := <-changes
 			slices.Sort(told.Branches)
-			if !reflect.DeepEqual(told, Change{Context: c.ID, Branches: step.on, Kind: step.kind, Operation: done.Operation}) {
+			if !reflect.DeepEqual(told, record.Change{Context: c.ID, Branches: step.on, Kind: step.kind, Operation: done.Operation}) {
 				t.Errorf("%s: told of %+v", step.kind, told)
 			}
 		}
@@ -696,12 +697,12 @@ func TestAMessageThatWasReadElsewhere(t *testing.T) {
 	b := to.Begin("")
 	b.Insert("@1", read[1])
 	commit(t, b)
-	made, err := s.New(t.Context(), NewContext{Title: "made of it", Messages: read})
+	made, err := s.New(t.Context(), record.NewContext{Title: "made of it", Messages: read})
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := appendTo(t, from, "", read[2]).Placed[0]
-	if own != (Placement{Message: read[2].ID, Position: 3, Known: true}) {
+	if own != (record.Placement{Message: read[2].ID, Position: 3, Known: true}) {
 		t.Errorf("in its own context it is %+v", own)
 	}
 	for _, c := range []*ChatContext{to, made} {

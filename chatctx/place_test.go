@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -41,7 +42,7 @@ func guests(t *testing.T) (ann, bob guest) {
 
 func (g guest) made(title string) *ChatContext {
 	g.t.Helper()
-	c, err := g.New(g.t.Context(), NewContext{Title: title})
+	c, err := g.New(g.t.Context(), record.NewContext{Title: title})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestFirstOfOnePerson(t *testing.T) {
 	ann, bob := guests(t)
 	first := func(g guest) ID {
 		t.Helper()
-		c, err := g.New(t.Context(), NewContext{IfNone: true})
+		c, err := g.New(t.Context(), record.NewContext{IfNone: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +214,7 @@ func TestFirstOfOnePerson(t *testing.T) {
 	if again := first(ann); again != anns {
 		t.Fatalf("the second program made %s beside %s", again, anns)
 	}
-	aside, err := ann.New(t.Context(), NewContext{Stay: true})
+	aside, err := ann.New(t.Context(), record.NewContext{Stay: true})
 	if err != nil {
 		t.Fatal(err)
 	}

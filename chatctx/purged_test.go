@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -96,20 +97,20 @@ func TestWhatIsPurgedIsNotDamaged(t *testing.T) {
 		"gc of the trash": {func(t *testing.T, s *Store, c *ChatContext) {
 			noErr(t, second(s.Trash(t.Context(), c.ID.String())))
 			s.at.Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
-			noErr(t, second(s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour})))
+			noErr(t, second(s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour})))
 		}, true, nil},
 		"PurgeBranch": {func(t *testing.T, s *Store, c *ChatContext) {
 			noErr(t, second(s.Maintenance().PurgeBranch(t.Context(), c.ID.String(), "work", PurgeOptions{})))
 		}, false, nil},
 		"PurgeMessages": {func(t *testing.T, s *Store, c *ChatContext) {
-			noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "work", []Ref{"@3"}, PurgeOptions{})))
+			noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "work", []record.Ref{"@3"}, PurgeOptions{})))
 		}, false, map[string]bool{"Turns": true, "Tail": true}},
 		"rewind and gc": {func(t *testing.T, s *Store, c *ChatContext) {
 			b := c.Begin("work")
 			b.Rewind("@2")
 			commit(t, b)
 			s.at.Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
-			noErr(t, second(s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour})))
+			noErr(t, second(s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour})))
 		}, false, map[string]bool{"Turns": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +156,7 @@ func TestAGapThatNobodyMadeIsDamage(t *testing.T) {
 			page, err := snap.Page(t.Context(), 2, 2)
 			noErr(t, err)
 			if purged {
-				noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "", []Ref{"@4"}, PurgeOptions{})))
+				noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "", []record.Ref{"@4"}, PurgeOptions{})))
 			}
 			noErr(t, s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
 				return tx.Delete(pool.Bucket, branch.Key(c.ID, page[0].ID))
@@ -191,9 +192,9 @@ func TestASnapshotIsAsItWasOrPurged(t *testing.T) {
 			b := c.Begin(on)
 			switch rnd.IntN(7) {
 			case 0:
-				_, err = s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Minute, KeepOperations: rnd.IntN(4)})
+				_, err = s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Minute, KeepOperations: rnd.IntN(4)})
 			case 1:
-				_, err = s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), on, []Ref{"@1"}, PurgeOptions{})
+				_, err = s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), on, []record.Ref{"@1"}, PurgeOptions{})
 			case 2:
 				_, err = s.Maintenance().PurgeBranch(t.Context(), c.ID.String(), on, PurgeOptions{})
 			case 3:

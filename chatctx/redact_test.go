@@ -11,16 +11,17 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // finder gives what an expression finds.
-func finder(expr string) func(string) ([]Secret, error) {
+func finder(expr string) func(string) ([]record.Secret, error) {
 	re := regexp.MustCompile(expr)
-	return func(text string) ([]Secret, error) {
-		var out []Secret
+	return func(text string) ([]record.Secret, error) {
+		var out []record.Secret
 		for _, at := range re.FindAllStringIndex(text, -1) {
-			out = append(out, Secret{From: at[0], To: at[1], What: "test"})
+			out = append(out, record.Secret{From: at[0], To: at[1], What: "test"})
 		}
 		return out, nil
 	}
@@ -31,7 +32,7 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "chats.db"))
 	const secret = "planted-key"
-	c, err := s.New(t.Context(), NewContext{Title: "with " + secret, System: "use " + secret, Settings: map[string]json.RawMessage{"app.x": json.RawMessage(`"` + secret + `"`)}})
+	c, err := s.New(t.Context(), record.NewContext{Title: "with " + secret, System: "use " + secret, Settings: map[string]json.RawMessage{"app.x": json.RawMessage(`"` + secret + `"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	o := RedactOptions{Find: finder("planted-[a-z]+"), DryRun: true}
+	o := record.RedactOptions{Find: finder("planted-[a-z]+"), DryRun: true}
 	plan, err := s.Maintenance().Redact(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +79,10 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	if snap.Info.System != "use [redacted]" {
 		t.Errorf("the prompt is %q", snap.Info.System)
 	}
-	if got := found(t, s, SearchOptions{Text: "planted"}); len(got) != 0 {
+	if got := found(t, s, record.SearchOptions{Text: "planted"}); len(got) != 0 {
 		t.Errorf("search finds %v", got)
 	}
-	if got := found(t, s, SearchOptions{Text: "redacted key"}); len(got) < 1 {
+	if got := found(t, s, record.SearchOptions{Text: "redacted key"}); len(got) < 1 {
 		t.Error("search does not find what stands there now")
 	}
 	again, err := s.Maintenance().Redact(t.Context(), o)
@@ -96,7 +97,7 @@ func TestUndoOfNewAfterRedact(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "chats.db"))
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", pool.NewText(pool.User, "a planted-key"))
-	if _, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]+")}); err != nil {
+	if _, err := s.Maintenance().Redact(t.Context(), record.RedactOptions{Find: finder("planted-[a-z]+")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Undo(t.Context(), "", "", "s1"); !errors.Is(err, ErrConflict) {
@@ -118,7 +119,7 @@ func TestRedactLeavesWhatIsSigned(t *testing.T) {
 		if _, err := c.Append(t.Context(), "", m); err != nil {
 			t.Fatal(err)
 		}
-		done, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]"), Context: c.ID.String()})
+		done, err := s.Maintenance().Redact(t.Context(), record.RedactOptions{Find: finder("planted-[a-z]"), Context: c.ID.String()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,14 +224,14 @@ var plantings = []planting{
 		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: plantText}}, Data: map[string]json.RawMessage{"x": plantJSON}}})
 	})},
 	{"tool of the context", false, stepping(func(b *Batch) {
-		b.PutTool(Tool{Name: "t", Description: plantText, Schema: json.RawMessage(`{"title":"` + plantText + `"}`)})
+		b.PutTool(record.Tool{Name: "t", Description: plantText, Schema: json.RawMessage(`{"title":"` + plantText + `"}`)})
 	})},
 	{"tool of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
-		_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: plantText})
+		_, err := s.PutTool(t.Context(), record.Tool{Name: "t", Description: plantText})
 		failOn(t, err)
 	}},
 	{"tool that was", false, func(t *testing.T, s *Store, _ *ChatContext) {
-		_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: plantText})
+		_, err := s.PutTool(t.Context(), record.Tool{Name: "t", Description: plantText})
 		failOn(t, err)
 		_, err = s.RemoveTool(t.Context(), "t")
 		failOn(t, err)
@@ -240,18 +241,18 @@ var plantings = []planting{
 		failOn(t, err)
 	}},
 	{"rule's reason", false, func(t *testing.T, s *Store, _ *ChatContext) {
-		_, err := s.AddRule(t.Context(), Rule{Effect: "ask", Tool: "t", Reason: plantText})
+		_, err := s.AddRule(t.Context(), record.Rule{Effect: "ask", Tool: "t", Reason: plantText})
 		failOn(t, err)
 	}},
 	{"call's id", true, putting(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: plantText, Tool: "t", Arguments: json.RawMessage(`{}`)}}})},
 	{"tool's name", true, putting(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: plantText, Arguments: json.RawMessage(`{}`)}}})},
 	{"model", true, putting(&Message{Role: pool.Assistant, Content: says("x")[0].Content, Meta: pool.Metadata{Model: plantText}})},
 	{"imported id", true, func(t *testing.T, s *Store, _ *ChatContext) {
-		in := &Incoming{Format: "test", Conversation: plantText, Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: plantText + "n", Message: says("x")[0]}}}
+		in := &Incoming{Format: "test", Conversation: plantText, Title: "In", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: plantText + "n", Message: says("x")[0]}}}
 		_, err := s.Import(t.Context(), []*Incoming{in})
 		failOn(t, err)
 	}},
-	{"command of a tool", true, stepping(func(b *Batch) { b.PutTool(Tool{Name: "t", Command: []string{"run", plantText}}) })},
+	{"command of a tool", true, stepping(func(b *Batch) { b.PutTool(record.Tool{Name: "t", Command: []string{"run", plantText}}) })},
 }
 
 // TestRedactLooksEverywhere plants a secret in each kind of place on its own. Where the plan says that all of it goes, no byte of it is left in the file; where
@@ -266,7 +267,7 @@ func TestRedactLooksEverywhere(t *testing.T) {
 			if planted(t, dir) == 0 {
 				t.Fatal("nothing was planted")
 			}
-			o := RedactOptions{Find: finder("planted-key"), DryRun: true}
+			o := record.RedactOptions{Find: finder("planted-key"), DryRun: true}
 			plan, err := s.Maintenance().Redact(t.Context(), o)
 			failOn(t, err)
 			if len(plan.Found) == 0 {
@@ -303,7 +304,7 @@ func TestRedactFindsWhatIsEscaped(t *testing.T) {
 	b := c.Begin("")
 	b.SetTitle("a planted-key")
 	commit(t, b)
-	done, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-key")})
+	done, err := s.Maintenance().Redact(t.Context(), record.RedactOptions{Find: finder("planted-key")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,10 +30,10 @@ type replacing struct {
 	c *ChatContext
 }
 
-func replacingIn(t *testing.T, tools ...Tool) *replacing {
+func replacingIn(t *testing.T, tools ...record.Tool) *replacing {
 	t.Helper()
 	s, _ := clocked(t)
-	c := must(s.New(t.Context(), NewContext{Title: "deploys"}))(t)
+	c := must(s.New(t.Context(), record.NewContext{Title: "deploys"}))(t)
 	r := &replacing{t, s, c}
 	for _, tool := range tools {
 		r.put(tool)
@@ -43,7 +43,7 @@ func replacingIn(t *testing.T, tools ...Tool) *replacing {
 	return r
 }
 
-func (r *replacing) put(tool Tool) {
+func (r *replacing) put(tool record.Tool) {
 	r.t.Helper()
 	must(r.s.PutTool(r.t.Context(), tool))(r.t)
 }
@@ -60,58 +60,58 @@ func (r *replacing) approve() {
 	r.batch(func(b *Batch) { b.Decide("c1", Verdict{Status: pool.Approved}) })
 }
 
-func (r *replacing) call() *Call {
+func (r *replacing) call() *record.Call {
 	r.t.Helper()
 	return must(r.s.Call(r.t.Context(), r.c.ID.String(), "", "c1"))(r.t)
 }
 
-func deployTool(command ...string) Tool { return Tool{Name: "deploy", Command: command} }
+func deployTool(command ...string) record.Tool { return record.Tool{Name: "deploy", Command: command} }
 
 // TestToolReplacedAfterApproval: however another tool comes to stand under the name, the call waits again and says why; the very same one changes nothing.
 func TestToolReplacedAfterApproval(t *testing.T) {
 	looked := deployTool("touch", "a")
-	with := func(change func(*Tool)) func(*replacing) {
+	with := func(change func(*record.Tool)) func(*replacing) {
 		return func(r *replacing) { tool := looked; change(&tool); r.put(tool) }
 	}
 	for name, test := range map[string]struct {
-		tools []Tool
+		tools []record.Tool
 		do    func(*replacing)
 		waits bool
 	}{
-		"the same again":      {[]Tool{looked}, func(r *replacing) { r.put(deployTool("touch", "a")) }, false},
-		"another description": {[]Tool{looked}, with(func(t *Tool) { t.Description, t.Repeatable = "better", true }), false},
-		"another value of a variable": {[]Tool{{Name: "deploy", Command: []string{"x"}, Env: map[string]string{"A": "1"}}}, func(r *replacing) {
-			r.put(Tool{Name: "deploy", Command: []string{"x"}, Env: map[string]string{"A": "2"}})
+		"the same again":      {[]record.Tool{looked}, func(r *replacing) { r.put(deployTool("touch", "a")) }, false},
+		"another description": {[]record.Tool{looked}, with(func(t *record.Tool) { t.Description, t.Repeatable = "better", true }), false},
+		"another value of a variable": {[]record.Tool{{Name: "deploy", Command: []string{"x"}, Env: map[string]string{"A": "1"}}}, func(r *replacing) {
+			r.put(record.Tool{Name: "deploy", Command: []string{"x"}, Env: map[string]string{"A": "2"}})
 		}, false},
-		"there and back": {[]Tool{looked}, func(r *replacing) {
+		"there and back": {[]record.Tool{looked}, func(r *replacing) {
 			r.put(deployTool("rm"))
 			must(r.s.Undo(r.t.Context(), "", "", ""))(r.t)
 		}, false},
-		"another tool":                 {[]Tool{looked, {Name: "other", Command: []string{"x"}}}, func(r *replacing) { r.put(Tool{Name: "other", Command: []string{"y"}}) }, false},
-		"another command":              {[]Tool{looked}, with(func(t *Tool) { t.Command = []string{"touch", "b"} }), true},
-		"one word more":                {[]Tool{looked}, with(func(t *Tool) { t.Command = []string{"touch", "a", "-v"} }), true},
-		"words cut otherwise":          {[]Tool{looked}, with(func(t *Tool) { t.Command = []string{"touch a"} }), true},
-		"a folder":                     {[]Tool{looked}, with(func(t *Tool) { t.Dir = "/tmp" }), true},
-		"a variable":                   {[]Tool{looked}, with(func(t *Tool) { t.Env = map[string]string{"PATH": "/evil"} }), true},
-		"standard input":               {[]Tool{looked}, with(func(t *Tool) { t.Stdin = true }), true},
-		"dashes":                       {[]Tool{looked}, with(func(t *Tool) { t.Dashes = true }), true},
-		"removed":                      {[]Tool{looked}, func(r *replacing) { must(r.s.RemoveTool(r.t.Context(), "deploy"))(r.t) }, true},
+		"another tool":                 {[]record.Tool{looked, {Name: "other", Command: []string{"x"}}}, func(r *replacing) { r.put(record.Tool{Name: "other", Command: []string{"y"}}) }, false},
+		"another command":              {[]record.Tool{looked}, with(func(t *record.Tool) { t.Command = []string{"touch", "b"} }), true},
+		"one word more":                {[]record.Tool{looked}, with(func(t *record.Tool) { t.Command = []string{"touch", "a", "-v"} }), true},
+		"words cut otherwise":          {[]record.Tool{looked}, with(func(t *record.Tool) { t.Command = []string{"touch a"} }), true},
+		"a folder":                     {[]record.Tool{looked}, with(func(t *record.Tool) { t.Dir = "/tmp" }), true},
+		"a variable":                   {[]record.Tool{looked}, with(func(t *record.Tool) { t.Env = map[string]string{"PATH": "/evil"} }), true},
+		"standard input":               {[]record.Tool{looked}, with(func(t *record.Tool) { t.Stdin = true }), true},
+		"dashes":                       {[]record.Tool{looked}, with(func(t *record.Tool) { t.Dashes = true }), true},
+		"removed":                      {[]record.Tool{looked}, func(r *replacing) { must(r.s.RemoveTool(r.t.Context(), "deploy"))(r.t) }, true},
 		"where none was":               {nil, func(r *replacing) { r.put(looked) }, true},
 		"none, as before":              {nil, func(r *replacing) {}, false},
-		"the conversation's own":       {[]Tool{looked}, func(r *replacing) { r.batch(func(b *Batch) { b.PutTool(deployTool("rm")) }) }, true},
-		"the same of the conversation": {[]Tool{looked}, func(r *replacing) { r.batch(func(b *Batch) { b.PutTool(looked) }) }, false},
-		"the folder of the setting": {[]Tool{looked}, func(r *replacing) {
+		"the conversation's own":       {[]record.Tool{looked}, func(r *replacing) { r.batch(func(b *Batch) { b.PutTool(deployTool("rm")) }) }, true},
+		"the same of the conversation": {[]record.Tool{looked}, func(r *replacing) { r.batch(func(b *Batch) { b.PutTool(looked) }) }, false},
+		"the folder of the setting": {[]record.Tool{looked}, func(r *replacing) {
 			r.batch(func(b *Batch) {
 				b.SetContextSettings(map[string]json.RawMessage{"calls.folder": json.RawMessage(`"/tmp"`)})
 			})
 		}, true},
-		"undo of what was there before": {[]Tool{deployTool("old"), looked}, func(r *replacing) { must(r.s.Undo(r.t.Context(), "", "", "s3"))(r.t) }, true},
+		"undo of what was there before": {[]record.Tool{deployTool("old"), looked}, func(r *replacing) { must(r.s.Undo(r.t.Context(), "", "", "s3"))(r.t) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := replacingIn(t, test.tools...)
 			test.do(r)
 			why := must(r.s.Replaced(t.Context(), r.call()))(t)
-			claim, err := r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", ClaimOptions{Stored: true})
+			claim, err := r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", record.ClaimOptions{Stored: true})
 			c := r.call()
 			if !test.waits {
 				if err != nil || why != "" || c.Execution != pool.Running {
@@ -128,19 +128,19 @@ func TestToolReplacedAfterApproval(t *testing.T) {
 				t.Fatalf("%v; the call is %s: %q, %q", err, c.State(), last.Reason, why)
 			}
 			r.approve()
-			must(r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", ClaimOptions{}))(t)
+			must(r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", record.ClaimOptions{}))(t)
 		})
 	}
 }
 
 // TestToolOfAServerReplaced: of an MCP server its address counts, and its headers.
 func TestToolOfAServerReplaced(t *testing.T) {
-	server := func(url string, headers map[string]string) Tool {
-		return Tool{Name: "ops", MCP: true, URL: url, Headers: headers, Remotes: []Remote{{Name: "a__b"}, {Name: "up"}}}
+	server := func(url string, headers map[string]string) record.Tool {
+		return record.Tool{Name: "ops", MCP: true, URL: url, Headers: headers, Remotes: []record.Remote{{Name: "a__b"}, {Name: "up"}}}
 	}
 	for name, waits := range map[string]bool{"http://127.0.0.1:1": false, "http://127.0.0.1:2": true} {
 		s, _ := clocked(t)
-		c := must(s.New(t.Context(), NewContext{Title: "deploys"}))(t)
+		c := must(s.New(t.Context(), record.NewContext{Title: "deploys"}))(t)
 		r := &replacing{t, s, c}
 		r.put(server("http://127.0.0.1:1", nil))
 		must(c.Append(t.Context(), "", pool.NewText(pool.User, "go"), &pool.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "ops__a__b"}}}))(t)
@@ -182,7 +182,7 @@ func TestApprovalOfBefore(t *testing.T) {
 	if why := must(r.s.Replaced(t.Context(), r.call()))(t); why != "" {
 		t.Errorf("it waits again: %s", why)
 	}
-	claim := must(r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", ClaimOptions{Stored: true}))(t)
+	claim := must(r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", record.ClaimOptions{Stored: true}))(t)
 	steps := r.call().Decisions
 	if ran := steps[len(steps)-1].Runs; !claim.Older || ran == nil || ran.String() != "touch b" || claim.Tool.Command[1] != "b" {
 		t.Errorf("%v: the claim records %v", claim.Older, ran)

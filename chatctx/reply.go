@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -45,11 +46,11 @@ type Begun struct {
 	Committed
 	// Reply is nil if another program is answering already: then the messages wait in the queue, and Holder is that program's claim.
 	Reply  *Reply
-	Holder *Claim
+	Holder *record.Claim
 	// Settled is what had arrived of a reply whose program died: it is on the branch now, unfinished. Nil: nothing.
 	Settled *Message
 	// FromQueue lists messages that waited since an earlier reply: they are on the branch now, before the new ones.
-	FromQueue []Placement
+	FromQueue []record.Placement
 }
 
 // BeginReply claims the branch ("" means the active one) for a reply and appends messages, usually the user's, in one transaction. It first settles what a
@@ -83,7 +84,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 	return out, nil
 }
 
-func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) (*Begun, error) {
+func beginReply(t *journal.Txn, msgs []*Message, claim *record.Claim, o AppendOptions) (*Begun, error) {
 	out, made := &Begun{}, journal.NewStep("append")
 	again, err := t.Known(o.Key, msgs, made)
 	if err != nil {
@@ -123,7 +124,7 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 	return out, t.Keep(o.Key, made)
 }
 
-func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made *Step) (err error) {
+func startReply(t *journal.Txn, msgs []*Message, claim *record.Claim, out *Begun, made *Step) (err error) {
 	if out.Settled, _, err = settleReply(t, t.Target); err == nil {
 		err = t.SettleAskings()
 	}
@@ -197,7 +198,7 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 }
 
 // queue makes messages wait until the running reply is done, except those that wait already or are on the branch.
-func queue(t *journal.Txn, holder *Claim, msgs []*Message) ([]Placement, error) {
+func queue(t *journal.Txn, holder *record.Claim, msgs []*Message) ([]record.Placement, error) {
 	if len(msgs) == 0 {
 		return nil, t.Answers(holder, t.Target)
 	}
@@ -211,7 +212,7 @@ func queue(t *journal.Txn, holder *Claim, msgs []*Message) ([]Placement, error) 
 	if n := len(keys); n > 0 {
 		last = binary.BigEndian.Uint64(keys[n-1][len(prefix):])
 	}
-	out := make([]Placement, 0, len(msgs))
+	out := make([]record.Placement, 0, len(msgs))
 	for _, m := range msgs {
 		at, err := queueable(t, m)
 		if err != nil {
@@ -232,25 +233,25 @@ func queue(t *journal.Txn, holder *Claim, msgs []*Message) ([]Placement, error) 
 }
 
 // queueable stores a message that will wait, unless it is stored, and returns where the branch holds it, if it does.
-func queueable(t *journal.Txn, m *Message) (Placement, error) {
+func queueable(t *journal.Txn, m *Message) (record.Placement, error) {
 	was, err := t.Stored(m)
 	if err != nil {
-		return Placement{}, err
+		return record.Placement{}, err
 	}
 	if was == nil {
-		return Placement{Message: m.ID}, t.KeepNew(m)
+		return record.Placement{Message: m.ID}, t.KeepNew(m)
 	}
 	return t.Standing(t.Target, was)
 }
 
 // unqueue puts the waiting messages at the end of the branch.
-func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
+func unqueue(t *journal.Txn, b *branch.Branch) ([]record.Placement, error) {
 	keys, ids, err := queuedOn(t.Tx, t.ID, b.ID)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	t.Touch(b) // even if all of them are on it by now
-	var placed []Placement
+	var placed []record.Placement
 	for i, id := range ids { // one by one: each came by itself, and its calls wait as if it were the last
 		m, err := t.Get(id)
 		if err != nil {
@@ -342,7 +343,7 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 }
 
 // Running returns the claim on the branch's reply, nil if there is none. It also returns a dead claim: Settle puts what that left on the branch.
-func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
+func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *record.Claim, err error) {
 	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
 		claim, err = view.ClaimOf(tx, c.ID, b.ID)
 		return err
@@ -356,7 +357,7 @@ type SettleOptions struct{ Force bool }
 // Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. It returns that
 // message, nil if nothing had arrived.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
-	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || base.Dead(claim, c.store.at.Now()) })
+	return c.settle(ctx, branchName, false, func(claim *record.Claim) bool { return o.Force || base.Dead(claim, c.store.at.Now()) })
 }
 
 // SettleDead is Settle for all branches of the context, and for the questions apart from them (Asking). It removes branches that were made for answers
@@ -369,7 +370,7 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	for _, on := range dead {
 		if err == nil {
-			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return base.Dead(claim, c.store.at.Now()) })
+			_, err = c.settle(ctx, on.String(), true, func(claim *record.Claim) bool { return base.Dead(claim, c.store.at.Now()) })
 		}
 	}
 	if err != nil {
@@ -379,7 +380,7 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 }
 
 // settle ends the reply on a branch if ends accepts its claim. away: a branch that was made for the reply and has nothing is removed.
-func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, ends func(*Claim) bool) (*Message, error) {
+func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, ends func(*record.Claim) bool) (*Message, error) {
 	var m *Message
 	err := c.store.at.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		m = nil
@@ -548,7 +549,7 @@ type Ending struct {
 type Ended struct {
 	Committed
 	// FromQueue lists messages that waited for this reply and are on the branch now. The claim is kept for them.
-	FromQueue []Placement
+	FromQueue []record.Placement
 	Held      bool
 }
 
@@ -677,7 +678,7 @@ func (s *Store) stopReply(contextRef, branchName string) error {
 	}
 	claim, err := c.Running(ctx, branchName)
 	if claim != nil && err == nil {
-		_, err = c.settle(ctx, branchName, false, func(now *Claim) bool { return now.Token == claim.Token })
+		_, err = c.settle(ctx, branchName, false, func(now *record.Claim) bool { return now.Token == claim.Token })
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -30,7 +31,7 @@ func twoPrograms(t *testing.T) (a, b *chatctx.ChatContext, now *time.Time) {
 	}
 	first, second := open("first"), open("second")
 	t.Cleanup(func() { storetest.Close(t, first) })
-	a, err := first.New(t.Context(), chatctx.NewContext{Title: "T"})
+	a, err := first.New(t.Context(), record.NewContext{Title: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestUndoTakesOneAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: "T"})
+	c, err := s.New(t.Context(), record.NewContext{Title: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestDeadProgram(t *testing.T) {
 
 // A claim of a process that is gone is dead at once, and the next who asks settles it.
 func TestGoneProcess(t *testing.T) {
-	alive := chatctx.Claim{PID: 1, Host: "elsewhere", Renewed: pool.Now()}
+	alive := record.Claim{PID: 1, Host: "elsewhere", Renewed: pool.Now()}
 	if base.Dead(&alive, pool.Now()) {
 		t.Error("a process on another host cannot be known to be gone")
 	}
@@ -252,9 +253,9 @@ func TestGoneProcess(t *testing.T) {
 	if err != nil || claim == nil || base.Dead(claim, pool.TimeOf(*now)) {
 		t.Fatalf("%+v, %v", claim, err)
 	}
-	for _, change := range []func(*chatctx.Claim){
-		func(c *chatctx.Claim) { c.PID = 1 << 30 },
-		func(c *chatctx.Claim) { c.Boot = "an earlier one" },
+	for _, change := range []func(*record.Claim){
+		func(c *record.Claim) { c.PID = 1 << 30 },
+		func(c *record.Claim) { c.Boot = "an earlier one" },
 	} {
 		gone := *claim
 		if change(&gone); gone.Boot != claim.Boot && claim.Boot == "" {
@@ -361,7 +362,7 @@ func TestNothingMovesUnderAnAnswer(t *testing.T) {
 		"drop":   func(b *chatctx.Batch) { b.Drop("@1") },
 		"clear":  func(b *chatctx.Batch) { b.Clear() },
 		"insert": func(b *chatctx.Batch) { b.Insert("@3", user("before")...) },
-		"take":   func(b *chatctx.Batch) { b.Take("other", chatctx.TakeOptions{}) },
+		"take":   func(b *chatctx.Batch) { b.Take("other", record.TakeOptions{}) },
 		"remove": func(b *chatctx.Batch) { b.Switch("other"); b.RemoveBranch("main") },
 	}
 	for what, fill := range changes {
@@ -374,7 +375,7 @@ func TestNothingMovesUnderAnAnswer(t *testing.T) {
 	for what, fill := range map[string]func(*chatctx.Batch){
 		"append": func(b *chatctx.Batch) { b.Append(user("by the way")...) },
 		"fork":   func(b *chatctx.Batch) { b.Fork("third", chatctx.ForkOptions{Stay: true}) },
-		"edit":   func(b *chatctx.Batch) { b.Edit("@3", "two again", chatctx.EditOptions{Stay: true}) },
+		"edit":   func(b *chatctx.Batch) { b.Edit("@3", "two again", record.EditOptions{Stay: true}) },
 		"rename": func(b *chatctx.Batch) { b.RenameBranch("other", "else") },
 		"config": func(b *chatctx.Batch) { b.SetSystem("Be short.") },
 	} {

@@ -6,6 +6,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // RuleScope says where a rule holds: for a call, else on a branch, else in the context.
@@ -16,7 +17,7 @@ type RuleScope = toolcall.RuleScope
 // AddRule adds a rule to the context, prepared by the store's Judge. The step has the rule as it was stored: with its maker, time and scope, and with an id
 // if r has none. A default replaces the default of its scope. It is an ErrConflict if it breaks an example of a rule, except for a deny and a default:
 // their step lists the broken examples.
-func (b *Batch) AddRule(r Rule, scope RuleScope) {
+func (b *Batch) AddRule(r record.Rule, scope RuleScope) {
 	b.prepare = append(b.prepare, func() error { return toolcall.ReadyRule(b.store.at, &r) })
 	b.step("rules add", b.tried().Add(b.branch, &r, scope))
 }
@@ -36,7 +37,7 @@ func (b *Batch) tried() *toolcall.TriedRules {
 }
 
 // AddRule adds a rule for all contexts, like Batch.AddRule.
-func (s *Store) AddRule(ctx context.Context, r Rule) (*Committed, error) {
+func (s *Store) AddRule(ctx context.Context, r record.Rule) (*Committed, error) {
 	return toolcall.AddRule(ctx, s.at, r)
 }
 
@@ -45,14 +46,9 @@ func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) 
 	return toolcall.RemoveRule(ctx, s.at, ref)
 }
 
-// RuleDifference is a recorded call that the rules would decide differently after a change.
-//
-// Fields: Call *Call; Before, After *base.Ruling. For more of each: go doc chatctx/internal/toolcall.Differs
-type RuleDifference = toolcall.Differs
-
 // DiffRules calls tell for each recorded call, of all contexts, that would be decided differently with one rule more or less. It writes nothing. add is a
 // rule to add, prepared as by AddRule, which holds for its Context or, if that is zero, for all; nil to remove the rule with the id remove.
-func (s *Store) DiffRules(ctx context.Context, add *Rule, remove ID, tell func(RuleDifference) error) error {
+func (s *Store) DiffRules(ctx context.Context, add *record.Rule, remove ID, tell func(record.RuleDifference) error) error {
 	changes := []toolcall.RuleChange{{Remove: remove}}
 	if add != nil {
 		if err := toolcall.ReadyRule(s.at, add); err != nil {
@@ -64,7 +60,7 @@ func (s *Store) DiffRules(ctx context.Context, add *Rule, remove ID, tell func(R
 }
 
 // FindRule finds a rule of a context, or of the store for the zero id. Errors to test for: ErrNotFound, ErrAmbiguous.
-func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *Rule, err error) {
+func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *record.Rule, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
 		r, err = toolcall.FindRule(tx, context, ref)
 		return err
@@ -75,8 +71,8 @@ func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *Rule, 
 // Rules returns the rules that hold in a context: its own, those of its parent contexts, unless it has OwnRules, and those of the store. If a context is no
 // task but only names a parent, as imports do, the rules of that parent that allow are left out. Expired rules are left out. The zero id means the store's
 // rules alone.
-func (s *Store) Rules(ctx context.Context, context ID) ([]*Rule, error) {
-	var out []*Rule
+func (s *Store) Rules(ctx context.Context, context ID) ([]*record.Rule, error) {
+	var out []*record.Rule
 	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
 		out, err = view.RulesFor(tx, context, s.at.Now())
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/rivo/uniseg"
 )
@@ -22,7 +23,7 @@ func BenchmarkReindex(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.at.Close()
-	c, err := s.New(b.Context(), NewContext{Title: "bench"})
+	c, err := s.New(b.Context(), record.NewContext{Title: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}

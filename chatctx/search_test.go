@@ -20,19 +20,20 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // found runs a search and gives what was found, as text that can be compared.
-func found(t *testing.T, s *Store, o SearchOptions) []string {
+func found(t *testing.T, s *Store, o record.SearchOptions) []string {
 	t.Helper()
 	var out []string
 	for h, err := range s.Search(t.Context(), o) {
 		if err != nil {
 			t.Fatalf("%+v: %v", o, err)
 		}
-		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
+		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, record.Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
 		for _, b := range h.Branches {
 			line += fmt.Sprintf(" %s:%d", b.Name, b.Position)
 		}
@@ -42,7 +43,7 @@ func found(t *testing.T, s *Store, o SearchOptions) []string {
 }
 
 // plainly runs a search without the index.
-func plainly(t *testing.T, s *Store, o SearchOptions) []string {
+func plainly(t *testing.T, s *Store, o record.SearchOptions) []string {
 	t.Helper()
 	var out []string
 	q, err := find.NewSearch(t.Context(), s.at, o)
@@ -50,7 +51,7 @@ func plainly(t *testing.T, s *Store, o SearchOptions) []string {
 		t.Fatal(err)
 	}
 	q.Yield = func(h *Hit) bool {
-		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
+		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, record.Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
 		for _, b := range h.Branches {
 			line += fmt.Sprintf(" %s:%d", b.Name, b.Position)
 		}
@@ -65,7 +66,7 @@ func plainly(t *testing.T, s *Store, o SearchOptions) []string {
 
 func TestSearchFinds(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
-		c, err := s.New(t.Context(), NewContext{Title: "Über Käse", System: "You are a pirate."})
+		c, err := s.New(t.Context(), record.NewContext{Title: "Über Käse", System: "You are a pirate."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,33 +80,33 @@ func TestSearchFinds(t *testing.T) {
 		fork.Fork("f", ForkOptions{At: "@2", Stay: true})
 		commit(t, fork)
 		for i, tt := range []struct {
-			o    SearchOptions
+			o    record.SearchOptions
 			want string
 		}{
-			{SearchOptions{Text: "QUICK fox"}, "text quick main:1 f:1"},
-			{SearchOptions{Text: `"quick brown"`}, "text quick brown main:1 f:1"},
-			{SearchOptions{Text: `"brown quick"`}, ""},
-			{SearchOptions{Text: "qui*"}, "text quick main:1 f:1"},
-			{SearchOptions{Text: "don't"}, "text don't main:1 f:1"},
-			{SearchOptions{Text: "京都"}, "text 京都 main:2 f:2"},
-			{SearchOptions{Text: "都京"}, ""},
-			{SearchOptions{Text: "ZU\u0308RICH"}, "call Zürich main:3"},
-			{SearchOptions{Text: "two"}, "call two main:3"},
-			{SearchOptions{Text: "ntwo"}, ""},
-			{SearchOptions{Text: "path"}, "result path main:4"},
-			{SearchOptions{Text: "os.path"}, "result os.path main:4"},
-			{SearchOptions{Text: "weather"}, "thinking weather main:3"},
-			{SearchOptions{Text: "kase"}, "title Käse"},
-			{SearchOptions{Text: "KÄSE"}, "title Käse"},
-			{SearchOptions{Text: "pirate"}, "prompt pirate main:0 f:0"},
-			{SearchOptions{Text: "sunny", Role: pool.ToolRole}, "result sunny main:4"},
-			{SearchOptions{Text: "sunny", Role: pool.User}, ""},
-			{SearchOptions{Text: "hmm", Model: "GPT-4o"}, "thinking hmm main:3"},
-			{SearchOptions{Text: "hmm", Tool: "weather"}, "thinking hmm main:3"},
-			{SearchOptions{Text: "hmm", Tool: "other"}, ""},
-			{SearchOptions{Text: "hmm", Until: 1}, ""},
-			{SearchOptions{Regexp: `b[a-z]+n f`}, "text brown f main:1 f:1"},
-			{SearchOptions{Text: "fox", Best: true}, "text fox main:1 f:1"},
+			{record.SearchOptions{Text: "QUICK fox"}, "text quick main:1 f:1"},
+			{record.SearchOptions{Text: `"quick brown"`}, "text quick brown main:1 f:1"},
+			{record.SearchOptions{Text: `"brown quick"`}, ""},
+			{record.SearchOptions{Text: "qui*"}, "text quick main:1 f:1"},
+			{record.SearchOptions{Text: "don't"}, "text don't main:1 f:1"},
+			{record.SearchOptions{Text: "京都"}, "text 京都 main:2 f:2"},
+			{record.SearchOptions{Text: "都京"}, ""},
+			{record.SearchOptions{Text: "ZU\u0308RICH"}, "call Zürich main:3"},
+			{record.SearchOptions{Text: "two"}, "call two main:3"},
+			{record.SearchOptions{Text: "ntwo"}, ""},
+			{record.SearchOptions{Text: "path"}, "result path main:4"},
+			{record.SearchOptions{Text: "os.path"}, "result os.path main:4"},
+			{record.SearchOptions{Text: "weather"}, "thinking weather main:3"},
+			{record.SearchOptions{Text: "kase"}, "title Käse"},
+			{record.SearchOptions{Text: "KÄSE"}, "title Käse"},
+			{record.SearchOptions{Text: "pirate"}, "prompt pirate main:0 f:0"},
+			{record.SearchOptions{Text: "sunny", Role: pool.ToolRole}, "result sunny main:4"},
+			{record.SearchOptions{Text: "sunny", Role: pool.User}, ""},
+			{record.SearchOptions{Text: "hmm", Model: "GPT-4o"}, "thinking hmm main:3"},
+			{record.SearchOptions{Text: "hmm", Tool: "weather"}, "thinking hmm main:3"},
+			{record.SearchOptions{Text: "hmm", Tool: "other"}, ""},
+			{record.SearchOptions{Text: "hmm", Until: 1}, ""},
+			{record.SearchOptions{Regexp: `b[a-z]+n f`}, "text brown f main:1 f:1"},
+			{record.SearchOptions{Text: "fox", Best: true}, "text fox main:1 f:1"},
 		} {
 			if i == 12 {
 				if err := s.Maintenance().Index(t.Context(), nil); err != nil {
@@ -129,7 +130,7 @@ func TestSearchFinds(t *testing.T) {
 				t.Errorf("%+v found nothing, want %q", tt.o, tt.want)
 			}
 		}
-		for _, o := range []SearchOptions{{}, {Text: " . - "}, {Regexp: "("}} {
+		for _, o := range []record.SearchOptions{{}, {Text: " . - "}, {Regexp: "("}} {
 			for _, err := range s.Search(t.Context(), o) {
 				if !errors.Is(err, ErrInvalid) {
 					t.Errorf("%+v gave %v, want ErrInvalid", o, err)
@@ -175,15 +176,15 @@ func (r *searched) step() error {
 	b := c.Begin("")
 	switch r.rnd.IntN(16) {
 	case 0:
-		made, err := r.store.New(ctx, NewContext{Title: r.text(), System: r.text()})
+		made, err := r.store.New(ctx, record.NewContext{Title: r.text(), System: r.text()})
 		if err == nil {
 			r.ids = append(r.ids, made.ID)
 		}
 		return err
 	case 1:
-		b.Fork(fmt.Sprintf("fork %d", r.rnd.IntN(1000)), ForkOptions{At: Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))})
+		b.Fork(fmt.Sprintf("fork %d", r.rnd.IntN(1000)), ForkOptions{At: record.Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))})
 	case 2:
-		b.Rewind(Ref(fmt.Sprintf("@-%d", r.rnd.IntN(4))))
+		b.Rewind(record.Ref(fmt.Sprintf("@-%d", r.rnd.IntN(4))))
 	case 3:
 		_, err := r.store.Undo(ctx, c.ID.String(), "", "")
 		return err
@@ -193,10 +194,10 @@ func (r *searched) step() error {
 		text := r.text()
 		b.SetSystem(text)
 	case 6:
-		_, err := r.store.Maintenance().PurgeMessages(ctx, c.ID.String(), "", []Ref{Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))}, PurgeOptions{DryRun: r.rnd.IntN(3) == 0})
+		_, err := r.store.Maintenance().PurgeMessages(ctx, c.ID.String(), "", []record.Ref{record.Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))}, PurgeOptions{DryRun: r.rnd.IntN(3) == 0})
 		return err
 	case 7:
-		_, err := r.store.Maintenance().GC(ctx, GCOptions{OlderThan: time.Duration(r.rnd.IntN(2)), KeepOperations: r.rnd.IntN(3)})
+		_, err := r.store.Maintenance().GC(ctx, record.GCOptions{OlderThan: time.Duration(r.rnd.IntN(2)), KeepOperations: r.rnd.IntN(3)})
 		return err
 	case 8:
 		_, err := r.store.Trash(ctx, c.ID.String())
@@ -208,11 +209,11 @@ func (r *searched) step() error {
 		_, err := find.IndexSome(ctx, r.store.at, 1, 1+r.rnd.IntN(20), time.Minute)
 		return err
 	case 10:
-		b.Drop(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))))
+		b.Drop(record.Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))))
 	case 11:
 		return r.merge(ctx)
 	case 12:
-		b.Edit(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))), r.text(), EditOptions{})
+		b.Edit(record.Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))), r.text(), record.EditOptions{})
 	case 13:
 		if r.rnd.IntN(20) == 0 {
 			return r.store.Maintenance().Reindex(ctx, nil)
@@ -240,11 +241,11 @@ func (r *searched) merge(ctx context.Context) error {
 }
 
 func (r *searched) imports(ctx context.Context) error {
-	in := &Incoming{Format: "test", Conversation: fmt.Sprint(r.rnd.IntN(3)), Title: r.text(), Branches: []IncomingBranch{{Name: "main"}}}
+	in := &Incoming{Format: "test", Conversation: fmt.Sprint(r.rnd.IntN(3)), Title: r.text(), Branches: []record.IncomingBranch{{Name: "main"}}}
 	for i := range 3 {
 		m := says(r.text())[0]
 		m.ID = pool.NewID()
-		in.Nodes = append(in.Nodes, Node{ID: fmt.Sprint(i), Parent: i, Message: m})
+		in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint(i), Parent: i, Message: m})
 		in.Branches[0].Leaf = i + 1
 	}
 	done, err := r.store.Import(ctx, []*Incoming{in})
@@ -279,7 +280,7 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 func (r *searched) compare(step int) {
 	r.t.Helper()
 	for _, text := range []string{r.word(), r.word() + " " + r.word(), `"` + r.word() + " " + r.word() + `"`, "w1*", `"w0 w*"`} {
-		o := SearchOptions{Text: text, Trash: r.rnd.IntN(2) == 0, Unheld: r.rnd.IntN(2) == 0}
+		o := record.SearchOptions{Text: text, Trash: r.rnd.IntN(2) == 0, Unheld: r.rnd.IntN(2) == 0}
 		if r.rnd.IntN(3) == 0 {
 			o.Role = pool.User
 		}
@@ -305,11 +306,11 @@ func (r *searched) compare(step int) {
 }
 
 // compareFirst holds a search that names one branch of each hit to one that names all.
-func (r *searched) compareFirst(step int, o SearchOptions) {
+func (r *searched) compareFirst(step int, o record.SearchOptions) {
 	r.t.Helper()
-	places := func(first bool) map[string][]HitBranch {
+	places := func(first bool) map[string][]record.HitBranch {
 		o.First = first
-		all := map[string][]HitBranch{}
+		all := map[string][]record.HitBranch{}
 		for h, err := range r.store.Search(r.t.Context(), o) {
 			if err != nil {
 				r.t.Fatal(err)
@@ -340,7 +341,7 @@ func TestIndexFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.New(t.Context(), NewContext{Title: "T"})
+	c, err := s.New(t.Context(), record.NewContext{Title: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +359,7 @@ func TestIndexFollows(t *testing.T) {
 				}
 				last := fmt.Sprintf("word%d g%d", i*each+each-1, g)
 				n := 0
-				for _, err := range s.Search(t.Context(), SearchOptions{Text: last}) {
+				for _, err := range s.Search(t.Context(), record.SearchOptions{Text: last}) {
 					if n++; err != nil {
 						t.Error(err)
 					}
@@ -388,14 +389,14 @@ func TestSearchFindsWhatIsKept(t *testing.T) {
 			pool.Part{Type: pool.DocumentPart, MediaType: "application/pdf", Name: "b.pdf", Data: []byte("bittern")})
 		m.Source = &pool.Source{Raw: []byte(`{"odd":"avocet"}`)}
 		m.Meta.ProviderData = map[string]json.RawMessage{"test": json.RawMessage(`{"beside":"curlew"}`)}
-		in := &Incoming{Format: "test", Conversation: "c", Title: "t", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: m}}}
+		in := &Incoming{Format: "test", Conversation: "c", Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: m}}}
 		m.Source.Format = "test"
 		if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
 			for word, n := range map[string]int{"heron": 1, "avocet": 1, "curlew": 1, "bittern": 0} {
-				for _, list := range [][]string{found(t, s, SearchOptions{Text: word}), plainly(t, s, SearchOptions{Text: word})} {
+				for _, list := range [][]string{found(t, s, record.SearchOptions{Text: word}), plainly(t, s, record.SearchOptions{Text: word})} {
 					if len(list) != n {
 						t.Errorf("%s: %q", word, list)
 					}
@@ -422,7 +423,7 @@ func TestSearchReadsFewParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.New(t.Context(), NewContext{Title: "Birds", Messages: says("a heron", ">stands", "in", ">the reeds")})
+		c, err := s.New(t.Context(), record.NewContext{Title: "Birds", Messages: says("a heron", ">stands", "in", ">the reeds")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -442,7 +443,7 @@ func TestSearchReadsFewParts(t *testing.T) {
 			t.Errorf("%s: %d blocks of %d documents; merging: %v", name, len(st.Blocks), st.Next, st.Merge)
 		}
 		db.Take()
-		if list := found(t, s, SearchOptions{Text: "her*", First: true}); len(list) != 1 {
+		if list := found(t, s, record.SearchOptions{Text: "her*", First: true}); len(list) != 1 {
 			t.Errorf("%s: %q", name, list)
 		}
 		if n := db.Take(); n > int64(8+3*len(st.Blocks)) {

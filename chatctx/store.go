@@ -14,7 +14,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
-	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,12 +25,6 @@ type Message = pool.Message
 
 // Entry is a message at its place on a branch.
 type Entry = pool.Entry
-
-// RefTo returns the reference to an id.
-func RefTo(id ID) Ref { return record.RefTo(id) }
-
-// Short returns an id as people see it: its last 8 hex digits, since ids made within a second begin alike.
-func Short(id ID) string { return record.Short(id) }
 
 // Store is an open store. Many goroutines may use it at the same time, and other processes may use the same file.
 type Store struct{ at *base.Store }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +51,7 @@ func closeChecked(t *testing.T, s *Store) {
 
 func newContext(t *testing.T, s *Store, texts ...string) *ChatContext {
 	t.Helper()
-	c, err := s.New(t.Context(), NewContext{Title: t.Name(), Messages: says(texts...)})
+	c, err := s.New(t.Context(), record.NewContext{Title: t.Name(), Messages: says(texts...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,15 +170,15 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ref, text := range map[Ref]string{"@": ">d", "@-1": "c", "@1": "a", "good": ">b", RefTo(third.ID): "c", Ref(Short(third.ID)): "c",
-		Ref(third.ID.String()[:35]): "c"} {
+	for ref, text := range map[record.Ref]string{"@": ">d", "@-1": "c", "@1": "a", "good": ">b", record.RefTo(third.ID): "c", record.Ref(record.Short(third.ID)): "c",
+		record.Ref(third.ID.String()[:35]): "c"} {
 		e, err := snap.Find(t.Context(), ref)
 		if err != nil || e.Text() != text {
 			t.Errorf("%s: %v, want %s (%v)", ref, e, text, err)
 		}
 	}
-	for ref, kind := range map[Ref]error{"@5": ErrNotFound, "@0": ErrNotFound, "@x": ErrInvalid, "nothing": ErrNotFound, "": ErrNotFound,
-		Ref(third.ID.String()[:4]): ErrAmbiguous, "ffffffff": ErrNotFound} {
+	for ref, kind := range map[record.Ref]error{"@5": ErrNotFound, "@0": ErrNotFound, "@x": ErrInvalid, "nothing": ErrNotFound, "": ErrNotFound,
+		record.Ref(third.ID.String()[:4]): ErrAmbiguous, "ffffffff": ErrNotFound} {
 		if _, err := snap.Find(t.Context(), ref); !errors.Is(err, kind) {
 			t.Errorf("%q: %v, want %v", ref, err, kind)
 		}
@@ -193,13 +194,13 @@ func TestEditKeepsTheOldPathAndOtherParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.Begin("")
-		b.Edit("@3", "C", EditOptions{})
+		b.Edit("@3", "C", record.EditOptions{})
 		one := commit(t, b).Last()
 		want(t, one.Branch, "main.2")
 		want(t, texts(t, c, "main.2"), "a >b C")
 		want(t, texts(t, c, "main"), "a >b c >d look")
 		b = c.Begin("main")
-		b.Edit("@5", "see", EditOptions{KeepRest: true})
+		b.Edit("@5", "see", record.EditOptions{KeepRest: true})
 		two := commit(t, b).Last()
 		want(t, two.Branch, "main.3")
 		snap, err := c.Snapshot(t.Context(), "")
@@ -229,7 +230,7 @@ func answers(id, text string) *Message {
 	return &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: id, Text: text}}
 }
 
-func callState(t *testing.T, c *ChatContext, name string, ref Ref) string {
+func callState(t *testing.T, c *ChatContext, name string, ref record.Ref) string {
 	t.Helper()
 	snap, err := c.Snapshot(t.Context(), name)
 	if err != nil {
@@ -398,7 +399,7 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 func TestUndoWithoutACurrentContext(t *testing.T) {
 	s := open(t, "")
 	in := func(id string) *Incoming {
-		return &Incoming{Format: "test", Conversation: id, Nodes: []Node{{ID: "1", Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}
+		return &Incoming{Format: "test", Conversation: id, Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
 	}
 	done, err := s.Import(t.Context(), []*Incoming{in("x"), in("y")})
 	if err != nil {
@@ -426,12 +427,12 @@ func TestUndoWithoutACurrentContext(t *testing.T) {
 // TestRedoInTheStore takes a large import back and brings it back, as often as one likes; a redo that has nothing to bring back changes nothing.
 func TestRedoInTheStore(t *testing.T) {
 	s := open(t, "")
-	if _, err := s.New(t.Context(), NewContext{Title: "Here"}); err != nil {
+	if _, err := s.New(t.Context(), record.NewContext{Title: "Here"}); err != nil {
 		t.Fatal(err)
 	}
 	var list []*Incoming
 	for i := range 1000 {
-		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []Node{{ID: "1", Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main", Leaf: 1}}})
+		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}})
 	}
 	run := s.ImportRun()
 	for i := 0; i < len(list); i += 100 {
@@ -476,7 +477,7 @@ func TestRedoInTheStore(t *testing.T) {
 func TestTitleInTheTrash(t *testing.T) {
 	s := open(t, "")
 	made := func() ID {
-		c, err := s.New(t.Context(), NewContext{Title: "Twice"})
+		c, err := s.New(t.Context(), record.NewContext{Title: "Twice"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -502,7 +503,7 @@ func TestTitleInTheTrash(t *testing.T) {
 // TestCheckAfterRename gives branches other names, back and forth, and looks for damage.
 func TestCheckAfterRename(t *testing.T) {
 	s := open(t, "")
-	c, err := s.New(t.Context(), NewContext{Title: "Names"})
+	c, err := s.New(t.Context(), record.NewContext{Title: "Names"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -574,7 +575,7 @@ func TestEachUndoNamesItsWayBack(t *testing.T) {
 func TestStoreOperationsAreUndoneToo(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		first := newContext(t, s, "a")
-		second, err := s.New(t.Context(), NewContext{Title: "second"})
+		second, err := s.New(t.Context(), record.NewContext{Title: "second"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -620,7 +621,7 @@ func TestCopyIsDeep(t *testing.T) {
 		}
 		b := c.Begin("")
 		b.Tag("good", "@2")
-		b.Edit("@3", "C", EditOptions{Stay: true})
+		b.Edit("@3", "C", record.EditOptions{Stay: true})
 		system := "be brief"
 		b.SetSystem(system)
 		commit(t, b)
@@ -807,7 +808,7 @@ func TestListGoesByOrderOfChange(t *testing.T) {
 	}
 	var made []*ChatContext
 	for _, title := range []string{"Early", "Ahead"} {
-		c, err := s.New(t.Context(), NewContext{Title: title})
+		c, err := s.New(t.Context(), record.NewContext{Title: title})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -833,7 +834,7 @@ func TestContextsAreListedByLastChange(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		var made []*ChatContext
 		for _, title := range []string{"Alpha", "Beta", "Gamma"} {
-			c, err := s.New(t.Context(), NewContext{Title: title})
+			c, err := s.New(t.Context(), record.NewContext{Title: title})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -868,7 +869,7 @@ func TestContextsAreListedByLastChange(t *testing.T) {
 
 func checkStore(t *testing.T, s *Store) {
 	t.Helper()
-	if err := s.Maintenance().Check(context.Background(), CheckOptions{Full: true}, func(p Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) }); err != nil {
+	if err := s.Maintenance().Check(context.Background(), CheckOptions{Full: true}, func(p record.Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) }); err != nil {
 		t.Errorf("check: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -18,8 +19,11 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
+
+var update = flag.Bool("update", false, "write the bytes of the fixed store anew")
 
 // fixedClock stands still.
 func fixedClock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC) }
@@ -39,12 +43,12 @@ func fillFixed(t *testing.T, s *Store) {
 	}
 	_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"model": []byte(`"m-1"`)})
 	must(err)
-	_, err = s.PutTool(t.Context(), Tool{Name: "read", Description: "d", Schema: []byte(`{"type":"object"}`), Command: []string{"cat", "{path}"}, Env: map[string]string{"A": "b"},
+	_, err = s.PutTool(t.Context(), record.Tool{Name: "read", Description: "d", Schema: []byte(`{"type":"object"}`), Command: []string{"cat", "{path}"}, Env: map[string]string{"A": "b"},
 		Timeout: time.Second, Repeatable: true, Prune: "keep", Stdin: true, Dashes: true, Dir: "/d"})
 	must(err)
-	_, err = s.AddRule(t.Context(), Rule{Effect: "ask", Tool: "w*", Reason: "r", Mode: "m"})
+	_, err = s.AddRule(t.Context(), record.Rule{Effect: "ask", Tool: "w*", Reason: "r", Mode: "m"})
 	must(err)
-	c, err := s.New(t.Context(), NewContext{Title: "First", System: "be short", Prompt: "p", Messages: says("one", ">two", "three", ">four")})
+	c, err := s.New(t.Context(), record.NewContext{Title: "First", System: "be short", Prompt: "p", Messages: says("one", ">two", "three", ">four")})
 	must(err)
 	b := c.Begin("")
 	b.Tag("good", "@2")
@@ -83,9 +87,9 @@ func fillFixed(t *testing.T, s *Store) {
 	must(c.SetCounts(t.Context(), "o200k", []ID{c.ID}, []int{7}))
 	must(s.SetModelWindow(t.Context(), "server", "m-1", ModelWindow{Tokens: 1000}))
 	_, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "there", Title: "Imported", Updated: 1000,
-		Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: says("from elsewhere")[0]}}}})
+		Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: says("from elsewhere")[0]}}}})
 	must(err)
-	c, err = s.New(t.Context(), NewContext{Title: "Fields"})
+	c, err = s.New(t.Context(), record.NewContext{Title: "Fields"})
 	must(err)
 	appendTo(t, c, "", someMessages()...)
 	_, err = s.PutTool(t.Context(), someTool)
@@ -168,7 +172,7 @@ func TestFixedStoreKeepsItsBytes(t *testing.T) {
 	slices.Sort(lines)
 	got := strings.Join(lines, "\n") + "\n"
 	path := filepath.Join("testdata", "stores", present+".records")
-	if *updateAliases {
+	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
@@ -243,7 +244,7 @@ func bringUp(t *testing.T, open func() (*Store, error), format int, holds string
 // reads runs what reads the whole store.
 func reads(t *testing.T, s *Store) {
 	t.Helper()
-	err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p Problem) {
+	err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p record.Problem) {
 		if p.Invariant != 10 { // the index has a version of its own
 			t.Errorf("%s: %s", p.Where, p.Text)
 		}
@@ -251,7 +252,7 @@ func reads(t *testing.T, s *Store) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Maintenance().GC(t.Context(), GCOptions{DryRun: true}); err != nil {
+	if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{DryRun: true}); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{DryRun: true}); err != nil {
@@ -282,7 +283,7 @@ func TestCopyOfAnOlderStore(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		from := storeFile(t, "format-2-long")
 		to := filepath.Join(t.TempDir(), "copy.db")
-		if _, err := CopyStore(t.Context(), from, to, Options{}, CopyOptions{Keep: keep}); err != nil {
+		if _, err := CopyStore(t.Context(), from, to, Options{}, record.CopyOptions{Keep: keep}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := Open(to, Options{Program: "test", Judge: byName{}})
@@ -324,7 +325,7 @@ func TestAnOpenProgramStopsAtANewerFormat(t *testing.T) {
 	number(t, s, fmt.Sprint(FormatVersion+1))
 	writes := map[string]func() error{
 		"append": func() error { _, err := c.Append(t.Context(), "", says("c")...); return err },
-		"new":    func() error { _, err := s.New(t.Context(), NewContext{}); return err },
+		"new":    func() error { _, err := s.New(t.Context(), record.NewContext{}); return err },
 		"undo":   func() error { _, err := s.Undo(t.Context(), "", "", ""); return err },
 		"settings": func() error {
 			_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"a": []byte("1")})
@@ -332,7 +333,7 @@ func TestAnOpenProgramStopsAtANewerFormat(t *testing.T) {
 		},
 		"artifact": func() error { _, err := s.PutArtifact(t.Context(), []byte("x"), ""); return err },
 		"counts":   func() error { return c.SetCounts(t.Context(), "e", []ID{{1}}, []int{1}) },
-		"gc":       func() error { _, err := s.Maintenance().GC(t.Context(), GCOptions{}); return err },
+		"gc":       func() error { _, err := s.Maintenance().GC(t.Context(), record.GCOptions{}); return err },
 		"reindex":  func() error { return s.Maintenance().Reindex(t.Context(), nil) },
 		"reply":    func() error { _, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("q")...); return err },
 		"purge": func() error {

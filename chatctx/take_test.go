@@ -3,6 +3,8 @@ package chatctx
 import (
 	"errors"
 	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // answersOf is a conversation whose branch main has asked, been answered and gone on, with another answer to the same question on the branch other.
@@ -18,7 +20,7 @@ func answersOf(t *testing.T, s *Store) *ChatContext {
 	return c
 }
 
-func take(t *testing.T, c *ChatContext, ref Ref, o TakeOptions) *Step {
+func take(t *testing.T, c *ChatContext, ref record.Ref, o record.TakeOptions) *Step {
 	t.Helper()
 	b := c.Begin("main")
 	b.Take(ref, o)
@@ -29,15 +31,15 @@ func TestTakePutsTheOtherAnswerInPlace(t *testing.T) {
 	const before = "main*: first >old next >later; other: first >new >newer"
 	for _, test := range []struct {
 		what  string
-		ref   Ref
-		o     TakeOptions
+		ref   record.Ref
+		o     record.TakeOptions
 		after string
 	}{
-		{"the head of a branch", "other", TakeOptions{}, "main*: first >new >newer; main.2: first >old next >later; other: first >new >newer"},
-		{"a message of the answer", "other@2", TakeOptions{}, "main*: first >new >newer; main.2: first >old next >later; other: first >new >newer"},
-		{"the question there", "other@1", TakeOptions{}, "main*: first >new >newer; main.2: first >old next >later; other: first >new >newer"},
-		{"with what came later", "other", TakeOptions{KeepRest: true}, "main*: first >new >newer next >later; main.2: first >old next >later; other: first >new >newer"},
-		{"the own answer", "a1", TakeOptions{}, before},
+		{"the head of a branch", "other", record.TakeOptions{}, "main*: first >new >newer; main.2: first >old next >later; other: first >new >newer"},
+		{"a message of the answer", "other@2", record.TakeOptions{}, "main*: first >new >newer; main.2: first >old next >later; other: first >new >newer"},
+		{"the question there", "other@1", record.TakeOptions{}, "main*: first >new >newer; main.2: first >old next >later; other: first >new >newer"},
+		{"with what came later", "other", record.TakeOptions{KeepRest: true}, "main*: first >new >newer next >later; main.2: first >old next >later; other: first >new >newer"},
+		{"the own answer", "a1", record.TakeOptions{}, before},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			engines(t, func(t *testing.T, s *Store) {
@@ -72,7 +74,7 @@ func TestTakeAddsWhereThereIsNoAnswer(t *testing.T) {
 	b := c.Begin("main")
 	b.Rewind("@1")
 	commit(t, b)
-	if step := take(t, c, "other", TakeOptions{}); step.Beside != "" {
+	if step := take(t, c, "other", record.TakeOptions{}); step.Beside != "" {
 		t.Errorf("made the branch %q where nothing gave way", step.Beside)
 	}
 	want(t, picture(t, c), "main*: first >new >newer; other: first >new >newer")
@@ -90,9 +92,9 @@ func TestTakeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := picture(t, c)
-	for ref, kind := range map[Ref]error{"other": ErrConflict, "empty": ErrConflict, "nowhere": ErrNotFound, "other@9": ErrNotFound} {
+	for ref, kind := range map[record.Ref]error{"other": ErrConflict, "empty": ErrConflict, "nowhere": ErrNotFound, "other@9": ErrNotFound} {
 		b := c.Begin("main")
-		b.Take(ref, TakeOptions{})
+		b.Take(ref, record.TakeOptions{})
 		if _, err := b.Commit(t.Context()); !errors.Is(err, kind) {
 			t.Errorf("take %s gives %v, want %v", ref, err, kind)
 		}
@@ -104,7 +106,7 @@ func TestTakeRefuses(t *testing.T) {
 func TestTakeIsNotUndoneUnderOthers(t *testing.T) {
 	s := open(t, "")
 	c := answersOf(t, s)
-	take(t, c, "other", TakeOptions{})
+	take(t, c, "other", record.TakeOptions{})
 	if _, err := c.Append(t.Context(), "main.2", says("on")...); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestTakeMovesCalls(t *testing.T) {
 		open := func(want int) {
 			t.Helper()
 			n := 0
-			for _, err := range s.Calls(t.Context(), CallFilter{}) {
+			for _, err := range s.Calls(t.Context(), record.CallFilter{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +143,7 @@ func TestTakeMovesCalls(t *testing.T) {
 			}
 		}
 		open(2)
-		take(t, c, "other", TakeOptions{})
+		take(t, c, "other", record.TakeOptions{})
 		open(3)
 		want(t, callState(t, c, "main", "@2"), "pending/none")
 		want(t, callState(t, c, "main.2", "@2"), "pending/none")
@@ -174,7 +176,7 @@ func TestTakeMovesCalls(t *testing.T) {
 		if _, err := c.Append(t.Context(), "main", answers("old", "seen")); err != nil {
 			t.Fatal(err)
 		}
-		take(t, c, "other", TakeOptions{})
+		take(t, c, "other", record.TakeOptions{})
 		want(t, callState(t, c, "main.2", "@2"), "approved/done")
 	})
 }
@@ -188,13 +190,13 @@ func TestTakeWaitsForAReply(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := c.Begin("main")
-	b.Take("other", TakeOptions{})
+	b.Take("other", record.TakeOptions{})
 	if _, err := b.Commit(t.Context()); !errors.Is(err, ErrConflict) {
 		t.Errorf("take beside a reply gives %v, want ErrConflict", err)
 	}
 	if _, err := begun.Reply.Finish(t.Context(), Ending{Messages: says(">done")}); err != nil {
 		t.Fatal(err)
 	}
-	take(t, c, "other", TakeOptions{})
+	take(t, c, "other", record.TakeOptions{})
 	want(t, picture(t, c), "main*: first >new >newer; main.2: first >old next >later >done; other: first >new >newer")
 }

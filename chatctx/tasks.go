@@ -4,19 +4,6 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx/internal/task"
-	"github.com/chatctx/chatctx/chatctx/record"
-)
-
-// DefaultDepth is the default limit of the levels of sub-contexts.
-const DefaultDepth = record.DefaultDepth
-
-// The states of a task. A running task whose calls wait is shown as waiting.
-const (
-	TaskRunning   = record.TaskRunning
-	TaskWaiting   = record.TaskWaiting
-	TaskReturned  = record.TaskReturned
-	TaskFailed    = record.TaskFailed
-	TaskAbandoned = record.TaskAbandoned
 )
 
 // NewTask describes the sub-context that StartTask makes.

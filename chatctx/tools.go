@@ -7,10 +7,11 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // PutTool adds a tool to the context, or replaces the one with that name.
-func (b *Batch) PutTool(tool Tool) {
+func (b *Batch) PutTool(tool record.Tool) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.ReadyTool(&tool) })
 	b.step("tools add", func(t *journal.Txn, _ *Step) error {
 		raw, err := base.EncodeRecord(tool)
@@ -28,7 +29,7 @@ func (b *Batch) RemoveTool(name string) {
 }
 
 // PutTool adds a tool for all contexts.
-func (s *Store) PutTool(ctx context.Context, tool Tool) (*Committed, error) {
+func (s *Store) PutTool(ctx context.Context, tool record.Tool) (*Committed, error) {
 	if err := s.at.ReadyTool(&tool); err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error)
 
 // Tools returns the tools of a context and of the store, by name; a context's own take precedence. The zero id means the store's alone. An MCP server is
 // returned as one tool.
-func (s *Store) Tools(ctx context.Context, context ID) ([]KeptTool, error) {
-	var out []KeptTool
+func (s *Store) Tools(ctx context.Context, context ID) ([]record.KeptTool, error) {
+	var out []record.KeptTool
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
 		kept, err := view.KeptTools(tx, context)
 		out = kept
@@ -69,8 +70,8 @@ func (s *Store) Tools(ctx context.Context, context ID) ([]KeptTool, error) {
 }
 
 // Offered returns the tools that a draft of the context has, each tool of an MCP server by itself.
-func (s *Store) Offered(ctx context.Context, context ID) ([]Tool, error) {
-	var out []Tool
+func (s *Store) Offered(ctx context.Context, context ID) ([]record.Tool, error) {
+	var out []record.Tool
 	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
 		out, err = view.ToolsFor(tx, context)
 		return err

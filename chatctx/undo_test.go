@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -281,7 +282,7 @@ func TestGCTakesRemovedBranches(t *testing.T) {
 	op := commit(t, b).Operation
 	gc := func() {
 		t.Helper()
-		if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+		if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		checkStore(t, s)
@@ -320,7 +321,7 @@ func TestGCEndsRedo(t *testing.T) {
 		}
 		undoOp(t, c, "", "")
 		now.move(2 * time.Hour)
-		if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+		if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		if newer {
@@ -338,18 +339,18 @@ func TestGCEndsRedo(t *testing.T) {
 // TestUndoMakesNothingCurrentThatIsGone undoes a context's making after gc took the one that was current before.
 func TestUndoMakesNothingCurrentThatIsGone(t *testing.T) {
 	s, now := clocked(t)
-	first, err := s.New(t.Context(), NewContext{Title: "first"})
+	first, err := s.New(t.Context(), record.NewContext{Title: "first"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.New(t.Context(), NewContext{Title: "second"}); err != nil {
+	if _, err := s.New(t.Context(), record.NewContext{Title: "second"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Trash(t.Context(), first.ID.String()); err != nil {
 		t.Fatal(err)
 	}
 	now.move(2 * time.Hour)
-	if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+	if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Context(t.Context(), "first"); !errors.Is(err, ErrNotFound) {
@@ -605,7 +606,7 @@ func TestNamesAreMended(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := map[int]bool{}
-			if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) { found[p.Invariant] = true }); err != nil || !found[11] {
+			if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p record.Problem) { found[p.Invariant] = true }); err != nil || !found[11] {
 				t.Errorf("check found %v: %v", found, err)
 			}
 			if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
@@ -624,15 +625,15 @@ func TestNamesAreMended(t *testing.T) {
 func TestNativeBranchesHaveTheirOwnIDs(t *testing.T) {
 	s := open(t, "")
 	run := s.ImportRun()
-	n, err := run.Native(t.Context(), Native{ID: pool.NewID(), Title: "twice", Active: "main"})
+	n, err := run.Native(t.Context(), record.Native{ID: pool.NewID(), Title: "twice", Active: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := pool.NewID()
-	if err := n.Branch(t.Context(), NativeBranch{ID: id, Name: "main"}); err != nil {
+	if err := n.Branch(t.Context(), record.NativeBranch{ID: id, Name: "main"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Branch(t.Context(), NativeBranch{ID: id, Name: "other"}); !errors.Is(err, ErrInvalid) {
+	if err := n.Branch(t.Context(), record.NativeBranch{ID: id, Name: "other"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a second branch with the id: %v", err)
 	}
 }
@@ -664,7 +665,7 @@ func (w *walker) step(b *Batch) {
 	case 5:
 		b.Rewind("@1")
 	case 6:
-		b.Edit("@1", fmt.Sprint("e", w.texts), EditOptions{Name: w.name(), KeepRest: true, Stay: w.rng.Intn(2) == 0})
+		b.Edit("@1", fmt.Sprint("e", w.texts), record.EditOptions{Name: w.name(), KeepRest: true, Stay: w.rng.Intn(2) == 0})
 	case 7:
 		b.Insert("@1", says(fmt.Sprint("i", w.texts))...)
 	case 8:
@@ -715,7 +716,7 @@ func TestUndoGivesBackWhatWas(t *testing.T) {
 				_, err = s.Redo(t.Context(), w.c.ID.String(), w.name())
 			case 3:
 				clock.move(time.Minute)
-				_, err = s.Maintenance().GC(t.Context(), GCOptions{OlderThan: 3 * time.Minute})
+				_, err = s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: 3 * time.Minute})
 			}
 			if errors.Is(err, ErrDamaged) {
 				t.Fatalf("seed %d, step %d: %v", seed, i, err)
@@ -743,7 +744,7 @@ func TestUndoOfADecisionThatAForkShares(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.Begin("")
-		b.Decide(CallRef(m.ID.String()+":1"), Verdict{Status: pool.Denied, Reason: "no"})
+		b.Decide(record.CallRef(m.ID.String()+":1"), Verdict{Status: pool.Denied, Reason: "no"})
 		denied := commit(t, b)
 		b = c.Begin("")
 		b.Fork("f", ForkOptions{At: "@2", Stay: true})

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -145,7 +146,7 @@ type (
 		Value json.RawMessage
 	}
 	referred struct {
-		Ref  Ref
+		Ref  record.Ref
 		Text string
 	}
 )
@@ -153,8 +154,8 @@ type (
 var (
 	someValue  = json.RawMessage(`{"a":1}`)
 	someValues = map[string]json.RawMessage{"app.k": someValue}
-	someTool   = Tool{Name: "n", Description: "d", Schema: someValue, Command: []string{"ls"}, Dir: "d", Env: map[string]string{"E": "v"}, Remotes: []Remote{{Name: "r", Description: "d", Schema: someValue}}}
-	someRule   = Rule{Effect: Ask, Tool: "t", When: []Condition{{Argument: "a", Op: "equals", Value: "v"}}, Unless: []Condition{{Argument: "a", Op: "equals", Value: "w"}}, Reason: "r", Mode: "m"}
+	someTool   = record.Tool{Name: "n", Description: "d", Schema: someValue, Command: []string{"ls"}, Dir: "d", Env: map[string]string{"E": "v"}, Remotes: []record.Remote{{Name: "r", Description: "d", Schema: someValue}}}
+	someRule   = record.Rule{Effect: record.Ask, Tool: "t", When: []record.Condition{{Argument: "a", Op: "equals", Value: "v"}}, Unless: []record.Condition{{Argument: "a", Op: "equals", Value: "w"}}, Reason: "r", Mode: "m"}
 )
 
 func someMessages() []*Message {
@@ -175,9 +176,9 @@ var unreadableDoors = map[string]textWay{
 	"Batch.Append":       batchDoor(someMessages(), func(b *Batch, m []*Message) { b.Append(m...) }),
 	"Batch.AppendWith":   batchDoor(AppendOptions{Key: "k"}, func(b *Batch, o AppendOptions) { b.AppendWith(o, says("a")...) }),
 	"Batch.Insert":       batchDoor(someMessages(), func(b *Batch, m []*Message) { b.Insert("@1", m...) }),
-	"Batch.Insert at":    batchDoor(Ref("@1"), func(b *Batch, r Ref) { b.Insert(r, says("a")...) }),
-	"Batch.Edit":         batchDoor(referred{"@1", "t"}, func(b *Batch, a referred) { b.Edit(a.Ref, a.Text, EditOptions{}) }),
-	"Batch.Edit as":      batchDoor(EditOptions{Name: "n"}, func(b *Batch, o EditOptions) { b.Edit("@1", "t", o) }),
+	"Batch.Insert at":    batchDoor(record.Ref("@1"), func(b *Batch, r record.Ref) { b.Insert(r, says("a")...) }),
+	"Batch.Edit":         batchDoor(referred{"@1", "t"}, func(b *Batch, a referred) { b.Edit(a.Ref, a.Text, record.EditOptions{}) }),
+	"Batch.Edit as":      batchDoor(record.EditOptions{Name: "n"}, func(b *Batch, o record.EditOptions) { b.Edit("@1", "t", o) }),
 	"Batch.Fork":         batchDoor("side", func(b *Batch, n string) { b.Fork(n, ForkOptions{}) }),
 	"Batch.Fork at":      batchDoor(ForkOptions{At: "@1"}, func(b *Batch, o ForkOptions) { b.Fork("side", o) }),
 	"Batch.RenameBranch": batchDoor([]string{"main", "other"}, func(b *Batch, n []string) { b.RenameBranch(n[0], n[1]) }),
@@ -200,11 +201,11 @@ var unreadableDoors = map[string]textWay{
 	"Batch.SetContextData":     batchDoor(named{"k", someValue}, func(b *Batch, v named) { b.SetContextData(v.Name, v.Value) }),
 	"Batch.SetBranchData":      batchDoor(named{"k", someValue}, func(b *Batch, v named) { b.SetBranchData(v.Name, v.Value) }),
 	"Batch.SetMessageData":     batchDoor(named{"k", someValue}, func(b *Batch, v named) { b.SetMessageData("@1", v.Name, v.Value) }),
-	"Batch.SetMessageData of":  batchDoor(Ref("@1"), func(b *Batch, r Ref) { b.SetMessageData(r, "k", someValue) }),
+	"Batch.SetMessageData of":  batchDoor(record.Ref("@1"), func(b *Batch, r record.Ref) { b.SetMessageData(r, "k", someValue) }),
 	"Batch.SetCompactSummary":  batchDoor(referred{"@3", "t"}, func(b *Batch, a referred) { b.SetCompactSummary(a.Ref, a.Text) }),
 	"Batch.SetSessions":        batchDoor(someSessions(), func(b *Batch, v []branch.Session) { b.SetSessions(v) }),
-	"Batch.PutTool":            batchDoor(someTool, func(b *Batch, v Tool) { b.PutTool(v) }),
-	"Batch.AddRule":            batchDoor(someRule, func(b *Batch, v Rule) { b.AddRule(v, RuleScope{}) }),
+	"Batch.PutTool":            batchDoor(someTool, func(b *Batch, v record.Tool) { b.PutTool(v) }),
+	"Batch.AddRule":            batchDoor(someRule, func(b *Batch, v record.Rule) { b.AddRule(v, RuleScope{}) }),
 	"Batch.AddRule scope":      batchDoor(RuleScope{Call: "x"}, func(b *Batch, v RuleScope) { b.AddRule(someRule, v) }),
 	"Batch.ExpireCall":         batchDoor(pool.Time(1), func(b *Batch, at pool.Time) { b.ExpireCall("x", at+pool.Time(time.Now().Add(time.Hour).UnixMicro())) }),
 	"Batch.Decide":             batchDoor(Verdict{Status: pool.Denied, Name: "n", Reason: "r"}, func(b *Batch, v Verdict) { b.Decide("x", v) }),
@@ -213,11 +214,11 @@ var unreadableDoors = map[string]textWay{
 		_, err := s.SetSettings(t.Context(), v)
 		return err
 	}),
-	"Store.PutTool": storeDoor(someTool, func(t *testing.T, s *Store, _ *ChatContext, v Tool) error {
+	"Store.PutTool": storeDoor(someTool, func(t *testing.T, s *Store, _ *ChatContext, v record.Tool) error {
 		_, err := s.PutTool(t.Context(), v)
 		return err
 	}),
-	"Store.AddRule": storeDoor(someRule, func(t *testing.T, s *Store, _ *ChatContext, v Rule) error {
+	"Store.AddRule": storeDoor(someRule, func(t *testing.T, s *Store, _ *ChatContext, v record.Rule) error {
 		_, err := s.AddRule(t.Context(), v)
 		return err
 	}),
@@ -232,7 +233,7 @@ var unreadableDoors = map[string]textWay{
 	"Store.SetModelWindow": storeDoor([]string{"server", "model"}, func(t *testing.T, s *Store, _ *ChatContext, v []string) error {
 		return s.SetModelWindow(t.Context(), v[0], v[1], ModelWindow{Tokens: 1})
 	}),
-	"Store.New": storeDoor(NewContext{Title: "t", System: "s", Prompt: "p", Settings: someValues, Messages: someMessages()[:1]}, func(t *testing.T, s *Store, _ *ChatContext, v NewContext) error {
+	"Store.New": storeDoor(record.NewContext{Title: "t", System: "s", Prompt: "p", Settings: someValues, Messages: someMessages()[:1]}, func(t *testing.T, s *Store, _ *ChatContext, v record.NewContext) error {
 		_, err := s.New(t.Context(), v)
 		return err
 	}),
@@ -247,14 +248,14 @@ var unreadableDoors = map[string]textWay{
 		return err
 	}),
 	"Store.Import": storeDoor(&Incoming{Format: "f", Conversation: "c", Title: "t", System: "s", Prompt: "p", Settings: someValues, AppData: someValues, Labels: []string{"l"},
-		Nodes: []Node{{ID: "1", Message: says("a")[0]}}, Loose: says("b"), Branches: []IncomingBranch{{Name: "main", Leaf: 1, System: "s", Prompt: "p", Settings: someValues, Sessions: someSessions()}}},
+		Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Loose: says("b"), Branches: []record.IncomingBranch{{Name: "main", Leaf: 1, System: "s", Prompt: "p", Settings: someValues, Sessions: someSessions()}}},
 		func(t *testing.T, s *Store, _ *ChatContext, v *Incoming) error {
 			v.Conversation += t.Name()
 			_, err := s.Import(t.Context(), []*Incoming{v})
 			return err
 		}),
 	"Titles.Give": storeDoor("title", func(t *testing.T, s *Store, _ *ChatContext, v string) error {
-		c, err := s.New(t.Context(), NewContext{Messages: says("a")})
+		c, err := s.New(t.Context(), record.NewContext{Messages: says("a")})
 		if err == nil {
 			_, err = s.Titles().Give(t.Context(), c.ID.String(), v, nil)
 		}
@@ -271,12 +272,12 @@ var unreadableDoors = map[string]textWay{
 		_, err := c.BeginReply(t.Context(), "", AppendOptions{}, v)
 		return err
 	}),
-	"ChatContext.StartTask": storeDoor(NewTask{NewContext: NewContext{Title: "t"}, Task: Task{Goal: "g"}, Tools: []Tool{someTool}}, func(t *testing.T, _ *Store, c *ChatContext, v NewTask) error {
+	"ChatContext.StartTask": storeDoor(NewTask{NewContext: record.NewContext{Title: "t"}, Task: record.Task{Goal: "g"}, Tools: []record.Tool{someTool}}, func(t *testing.T, _ *Store, c *ChatContext, v NewTask) error {
 		_, err := c.StartTask(t.Context(), "", v)
 		return err
 	}),
-	"ChatContext.EndTask": storeDoor(TaskEnd{State: TaskReturned, Summary: "s"}, func(t *testing.T, _ *Store, c *ChatContext, v TaskEnd) error {
-		child, err := c.StartTask(t.Context(), "", NewTask{Task: Task{Goal: "g"}})
+	"ChatContext.EndTask": storeDoor(TaskEnd{State: record.TaskReturned, Summary: "s"}, func(t *testing.T, _ *Store, c *ChatContext, v TaskEnd) error {
+		child, err := c.StartTask(t.Context(), "", NewTask{Task: record.Task{Goal: "g"}})
 		if err == nil {
 			_, err = child.EndTask(t.Context(), v)
 		}
@@ -287,7 +288,7 @@ var unreadableDoors = map[string]textWay{
 		_, err := r.Finish(t.Context(), v)
 		return err
 	}),
-	"Store.ClaimCall": storeDoor(ClaimOptions{Name: "n"}, func(t *testing.T, s *Store, c *ChatContext, v ClaimOptions) error {
+	"Store.ClaimCall": storeDoor(record.ClaimOptions{Name: "n"}, func(t *testing.T, s *Store, c *ChatContext, v record.ClaimOptions) error {
 		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 			return err
 		}
@@ -298,7 +299,7 @@ var unreadableDoors = map[string]textWay{
 		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
 			return err
 		}
-		k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{})
+		k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
 		if err == nil {
 			_, err = k.Resolve(t.Context(), v)
 		}
@@ -363,7 +364,7 @@ func TestNothingUnreadableComesIn(t *testing.T) {
 func readAll(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
-	var contexts []*ContextInfo
+	var contexts []*record.ContextInfo
 	for info, err := range s.Contexts(ctx, ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -483,7 +484,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]bool{}
-	if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p Problem) { found[strings.Fields(p.Where)[0]] = true }); err != nil || !found[base.TokenBucket] || !found[base.ToolBucket] || !found[base.RuleBucket] {
+	if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p record.Problem) { found[strings.Fields(p.Where)[0]] = true }); err != nil || !found[base.TokenBucket] || !found[base.ToolBucket] || !found[base.RuleBucket] {
 		t.Errorf("check finds %v, %v", found, err)
 	}
 	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {

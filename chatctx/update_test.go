@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -63,8 +64,8 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 		"import": func(t *testing.T, s *Store, c *ChatContext) {
 			in := make([]*Incoming, n/2)
 			for i := range in {
-				in[i] = &Incoming{Format: "test", Conversation: fmt.Sprint(i), Title: "t", Branches: []IncomingBranch{{Name: "main", Leaf: 1}},
-					Nodes: []Node{{ID: "n", Message: pool.NewText(pool.User, fmt.Sprint("came ", i))}}}
+				in[i] = &Incoming{Format: "test", Conversation: fmt.Sprint(i), Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
+					Nodes: []record.Node{{ID: "n", Message: pool.NewText(pool.User, fmt.Sprint("came ", i))}}}
 			}
 			stored(t)(s.Import(t.Context(), in))
 		},
@@ -78,7 +79,7 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 		},
 		"titles": func(t *testing.T, s *Store, c *ChatContext) {
 			for range n {
-				stored(t)(s.New(t.Context(), NewContext{Title: "only a title"}))
+				stored(t)(s.New(t.Context(), record.NewContext{Title: "only a title"}))
 			}
 		},
 	} {
@@ -89,7 +90,7 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			c, err := s.New(t.Context(), NewContext{Title: "T"})
+			c, err := s.New(t.Context(), record.NewContext{Title: "T"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +142,7 @@ func TestLeftoversGoWhileAStoreIsOpen(t *testing.T) {
 			return err
 		},
 		"import": func() error {
-			_, err := s.Import(t.Context(), []*Incoming{{Format: "test", Conversation: "1", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: says("x")[0]}}}})
+			_, err := s.Import(t.Context(), []*Incoming{{Format: "test", Conversation: "1", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: says("x")[0]}}}})
 			return err
 		},
 		"store": func() error {

@@ -4,13 +4,8 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
-
-// Change is a change that Watch reports: an operation of a context, or of the store. One of the store that is about several contexts is
-// reported once for each.
-//
-// Fields: Context ID; Branches []string; Kind, Operation string; Err error. For more of each: go doc chatctx/internal/view.Change
-type Change = view.Change
 
 // Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is
 // in some earlier state.
@@ -18,6 +13,6 @@ const Replaced = view.Replaced
 
 // Watch reports changes, also those of other processes, within 300 ms; those of one context in the order in which they were made. The channel is closed
 // when ctx ends or the store is closed; changes that nobody has read by then are lost.
-func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
+func (s *Store) Watch(ctx context.Context) (<-chan record.Change, error) {
 	return view.Watch(ctx, s.at)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestAWatchReadsWhatChanged: a look at the store reads what was changed in the last minutes, however many contexts there are, and tells of what was stored with a time somewhat
@@ -27,7 +28,7 @@ func TestAWatchReadsWhatChanged(t *testing.T) {
 		clock.move(time.Second)
 	}
 	w := view.NewWatcher(s.at)
-	news := func() []Change {
+	news := func() []record.Change {
 		t.Helper()
 		changes, err := w.News(t.Context())
 		if err != nil {

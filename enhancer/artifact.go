@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -44,7 +45,7 @@ func partKey(p *pool.Part) (key string, size int) {
 }
 
 // ArtifactTool is the tool with which a model reads an output that was put aside. ReadArtifact answers its calls.
-var ArtifactTool = chatctx.Tool{
+var ArtifactTool = record.Tool{
 	Name:        "read_artifact",
 	Description: "Reads a tool output or attachment that was replaced by [EXTERNALIZED: KEY | ...]. Gives one page at a time.",
 	Schema: json.RawMessage(`{"type":"object","properties":{"key":{"type":"string","description":"KEY as it stands in the brackets"},` +

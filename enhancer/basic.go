@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -54,10 +55,10 @@ func idOf(texts ...string) pool.ID {
 }
 
 // AddTools returns an Enhancer that adds tool definitions, except those whose name the draft has already.
-func AddTools(tools ...chatctx.Tool) Enhancer {
+func AddTools(tools ...record.Tool) Enhancer {
 	return Func("tools added", func(_ context.Context, d *chatctx.Draft) error {
 		for _, t := range tools {
-			if !slices.ContainsFunc(d.Tools, func(have chatctx.Tool) bool { return have.Name == t.Name }) {
+			if !slices.ContainsFunc(d.Tools, func(have record.Tool) bool { return have.Name == t.Name }) {
 				d.Tools = append(d.Tools, t)
 				d.Notes = append(d.Notes, chatctx.Note{Step: "tools added", What: "tool " + t.Name})
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -45,7 +46,7 @@ func positions(d *chatctx.Draft) string {
 
 func TestInjectToolsSystem(t *testing.T) {
 	d := turns(2).d
-	apply(t, d, Inject("notes.txt", "remember this"), AddTools(chatctx.Tool{Name: "a"}, chatctx.Tool{Name: "a"}, chatctx.Tool{Name: "b"}), SetSystem("be kind"))
+	apply(t, d, Inject("notes.txt", "remember this"), AddTools(record.Tool{Name: "a"}, record.Tool{Name: "a"}, record.Tool{Name: "b"}), SetSystem("be kind"))
 	if got := positions(d); got != "1 2 3 4 0 5 6 7 8" {
 		t.Errorf("injected at %s", got)
 	}
@@ -193,7 +194,7 @@ func TestPrunePoliciesAndTools(t *testing.T) {
 				w.assistant("ok")
 			}
 		}
-		w.d.Tools = []chatctx.Tool{{Name: "a"}, {Name: "b", Prune: KeepResult}, {Name: "c", Prune: SummariseResult}}
+		w.d.Tools = []record.Tool{{Name: "a"}, {Name: "b", Prune: KeepResult}, {Name: "c", Prune: SummariseResult}}
 		return w.d
 	}
 	for _, c := range []struct {

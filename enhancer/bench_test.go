@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -20,7 +21,7 @@ func longBranch(tb testing.TB, n int) *chatctx.ChatContext {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { s.Close() })
-	c, err := s.New(tb.Context(), chatctx.NewContext{System: "You are an assistant."})
+	c, err := s.New(tb.Context(), record.NewContext{System: "You are an assistant."})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -22,7 +23,7 @@ func conversation(t *testing.T, n int) *chatctx.ChatContext {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c, err := s.New(t.Context(), chatctx.NewContext{System: "You help.", Settings: map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}})
+	c, err := s.New(t.Context(), record.NewContext{System: "You help.", Settings: map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -43,7 +44,7 @@ func ExampleStandard() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	c, err := store.New(ctx, chatctx.NewContext{})
+	c, err := store.New(ctx, record.NewContext{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -70,10 +71,10 @@ func (l *markedTalk) step() {
 	if err != nil {
 		l.Fatal(err)
 	}
-	at := func() chatctx.Ref { return chatctx.Ref(fmt.Sprintf("@%d", 1+l.rng.Intn(max(snap.Len(), 1)))) }
+	at := func() record.Ref { return record.Ref(fmt.Sprintf("@%d", 1+l.rng.Intn(max(snap.Len(), 1)))) }
 	other := l.any()
-	there := func() chatctx.Ref {
-		return chatctx.Ref(fmt.Sprintf("branch:%s@%d", other, 1+l.rng.Intn(max(snap.Len(), 1))))
+	there := func() record.Ref {
+		return record.Ref(fmt.Sprintf("branch:%s@%d", other, 1+l.rng.Intn(max(snap.Len(), 1))))
 	}
 	user, assistant := pool.NewText(pool.User, l.text()), pool.NewText(pool.Assistant, l.text())
 	ends := []int{1 + l.rng.Intn(snap.Len()+1), 1 + l.rng.Intn(snap.Len()+1)}
@@ -96,7 +97,7 @@ func (l *markedTalk) step() {
 			l.change(name, func(b *chatctx.Batch) { b.Interrupt(chatctx.InterruptOptions{Question: l.rng.Intn(2) == 0}) })
 		}},
 		{"take", 3, func() {
-			l.change(name, func(b *chatctx.Batch) { b.Take(there(), chatctx.TakeOptions{KeepRest: l.rng.Intn(2) == 0}) })
+			l.change(name, func(b *chatctx.Batch) { b.Take(there(), record.TakeOptions{KeepRest: l.rng.Intn(2) == 0}) })
 		}},
 		{"retry", 3, func() { // another answer to a question, on a branch of its own, and back
 			l.change(name, func(b *chatctx.Batch) {
@@ -105,11 +106,11 @@ func (l *markedTalk) step() {
 			l.change(fmt.Sprintf("r%d", l.marks), func(b *chatctx.Batch) { b.Append(assistant) })
 		}},
 		{"edit", 2, func() {
-			l.change(name, func(b *chatctx.Batch) { b.Edit(at(), l.text(), chatctx.EditOptions{KeepRest: l.rng.Intn(2) == 0}) })
+			l.change(name, func(b *chatctx.Batch) { b.Edit(at(), l.text(), record.EditOptions{KeepRest: l.rng.Intn(2) == 0}) })
 		}},
 		{"merge", 1, func() { l.change(name, func(b *chatctx.Batch) { b.Merge(other, chatctx.MergeOptions{}) }) }},
 		{"pick", 1, func() {
-			l.change(name, func(b *chatctx.Batch) { b.Pick(other, chatctx.Ref(fmt.Sprintf("@%d", 1+l.rng.Intn(4)))) })
+			l.change(name, func(b *chatctx.Batch) { b.Pick(other, record.Ref(fmt.Sprintf("@%d", 1+l.rng.Intn(4)))) })
 		}},
 		{"mark", 3, func() {
 			l.change(name, func(b *chatctx.Batch) { b.Mark(at(), []string{Pinned, Excluded, ""}[l.rng.Intn(3)]) })
@@ -194,7 +195,7 @@ func TestRequestHoldsTheBranch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.New(t.Context(), chatctx.NewContext{})
+		c, err := s.New(t.Context(), record.NewContext{})
 		if err != nil {
 			t.Fatal(err)
 		}

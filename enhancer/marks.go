@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -148,7 +149,7 @@ func Changed(before, after *branch.Session) bool {
 }
 
 // Sessions returns a branch's sessions with a draft's in its place, which is the first if there is none yet. The result is for Batch.SetSessions.
-func Sessions(info *chatctx.BranchInfo, current branch.Session) []branch.Session {
+func Sessions(info *record.BranchInfo, current branch.Session) []branch.Session {
 	if current.ID == (pool.ID{}) {
 		current.ID, current.Created = pool.NewID(), pool.Now()
 		current.Start = max(current.Start, 1)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -107,7 +108,7 @@ func (s *steps) policy(tool string) string {
 	return prunePolicy(s.d.Tools, tool)
 }
 
-func prunePolicy(tools []chatctx.Tool, name string) string {
+func prunePolicy(tools []record.Tool, name string) string {
 	for i := range tools {
 		if tools[i].Name == name {
 			return tools[i].Prune

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -252,7 +253,7 @@ func numberIn(s *branch.Session, key string) int {
 
 // later returns the digest that stands for the messages after a session that is resumed, from a position on, or none if there are none. The later sessions may
 // themselves have gone back to before it.
-func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, from int, sessions []SessionInfo, o Options) ([]branch.Digest, error) {
+func later(ctx context.Context, c *chatctx.ChatContext, info *record.BranchInfo, from int, sessions []SessionInfo, o Options) ([]branch.Digest, error) {
 	to := info.Messages
 	if from > to {
 		return nil, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // ErrStretch means that a stretch cannot be summarised: it holds the newest message, or no message that may go.
@@ -45,7 +46,7 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 }
 
 // putStretch stores the digest that stands for a stretch. Its summary may be paid for.
-func putStretch(ctx context.Context, c *chatctx.ChatContext, w *Window, d *chatctx.Draft, p *Plan, r Request, info *chatctx.BranchInfo, made *summary) (*Compacted, error) {
+func putStretch(ctx context.Context, c *chatctx.ChatContext, w *Window, d *chatctx.Draft, p *Plan, r Request, info *record.BranchInfo, made *summary) (*Compacted, error) {
 	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: stretchText(made), Of: hashOf(p.Gone), Squeezed: true, Kept: true, By: made.by()}
 	if made.answer != nil {
 		digest.Message = made.answer.Paid.ID

@@ -15,6 +15,7 @@ import (
 	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -270,10 +271,10 @@ func walk(t *testing.T, rng *rand.Rand, c *chatctx.ChatContext, o Options, n int
 		}
 	}
 	word := func() string { return fmt.Sprintf("rule %d: never say %d. ", n, rng.Intn(1000)) }
-	ref := chatctx.Ref(fmt.Sprintf("@%d", 1+rng.Intn(20)))
+	ref := record.Ref(fmt.Sprintf("@%d", 1+rng.Intn(20)))
 	switch rng.Intn(17) {
 	case 12:
-		do(func(b *chatctx.Batch) { b.Edit(ref, "edited "+word(), chatctx.EditOptions{KeepRest: rng.Intn(2) == 0}) })
+		do(func(b *chatctx.Batch) { b.Edit(ref, "edited "+word(), record.EditOptions{KeepRest: rng.Intn(2) == 0}) })
 	case 13:
 		do(func(b *chatctx.Batch) { b.Drop(ref) })
 	case 14:
@@ -398,7 +399,7 @@ func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	child, err := c.StartTask(t.Context(), "", chatctx.NewTask{NewContext: chatctx.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "look it up")}}, Task: chatctx.Task{Goal: "look it up"}})
+	child, err := c.StartTask(t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "look it up")}}, Task: record.Task{Goal: "look it up"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +408,7 @@ func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
 	if sent := request(t, child, o); strings.Contains(sent, "rule p") || !strings.Contains(sent, "rule c") {
 		t.Errorf("the child's request: %s", sent)
 	}
-	if _, err := child.EndTask(t.Context(), chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: "The order is ORD-4711, see https://example.com/returned."}); err != nil {
+	if _, err := child.EndTask(t.Context(), chatctx.TaskEnd{State: record.TaskReturned, Summary: "The order is ORD-4711, see https://example.com/returned."}); err != nil {
 		t.Fatal(err)
 	}
 	for range 25 {

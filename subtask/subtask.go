@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
@@ -30,7 +31,7 @@ type Options struct {
 	System   string
 	Settings map[string]json.RawMessage
 	// Tools, if not nil, replaces the copies of the parent's tools. OwnRules: the parent's rules do not hold.
-	Tools    []chatctx.Tool
+	Tools    []record.Tool
 	OwnRules bool
 	// MaxDepth limits the levels of tasks, counted from the first context that is no task; 0 means DefaultDepth. MaxRounds limits the rounds with the model
 	// and MaxTokens the tokens; 0 means no limit.
@@ -40,7 +41,7 @@ type Options struct {
 }
 
 // DefaultDepth is the default number of levels of tasks.
-const DefaultDepth = chatctx.DefaultDepth
+const DefaultDepth = record.DefaultDepth
 
 // ErrLimit means that a task reached its limit of rounds or tokens.
 var ErrLimit = errors.New("the task's limit is reached")
@@ -61,8 +62,8 @@ func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, 
 		all[name] = value // also unknown settings, which are refused below
 	}
 	n := chatctx.NewTask{Tools: o.Tools, Call: call}
-	n.NewContext = chatctx.NewContext{Title: o.Title, System: o.System, Settings: all, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
-	n.Task = chatctx.Task{Goal: o.Goal, MaxDepth: o.MaxDepth, MaxRounds: o.MaxRounds, MaxTokens: o.MaxTokens, OwnRules: o.OwnRules, Keep: o.Keep}
+	n.NewContext = record.NewContext{Title: o.Title, System: o.System, Settings: all, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
+	n.Task = record.Task{Goal: o.Goal, MaxDepth: o.MaxDepth, MaxRounds: o.MaxRounds, MaxTokens: o.MaxTokens, OwnRules: o.OwnRules, Keep: o.Keep}
 	if n.Title == "" {
 		n.Title = chatctx.TitleFrom(o.Goal)
 	}
@@ -154,7 +155,7 @@ func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *cha
 	case out.Queued:
 		return nil, chatctx.Says(chatctx.ErrConflict, "%s (process %d) runs the task already", out.Holder.Program, out.Holder.PID)
 	case out.Waiting > 0:
-		return &Outcome{State: chatctx.TaskWaiting, Waiting: out.Waiting}, nil
+		return &Outcome{State: record.TaskWaiting, Waiting: out.Waiting}, nil
 	}
 	return nil, nil
 }
@@ -228,7 +229,7 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 // by itself.
 func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo) (bool, error) {
 	if info.Message != (chatctx.ID{}) {
-		call, err := child.Store().Call(ctx, info.Parent.String(), "", chatctx.CallRef(fmt.Sprintf("%s:%d", info.Message, info.Index)))
+		call, err := child.Store().Call(ctx, info.Parent.String(), "", record.CallRef(fmt.Sprintf("%s:%d", info.Message, info.Index)))
 		if err != nil || call.Claim == nil {
 			return false, err
 		}
@@ -297,7 +298,7 @@ func finished(ctx context.Context, child *chatctx.ChatContext) (bool, error) {
 
 // fail ends a task as failed. If its last answer is not whole, the parent gets it as far as it came.
 func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error) (*Outcome, error) {
-	end := chatctx.TaskEnd{State: chatctx.TaskFailed, Summary: why.Error()}
+	end := chatctx.TaskEnd{State: record.TaskFailed, Summary: why.Error()}
 	var part *pool.OutcomeError
 	if end.Unfinished = errors.As(why, &part); end.Unfinished {
 		end.Partial = part.Text
@@ -306,7 +307,7 @@ func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
-	return &Outcome{State: chatctx.TaskFailed, Ended: ended, Summary: why.Error(), Cause: why}, nil
+	return &Outcome{State: record.TaskFailed, Ended: ended, Summary: why.Error(), Cause: why}, nil
 }
 
 // giveBack returns the summary to the parent. A task whose last answer is not whole fails.
@@ -318,11 +319,11 @@ func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Out
 	if err != nil {
 		return nil, err
 	}
-	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text})
+	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskReturned, Summary: text})
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{State: chatctx.TaskReturned, Ended: ended, Summary: text}, nil
+	return &Outcome{State: record.TaskReturned, Ended: ended, Summary: text}, nil
 }
 
 // Summariser makes the summary of a child's history. A nil Summariser is Answer.
@@ -427,7 +428,7 @@ func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*c
 			return nil, err
 		}
 	}
-	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskAbandoned, Summary: reason})
+	return child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskAbandoned, Summary: reason})
 }
 
 // Return ends a task with a summary. branchName is the branch of the parent that gets it; "" means the one from which the task was started. keep: it does
@@ -437,7 +438,7 @@ func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser,
 	if err != nil {
 		return nil, err
 	}
-	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
+	return child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
 }
 
 // ListOptions says which tasks List returns. The zero value means those of the context itself that are not in the trash. A task that runs below one in the trash,
@@ -503,7 +504,7 @@ func list(ctx context.Context, s *chatctx.Store, parent chatctx.ID, o ListOption
 }
 
 // Tool is the tool with which a model starts tasks.
-var Tool = chatctx.Tool{
+var Tool = record.Tool{
 	Name:        "spawn_task",
 	Description: "Gives a task to a helper that works on it on its own, with the same tools, and comes back with a summary.",
 	Schema: json.RawMessage(`{"type":"object","properties":{"goal":{"type":"string","description":"what is to be done, with all that the helper has to know"},` +

@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -73,7 +74,7 @@ func newStore(t *testing.T, file string) *chatctx.Store {
 
 func newParent(t *testing.T, s *chatctx.Store, m *model) *chatctx.ChatContext {
 	t.Helper()
-	n := chatctx.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "find it out")}, Settings: map[string]json.RawMessage{}}
+	n := record.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "find it out")}, Settings: map[string]json.RawMessage{}}
 	if m != nil {
 		n.Settings = map[string]json.RawMessage{"model": wire.String("m"), "provider": wire.String("openai"), "base_url": wire.String(m.url)}
 	}
@@ -127,13 +128,13 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	s := newStore(t, "")
 	parent := newParent(t, s, m)
 	b := parent.Begin("")
-	b.PutTool(chatctx.Tool{Name: "look"})
-	b.AddRule(chatctx.Rule{Effect: chatctx.Allow, Tool: "look"}, chatctx.RuleScope{})
+	b.PutTool(record.Tool{Name: "look"})
+	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, chatctx.RuleScope{})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	child := start(t, parent, Options{Goal: "find the number", Settings: map[string]json.RawMessage{"mode": wire.String("plan")}})
-	if i := info(t, child); i.State != chatctx.TaskRunning || i.Depth != 1 || i.Parent != parent.ID || i.BranchName != "main" {
+	if i := info(t, child); i.State != record.TaskRunning || i.Depth != 1 || i.Parent != parent.ID || i.BranchName != "main" {
 		t.Errorf("the task is %+v", i)
 	}
 	if tools, err := s.Offered(t.Context(), child.ID); err != nil || len(tools) != 1 {
@@ -144,7 +145,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	}
 	r := &Runner{Turn: func(c *chatctx.ChatContext) *turn.Turn { return &turn.Turn{Context: c, Getenv: getenv} }}
 	out, err := r.Run(t.Context(), child)
-	if err != nil || out.State != chatctx.TaskReturned || out.Summary != "it is 42" || out.Ended.Kept {
+	if err != nil || out.State != record.TaskReturned || out.Summary != "it is 42" || out.Ended.Kept {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	h := head(t, parent)
@@ -154,7 +155,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	if !strings.Contains(string(h.AppData["subtask"]), child.ID.String()) {
 		t.Errorf("it links to %s", h.AppData["subtask"])
 	}
-	if i := info(t, child); i.State != chatctx.TaskReturned || i.Summary != h.ID || i.Trashed == 0 {
+	if i := info(t, child); i.State != record.TaskReturned || i.Summary != h.ID || i.Trashed == 0 {
 		t.Errorf("the child is %s, %s, trashed %d", i.State, i.Summary, i.Trashed)
 	}
 	if _, err := r.Run(t.Context(), child); !errors.Is(err, chatctx.ErrConflict) {
@@ -168,7 +169,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 // TestATaskElsewhereHasNoKeyOfItsParent: another address, or another provider, takes nothing along that belongs to the parent's.
 func TestATaskElsewhereHasNoKeyOfItsParent(t *testing.T) {
 	s := newStore(t, "")
-	parent, err := s.New(t.Context(), chatctx.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}, Settings: map[string]json.RawMessage{
+	parent, err := s.New(t.Context(), record.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}, Settings: map[string]json.RawMessage{
 		"provider": wire.String("openai"), "base_url": wire.String("http://127.0.0.1:1/v1"), "key_env": wire.String("MINE"), "model": wire.String("m"),
 	}})
 	if err != nil {
@@ -208,14 +209,14 @@ func TestEndingsOfTasks(t *testing.T) {
 	if _, err := Return(t.Context(), a, Given("done"), "", false); err != nil {
 		t.Fatal(err)
 	}
-	if i := info(t, a); i.Trashed != 0 || i.State != chatctx.TaskReturned {
+	if i := info(t, a); i.Trashed != 0 || i.State != record.TaskReturned {
 		t.Errorf("a task that is to be kept is %s, trashed %d", i.State, i.Trashed)
 	}
 	b := start(t, parent, Options{Goal: "b"})
 	if _, err := Abandon(t.Context(), b, "no longer needed"); err != nil {
 		t.Fatal(err)
 	}
-	if i := info(t, b); i.State != chatctx.TaskAbandoned || i.Reason != "no longer needed" || i.Trashed == 0 {
+	if i := info(t, b); i.State != record.TaskAbandoned || i.Reason != "no longer needed" || i.Trashed == 0 {
 		t.Errorf("an abandoned task is %+v", i.Task)
 	}
 	if got := head(t, parent); got.ID == before || !strings.HasSuffix(got.Text(), "done") {
@@ -261,7 +262,7 @@ func TestTasksWhoseParentIsGone(t *testing.T) {
 	if _, err := Return(t.Context(), child, Given("x"), "", false); !errors.Is(err, chatctx.ErrConflict) || !strings.Contains(err.Error(), "side") {
 		t.Errorf("returning to a branch that is gone gives %v", err)
 	}
-	if i := info(t, child); i.State != chatctx.TaskRunning {
+	if i := info(t, child); i.State != record.TaskRunning {
 		t.Errorf("the task is %s after that", i.State)
 	}
 	if _, err := Return(t.Context(), child, Given("x"), "main", false); err != nil {
@@ -302,7 +303,7 @@ func TestLimitsOfTasks(t *testing.T) {
 		}
 		return out
 	}
-	if out := run(Options{Goal: "a", MaxRounds: 3}); out.State != chatctx.TaskFailed {
+	if out := run(Options{Goal: "a", MaxRounds: 3}); out.State != record.TaskFailed {
 		t.Errorf("after 3 rounds it is %s", out.State)
 	}
 	m.mu.Lock()
@@ -311,7 +312,7 @@ func TestLimitsOfTasks(t *testing.T) {
 	if rounds != 3 {
 		t.Errorf("the model was asked %d times", rounds)
 	}
-	if out := run(Options{Goal: "b", MaxTokens: 250}); out.State != chatctx.TaskFailed || !strings.Contains(out.Summary, "limit") {
+	if out := run(Options{Goal: "b", MaxTokens: 250}); out.State != record.TaskFailed || !strings.Contains(out.Summary, "limit") {
 		t.Errorf("after 250 tokens it is %s: %s", out.State, out.Summary)
 	}
 	c := start(t, parent, Options{Goal: "1", MaxDepth: 2})
@@ -340,7 +341,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 	s := newStore(t, "")
 	parent := newParent(t, s, m)
 	b := parent.Begin("")
-	b.PutTool(chatctx.Tool{Name: "look"})
+	b.PutTool(record.Tool{Name: "look"})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +359,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	var waiting []string
-	for c, err := range s.Calls(t.Context(), chatctx.CallFilter{Context: parent.ID}) {
+	for c, err := range s.Calls(t.Context(), record.CallFilter{Context: parent.ID}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +369,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 		t.Fatalf("the queue of the parent is %v", waiting)
 	}
 	tasks, err := List(t.Context(), parent, ListOptions{Deep: true})
-	if err != nil || len(tasks) != 1 || tasks[0].State != chatctx.TaskWaiting {
+	if err != nil || len(tasks) != 1 || tasks[0].State != record.TaskWaiting {
 		t.Fatalf("%+v, %v", tasks, err)
 	}
 	child, err := s.Context(t.Context(), tasks[0].ContextInfo.ID.String())
@@ -384,7 +385,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := r.Run(t.Context(), child)
-	if err != nil || done.State != chatctx.TaskReturned || done.Ended.CallState != "approved/done" {
+	if err != nil || done.State != record.TaskReturned || done.Ended.CallState != "approved/done" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if h := head(t, parent); h.Role != pool.ToolRole || h.Result.RequestID != "spawn1" || h.Result.Text != "found by the child" {
@@ -449,7 +450,7 @@ func TestAReturnThatIsKilled(t *testing.T) {
 		state := info(t, child)
 		switch {
 		case after.ID == before:
-			if state.State != chatctx.TaskRunning {
+			if state.State != record.TaskRunning {
 				t.Errorf("the parent has nothing, and the child is %s", state.State)
 			}
 			if _, err := Return(t.Context(), child, Given("the summary"), "", false); err != nil {
@@ -457,7 +458,7 @@ func TestAReturnThatIsKilled(t *testing.T) {
 			}
 		default:
 			returned++
-			if state.State != chatctx.TaskReturned || state.Summary != after.ID {
+			if state.State != record.TaskReturned || state.Summary != after.ID {
 				t.Errorf("the parent has the summary, and the child is %s with %s", state.State, state.Summary)
 			}
 			if _, err := Return(t.Context(), child, Given("the summary"), "", false); !errors.Is(err, chatctx.ErrConflict) {
@@ -483,7 +484,7 @@ func TestCarryOnLeavesWhatHasNotBegun(t *testing.T) {
 	s := newStore(t, "")
 	parent := newParent(t, s, m)
 	tools := parent.Begin("")
-	tools.PutTool(chatctx.Tool{Name: "look"})
+	tools.PutTool(record.Tool{Name: "look"})
 	if _, err := tools.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -492,10 +493,10 @@ func TestCarryOnLeavesWhatHasNotBegun(t *testing.T) {
 	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 0 {
 		t.Fatalf("a task that has not begun goes on: %+v, %v", done, err)
 	}
-	if out, err := r.Run(t.Context(), child); err != nil || out.State != chatctx.TaskWaiting {
+	if out, err := r.Run(t.Context(), child); err != nil || out.State != record.TaskWaiting {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 1 || done[0].Outcome.State != chatctx.TaskWaiting {
+	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 1 || done[0].Outcome.State != record.TaskWaiting {
 		t.Fatalf("a task whose call waits: %+v, %v", done, err)
 	}
 	b := child.Begin("")
@@ -504,7 +505,7 @@ func TestCarryOnLeavesWhatHasNotBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := r.CarryOn(t.Context(), parent, "")
-	if err != nil || len(done) != 1 || done[0].Outcome == nil || done[0].Outcome.State != chatctx.TaskReturned || !strings.Contains(head(t, parent).Text(), "seven boats") {
+	if err != nil || len(done) != 1 || done[0].Outcome == nil || done[0].Outcome.State != record.TaskReturned || !strings.Contains(head(t, parent).Text(), "seven boats") {
 		t.Fatalf("a task whose call is decided: %+v, %v", done, err)
 	}
 	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -14,7 +15,7 @@ import (
 func Long(provider, model string, n int) *chatctx.Draft {
 	m := &maker{provider: provider, model: model}
 	d := &chatctx.Draft{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"` + model + `"`)}, System: "You help.",
-		Tools: []chatctx.Tool{{Name: "search"}}}
+		Tools: []record.Tool{{Name: "search"}}}
 	words := strings.Repeat("Some words with \"quotes\" and a line.\n", 27)
 	for i := range n {
 		id := fmt.Sprint("call_", i/4)

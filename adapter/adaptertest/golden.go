@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	_ "github.com/chatctx/chatctx/internal/provider/wiretest" // has the flag -update
 	"github.com/chatctx/chatctx/pool"
 )
@@ -52,7 +53,7 @@ func everything(provider, model string) *chatctx.Draft {
 	}
 	key, value, _ := strings.Cut(through, " ")
 	d.Settings[key] = json.RawMessage(value)
-	d.Tools = []chatctx.Tool{{Name: "search", Description: "Looks things up.", Schema: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`)},
+	d.Tools = []record.Tool{{Name: "search", Description: "Looks things up.", Schema: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`)},
 		{Name: "read file"}}
 	d.Summary = &chatctx.DraftMessage{}
 	d.Summary.Message = m.user("They spoke of birds.")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -67,7 +68,7 @@ func Random(seed uint64, provider, model string) *chatctx.Draft {
 		d.Summary = g.wrap(g.message())
 	}
 	for range g.IntN(4) {
-		d.Tools = append(d.Tools, chatctx.Tool{Name: g.tool(), Description: pick(g, "", "does it", "\xff\x00"), Schema: g.schema()})
+		d.Tools = append(d.Tools, record.Tool{Name: g.tool(), Description: pick(g, "", "does it", "\xff\x00"), Schema: g.schema()})
 	}
 	for range 1 + g.IntN(14) {
 		d.Messages = append(d.Messages, g.wrap(g.message()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -125,7 +126,7 @@ func (s Subject) states(t *testing.T) {
 func (s Subject) state(t *testing.T, st *state, model string) {
 	m := &maker{provider: s.Provider, model: model}
 	m.draft = &chatctx.Draft{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"` + model + `"`)}, System: "You help.",
-		Tools: []chatctx.Tool{{Name: "search"}}}
+		Tools: []record.Tool{{Name: "search"}}}
 	for key, v := range st.setting {
 		m.draft.Settings[key] = json.RawMessage(v)
 	}
@@ -314,11 +315,11 @@ var states = []state{
 		return messages{m.user("go"), m.assistant("a"), m.assistant("b")}
 	}},
 	{number: 42, what: "names with spaces, digits, over the limit", make: func(m *maker) messages {
-		m.draft.Tools = []chatctx.Tool{{Name: "9 lives"}, {Name: strings.Repeat("t", 150)}, {Name: "größe"}, {Name: ""}, {Name: "search"}}
+		m.draft.Tools = []record.Tool{{Name: "9 lives"}, {Name: strings.Repeat("t", 150)}, {Name: "größe"}, {Name: ""}, {Name: "search"}}
 		return messages{m.user("go"), m.calls(named("c1", "9 lives"), named("c2", strings.Repeat("t", 150)), named("c3", "größe"), named("c4", "")), m.user("on")}
 	}, has: []string{`"search"`}, hasNot: []string{"9 lives"}},
 	{number: 43, what: "a schema as MCP servers give it", make: func(m *maker) messages {
-		m.draft.Tools = []chatctx.Tool{{Name: "mcp", Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"array"},"b":{"type":"object","properties":{"c":{"type":["array","null"]}}}},"additionalProperties":false}`)}}
+		m.draft.Tools = []record.Tool{{Name: "mcp", Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"array"},"b":{"type":"object","properties":{"c":{"type":["array","null"]}}}},"additionalProperties":false}`)}}
 		return messages{m.user("go")}
 	}, has: []string{`"items":{}`}},
 	{number: 44, what: "reasoning without what follows it", make: func(m *maker) messages {

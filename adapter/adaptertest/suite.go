@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -148,7 +149,7 @@ func (s Subject) prefix(t *testing.T) {
 		model := s.model(seed)
 		d := Random(seed+1e9, s.Provider, model)
 		d.Settings = map[string]json.RawMessage{"model": d.Settings["model"]}
-		d.System, d.Tools = "You help.", []chatctx.Tool{{Name: "search"}}
+		d.System, d.Tools = "You help.", []record.Tool{{Name: "search"}}
 		all := d.Messages
 		if last := all[len(all)-1].Message; len(last.Content) > 10 {
 			all = all[:len(all)-1] // so many images change what was sent before

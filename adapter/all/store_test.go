@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -62,7 +63,7 @@ func TestDecidedLater(t *testing.T) {
 		if name == "other" {
 			verdict = chatctx.Verdict{Status: pool.Approved}
 		}
-		b.Decide(chatctx.CallRef(fmt.Sprintf("%s:%d", calls[0].Message, calls[0].Index)), verdict)
+		b.Decide(record.CallRef(fmt.Sprintf("%s:%d", calls[0].Message, calls[0].Index)), verdict)
 		if _, err := b.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}

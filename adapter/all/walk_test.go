@@ -16,6 +16,7 @@ import (
 	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -40,7 +41,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	c, err := store.New(t.Context(), chatctx.NewContext{Title: "walk", Messages: []*chatctx.Message{pool.NewText(pool.User, "begin")}})
+	c, err := store.New(t.Context(), record.NewContext{Title: "walk", Messages: []*chatctx.Message{pool.NewText(pool.User, "begin")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ type place struct {
 	*chatctx.Batch
 	branch string
 	other  string // another branch, or the same if there is none
-	ref    chatctx.Ref
+	ref    record.Ref
 }
 
 // changes are the steps that consist of one batch.
@@ -69,7 +70,7 @@ var changes = map[string]func(*walk, place){
 	"fork": func(w *walk, p place) {
 		p.Fork(fmt.Sprint("fork", w.n), chatctx.ForkOptions{At: p.ref, Stay: w.chance(2)})
 	},
-	"edit":      func(w *walk, p place) { p.Edit(p.ref, "edited", chatctx.EditOptions{KeepRest: w.chance(2)}) },
+	"edit":      func(w *walk, p place) { p.Edit(p.ref, "edited", record.EditOptions{KeepRest: w.chance(2)}) },
 	"rewind":    func(_ *walk, p place) { p.Rewind(p.ref) },
 	"drop":      func(_ *walk, p place) { p.Drop(p.ref) },
 	"pick":      func(_ *walk, p place) { p.Pick(p.other, p.ref) },
@@ -150,7 +151,7 @@ func (w *walk) step() {
 	w.c = one(w, w.contexts)
 	names := w.branches()
 	i := w.IntN(len(names))
-	p := place{branch: names[i], other: names[(i+1+w.IntN(2))%len(names)], ref: chatctx.Ref(fmt.Sprint("@-", w.IntN(8)))}
+	p := place{branch: names[i], other: names[(i+1+w.IntN(2))%len(names)], ref: record.Ref(fmt.Sprint("@-", w.IntN(8)))}
 	kind := one(w, kinds)
 	if w.chance(3) {
 		kind = "append"
@@ -246,7 +247,7 @@ func (w *walk) compact(p place) {
 }
 
 // call returns an open call of the branch.
-func (w *walk) call(p place) (*chatctx.Call, bool) {
+func (w *walk) call(p place) (*record.Call, bool) {
 	calls, err := w.c.OpenCalls(w.t.Context(), p.branch)
 	if err != nil {
 		w.t.Fatal(err)
@@ -254,8 +255,8 @@ func (w *walk) call(p place) (*chatctx.Call, bool) {
 	return take(w, &calls)
 }
 
-func callRef(c *chatctx.Call) chatctx.CallRef {
-	return chatctx.CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index))
+func callRef(c *record.Call) record.CallRef {
+	return record.CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index))
 }
 
 // decide approves, denies or cancels an open call, which may be far back.
@@ -266,7 +267,7 @@ func (w *walk) decide(p place) {
 	}
 	p.Decide(callRef(c), one(w, []chatctx.Verdict{{Status: pool.Approved}, {Status: pool.Approved, Arguments: json.RawMessage(`{"other":1}`)},
 		{Status: pool.Denied, Reason: "so"}, {Status: pool.Denied, Reason: " \n"}, {Status: pool.Denied},
-		{Status: pool.Denied, Kind: chatctx.ByCancel, Reason: "no more"}}))
+		{Status: pool.Denied, Kind: record.ByCancel, Reason: "no more"}}))
 }
 
 // expire lets an open call expire: the next program that looks at it denies it.
@@ -284,7 +285,7 @@ func (w *walk) claim(p place) error {
 	}
 	for _, c := range calls {
 		if c.Status == pool.Approved && c.Execution == pool.NotRun {
-			claim, err := w.store.ClaimCall(w.t.Context(), w.c.ID.String(), p.branch, callRef(c), chatctx.ClaimOptions{})
+			claim, err := w.store.ClaimCall(w.t.Context(), w.c.ID.String(), p.branch, callRef(c), record.ClaimOptions{})
 			if err == nil {
 				w.claims = append(w.claims, claim)
 			}
@@ -355,11 +356,11 @@ func (w *walk) importTree(place) error {
 	in := &chatctx.Incoming{Format: "test", Conversation: fmt.Sprint(w.n), Title: "tree", System: one(w, []string{"", "be good", " "})}
 	for len(in.Nodes) < 12 {
 		for _, m := range w.sound() {
-			in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint(len(in.Nodes)), Parent: w.IntN(len(in.Nodes) + 1), Message: m})
+			in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint(len(in.Nodes)), Parent: w.IntN(len(in.Nodes) + 1), Message: m})
 		}
 	}
 	for i := range 1 + w.IntN(3) {
-		in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: fmt.Sprint("b", i), Leaf: w.IntN(len(in.Nodes) + 1)})
+		in.Branches = append(in.Branches, record.IncomingBranch{Name: fmt.Sprint("b", i), Leaf: w.IntN(len(in.Nodes) + 1)})
 	}
 	made, err := w.store.Import(w.t.Context(), []*chatctx.Incoming{in})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/charset"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
@@ -39,7 +40,7 @@ const noHelper = 127
 
 // runCommand runs a command without a shell, so each argument arrives unchanged. Standard input is empty, or has the arguments as JSON if the tool wants
 // that. The environment is clean, and the whole group of processes ends with the command.
-func (e *Executor) runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
+func (e *Executor) runCommand(ctx context.Context, t *record.Tool, in Invocation) (a chatctx.Answer, err error) {
 	argv, err := Expand(t, in.Arguments)
 	if err != nil {
 		return a, err
@@ -81,7 +82,7 @@ func (e *Executor) runCommand(ctx context.Context, t *chatctx.Tool, in Invocatio
 }
 
 // folderOf returns an error if the tool's folder does not exist; the system would report the command as missing.
-func folderOf(t *chatctx.Tool) error {
+func folderOf(t *record.Tool) error {
 	if t.Dir == "" {
 		return nil
 	}
@@ -95,7 +96,7 @@ func folderOf(t *chatctx.Tool) error {
 // {} for all arguments as JSON. Strings arrive as they are, other values as JSON. A missing or null argument is an error; {name?} removes its element
 // instead. An argument's text is not expanded again, so a brace in it stands for itself. A value that begins with a dash is refused if the command could
 // take it for a flag: unless an element -- comes before it, or a = in its own element. Numbers are no flags, and a tool with Dashes accepts all values.
-func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
+func Expand(t *record.Tool, arguments json.RawMessage) ([]string, error) {
 	args, err := jsontree.Arguments(arguments)
 	if err != nil {
 		return nil, fmt.Errorf("the arguments cannot be read: %w", err)
@@ -124,7 +125,7 @@ func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 
 // CommandTool returns the tool that this Executor runs for a call of its context if that is a command, with the folder that it or a setting names, else Dir; nil
 // if it is none, not there, or a function of the program.
-func (e *Executor) CommandTool(ctx context.Context, c *chatctx.Call) (*chatctx.Tool, error) {
+func (e *Executor) CommandTool(ctx context.Context, c *record.Call) (*record.Tool, error) {
 	tools, err := e.tools(ctx, c.Branch)
 	if t := tools[c.Tool]; err == nil && t != nil && e.Functions[c.Tool] == nil && !t.MCP && len(t.Command) > 0 {
 		return t, nil
@@ -134,8 +135,8 @@ func (e *Executor) CommandTool(ctx context.Context, c *chatctx.Call) (*chatctx.T
 
 // CommandText says what a tool that is a command would run with arguments, for people: its words, in quotes where they need some, and its folder, or why it
 // would not run.
-func CommandText(t *chatctx.Tool, arguments json.RawMessage) string {
-	return planOf(chatctx.RunsOf(t, ""), arguments).String()
+func CommandText(t *record.Tool, arguments json.RawMessage) string {
+	return planOf(record.RunsOf(t, ""), arguments).String()
 }
 
 // expansion is a command being made from its template.
@@ -199,7 +200,7 @@ func (x *expansion) value(name string) (text string, there bool, err error) {
 }
 
 // environment returns the clean environment of a tool: what programs need to run at all, the name of the call, and the tool's own variables.
-func environment(t *chatctx.Tool, c *chatctx.Call) []string {
+func environment(t *record.Tool, c *record.Call) []string {
 	var env []string
 	for _, name := range kept {
 		if v, ok := os.LookupEnv(name); ok {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,12 +34,12 @@ func TestExpand(t *testing.T) {
 		{[]string{"x", "--", "{dash}"}, []string{"x", "--", "-rf"}},
 		{[]string{"x", "--k={dash}"}, []string{"x", "--k=-rf"}},
 	} {
-		got, err := Expand(&chatctx.Tool{Command: c.template}, json.RawMessage(args))
+		got, err := Expand(&record.Tool{Command: c.template}, json.RawMessage(args))
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q gives %q, %v, want %q", c.template, got, err, c.want)
 		}
 	}
-	if got, err := Expand(&chatctx.Tool{Command: []string{"x", "{dash}"}, Dashes: true}, json.RawMessage(args)); err != nil || got[1] != "-rf" {
+	if got, err := Expand(&record.Tool{Command: []string{"x", "{dash}"}, Dashes: true}, json.RawMessage(args)); err != nil || got[1] != "-rf" {
 		t.Errorf("a tool with dashes gives %q, %v", got, err)
 	}
 	for _, c := range []struct {
@@ -52,7 +53,7 @@ func TestExpand(t *testing.T) {
 		{[]string{"x", "{dash}"}, args, "dash"}, {[]string{"x", "{lone}"}, args, "dash"}, {[]string{"x", "-{dash}"}, args, "dash"}, {[]string{"x", "{dash}", "--"}, args, "dash"},
 		{[]string{"x", "a{dash}=1"}, args, "dash"}, {[]string{"x", "{deep.z}"}, args, "deep.z is missing"}, {[]string{"x", "{Path}"}, args, "Path is missing"},
 	} {
-		if got, err := Expand(&chatctx.Tool{Command: c.template}, json.RawMessage(c.args)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if got, err := Expand(&record.Tool{Command: c.template}, json.RawMessage(c.args)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q with %s gives %q, %v", c.template, c.args, got, err)
 		}
 	}
@@ -66,7 +67,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		argv, err := Expand(&chatctx.Tool{Command: []string{"x", "--", "{a}", element}}, raw)
+		argv, err := Expand(&record.Tool{Command: []string{"x", "--", "{a}", element}}, raw)
 		if err != nil {
 			return
 		}
@@ -80,8 +81,8 @@ func FuzzExpand(f *testing.F) {
 // TestArgumentsArriveAsTheyAre: there is no shell that could read them.
 func TestArgumentsArriveAsTheyAre(t *testing.T) {
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
-	b.tool(chatctx.Tool{Name: "say", Command: self(t, "args", "x={b}", "--", "{a}")})
+	b.rule(record.Allow, "*")
+	b.tool(record.Tool{Name: "say", Command: self(t, "args", "x={b}", "--", "{a}")})
 	e := &Executor{}
 	for _, v := range []string{"a;b", "$(touch /nowhere/x)", "`id`", "one\ntwo", "-rf", "--", "*", "~", "%PATH% $HOME ${HOME}", "'\"\\", "", " ", "&& true | cat > x", "ünï", "{b}"} {
 		raw, err := json.Marshal(map[string]string{"a": v, "b": v})
@@ -99,13 +100,13 @@ func TestArgumentsArriveAsTheyAre(t *testing.T) {
 func TestTheEnvironmentIsClean(t *testing.T) {
 	t.Setenv("SECRET_KEY", "hunter2")
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
+	b.rule(record.Allow, "*")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.tool(chatctx.Tool{Name: "env", Command: self(t, "env"), Env: map[string]string{"MINE": "1"}})
-	b.tool(chatctx.Tool{Name: "pwd", Command: self(t, "pwd"), Dir: dir})
+	b.tool(record.Tool{Name: "env", Command: self(t, "env"), Env: map[string]string{"MINE": "1"}})
+	b.tool(record.Tool{Name: "pwd", Command: self(t, "pwd"), Dir: dir})
 	env := b.runOne(&Executor{}, "env", `{}`).Text
 	if strings.Contains(env, "hunter2") || !strings.Contains(env, `"MINE=1"`) || !strings.Contains(env, "CHATCTX_CALL=") || !strings.Contains(env, "PATH=") {
 		t.Errorf("the environment is %s", env)
@@ -114,7 +115,7 @@ func TestTheEnvironmentIsClean(t *testing.T) {
 		t.Errorf("it runs in %s, want %s", got, dir)
 	}
 
-	b.tool(chatctx.Tool{Name: "here", Command: self(t, "pwd")})
+	b.tool(record.Tool{Name: "here", Command: self(t, "pwd")})
 	t.Setenv("CHATCTX_CALLS_FOLDER", dir)
 	if got := strings.TrimSpace(b.runOne(&Executor{}, "here", `{}`).Text); got != dir {
 		t.Errorf("a tool without a folder runs in %s, want that of the environment, %s", got, dir)
@@ -124,11 +125,11 @@ func TestTheEnvironmentIsClean(t *testing.T) {
 func TestHostileTools(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
-	b.tool(chatctx.Tool{Name: "nowhere", Command: []string{filepath.Join(t.TempDir(), "not there")}})
-	b.tool(chatctx.Tool{Name: "leave", Command: self(t, "leave", pidFile)})
+	b.rule(record.Allow, "*")
+	b.tool(record.Tool{Name: "nowhere", Command: []string{filepath.Join(t.TempDir(), "not there")}})
+	b.tool(record.Tool{Name: "leave", Command: self(t, "leave", pidFile)})
 	for _, name := range []string{"stdin", "fail", "quiet", "flood", "lines", "binary"} {
-		b.tool(chatctx.Tool{Name: name, Command: self(t, name)})
+		b.tool(record.Tool{Name: name, Command: self(t, name)})
 	}
 	for _, c := range []struct {
 		tool    string
@@ -161,7 +162,7 @@ func TestHostileTools(t *testing.T) {
 func (b *bench) hangs(e *Executor, pidFile string, args ...string) {
 	b.t.Helper()
 	for limit := 2 * time.Second; ; limit *= 4 {
-		b.tool(chatctx.Tool{Name: "hang", Command: self(b.t, append([]string{"hang", pidFile}, args...)...), Timeout: limit})
+		b.tool(record.Tool{Name: "hang", Command: self(b.t, append([]string{"hang", pidFile}, args...)...), Timeout: limit})
 		if r := b.runOne(e, "hang", `{}`); !r.IsError || !strings.Contains(r.Text, "time limit of "+limit.String()) {
 			b.t.Errorf("hang: error %t, %q", r.IsError, tail(r.Text))
 		}
@@ -194,8 +195,8 @@ func gone(t testing.TB, pidFile string) {
 // TestTheWholeOutputIsKept: what does not fit into the text lies beside it.
 func TestTheWholeOutputIsKept(t *testing.T) {
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
-	b.tool(chatctx.Tool{Name: "lines", Command: self(t, "lines")})
+	b.rule(record.Allow, "*")
+	b.tool(record.Tool{Name: "lines", Command: self(t, "lines")})
 	b.runOne(&Executor{}, "lines", `{}`)
 	info, err := b.c.Branch(t.Context(), "")
 	if err != nil {
@@ -213,9 +214,9 @@ func TestTheWholeOutputIsKept(t *testing.T) {
 
 func TestAnInterruptEndsTheTool(t *testing.T) {
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
+	b.rule(record.Allow, "*")
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile)})
+	b.tool(record.Tool{Name: "hang", Command: self(t, "hang", pidFile)})
 	b.ask("hang", `{}`)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -241,10 +242,10 @@ func TestAnInterruptEndsTheTool(t *testing.T) {
 // TestAnInterruptOfTheTurnEndsTheTool: somebody takes the turn off the branch while its tool runs. What ran has run, and its result lies in the pool.
 func TestAnInterruptOfTheTurnEndsTheTool(t *testing.T) {
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
+	b.rule(record.Allow, "*")
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile)})
-	ref := string(chatctx.RefTo(b.ask("hang", `{}`).ID)) + ":1"
+	b.tool(record.Tool{Name: "hang", Command: self(t, "hang", pidFile)})
+	ref := string(record.RefTo(b.ask("hang", `{}`).ID)) + ":1"
 	done := make(chan error)
 	go func() {
 		_, err := (&Executor{Context: b.c}).Run(context.Background(), "")
@@ -284,14 +285,14 @@ func TestFlagsOfTime(t *testing.T) {
 func TestCommandTool(t *testing.T) {
 	b := newBench(t)
 	dir := t.TempDir()
-	b.tool(chatctx.Tool{Name: "say", Command: []string{"echo", "{a}"}})
-	b.tool(chatctx.Tool{Name: "here", Command: []string{"pwd"}, Dir: filepath.Join(dir, "own")})
-	b.tool(chatctx.Tool{Name: "srv", MCP: true, Command: []string{"server"}, Remotes: []chatctx.Remote{{Name: "look"}}})
+	b.tool(record.Tool{Name: "say", Command: []string{"echo", "{a}"}})
+	b.tool(record.Tool{Name: "here", Command: []string{"pwd"}, Dir: filepath.Join(dir, "own")})
+	b.tool(record.Tool{Name: "srv", MCP: true, Command: []string{"server"}, Remotes: []record.Remote{{Name: "look"}}})
 	e := &Executor{Context: b.c, Functions: map[string]Function{"own": func(context.Context, Invocation) (pool.Result, error) { return pool.Result{}, nil }}}
-	b.tool(chatctx.Tool{Name: "own", Command: []string{"echo", "not this"}})
+	b.tool(record.Tool{Name: "own", Command: []string{"echo", "not this"}})
 	shown := func(name string) string {
 		t.Helper()
-		tool, err := e.CommandTool(t.Context(), &chatctx.Call{Context: b.c.ID, Branch: "main", Call: pool.Call{Tool: name}})
+		tool, err := e.CommandTool(t.Context(), &record.Call{Context: b.c.ID, Branch: "main", Call: pool.Call{Tool: name}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
@@ -66,7 +66,7 @@ type subject struct {
 // condition is a parsed condition. Its tests apply to one value each: surely is strict and holds only if every program reads the value so; possibly allows
 // every reading.
 type condition struct {
-	source *chatctx.Condition
+	source *record.Condition
 	path   []step
 	names  *pattern // of Tool
 	surely func(v *jsontree.Value, s *subject) bool
@@ -80,7 +80,7 @@ type condition struct {
 }
 
 // parseCondition parses a condition and refuses one that can never be meant.
-func parseCondition(source *chatctx.Condition) (*condition, error) {
+func parseCondition(source *record.Condition) (*condition, error) {
 	c := &condition{source: source}
 	var err error
 	if source.Op == Tool {

@@ -6,23 +6,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // ruledCommand is what rules say of a shell text, which a tool gives to a program.
-func ruledCommand(t *testing.T, template []string, text string, rules ...*chatctx.Rule) *chatctx.Ruling {
+func ruledCommand(t *testing.T, template []string, text string, rules ...*record.Rule) *record.Ruling {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{"command": text})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Rules{}.Judge(rules, &chatctx.Question{Tool: "shell", Arguments: raw, Command: template})
+	return Rules{}.Judge(rules, &record.Question{Tool: "shell", Arguments: raw, Command: template})
 }
 
 // onCommand makes a rule from conditions on the argument command.
-func onCommand(t *testing.T, effect string, conditions ...string) *chatctx.Rule {
+func onCommand(t *testing.T, effect string, conditions ...string) *record.Rule {
 	t.Helper()
-	r := &chatctx.Rule{Effect: effect, Tool: "shell"}
+	r := &record.Rule{Effect: effect, Tool: "shell"}
 	for _, c := range conditions {
 		r.When = append(r.When, cond(t, "command "+c))
 	}
@@ -70,9 +70,9 @@ func TestEachShellReadsItsOwn(t *testing.T) {
 	shellNames := map[byte][]string{
 		'b': {"bash", "-c", "{command}"}, 's': {"sh", "-c", "{command}"}, 'd': {"dash", "-c", "{command}"}, 'x': {"busybox", "sh", "-c", "{command}"}, 'z': {"zsh", "-c", "{command}"}, 'm': {"mksh", "-c", "{command}"}, 'u': nil,
 	}
-	allow := onCommand(t, chatctx.Allow, "each *")
-	deny := onCommand(t, chatctx.Deny, "each touch")
-	all := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
+	allow := onCommand(t, record.Allow, "each *")
+	deny := onCommand(t, record.Deny, "each touch")
+	all := &record.Rule{Effect: record.Allow, Tool: "*"}
 	for _, c := range []struct{ told, text string }{
 		{"bsdxzmu", "ls; cat x"}, {"bsdxzmu", "ls *.go | head -5 && cat 'a b' \"$x\" || true"}, {"bsdxzmu", "for f in a b; do cat \"$f\"; done"}, {"bsdxzmu", "if [ -n \"$x\" ]; then ls; else cat y; fi"},
 		{"bsdxzmu", "while test -f x; do sleep 1; done"}, {"bsdxzmu", "set -e; ls"}, {"bsdxzmu", "ls \"$(cat x)\" $(pwd)"}, {"bsdxzmu", "ls 2>&1 >/dev/null"}, {"bsdxzmu", "f() { ls; }; f"}, {"bsdxzmu", "ls & cat"},
@@ -91,20 +91,20 @@ func TestEachShellReadsItsOwn(t *testing.T) {
 		{"", "trap ls EXIT"}, {"", "alias x=ls"}, {"", "exec -a x ls"}, {"", "coproc ls"}, {"", "select x in a; do ls; done"}, {"", "for ((;;)); do ls; done"}, {"", "cat >/dev/tcp/x/1"}, {"", "ls # \\\ncat"}, {"", "l\\\ns"}, {"", "time -- ls"},
 	} {
 		for name, template := range shellNames {
-			want := map[bool]string{true: chatctx.Allow, false: chatctx.Ask}[strings.IndexByte(c.told, name) >= 0]
+			want := map[bool]string{true: record.Allow, false: record.Ask}[strings.IndexByte(c.told, name) >= 0]
 			if got := ruledCommand(t, template, c.text, allow); got.Effect != want {
 				t.Errorf("allow each * in %q of %q: %s (%s), want %s", template, c.text, got.Effect, got.Notes[0].Why, want)
 			}
-			if strings.Contains(c.text, "touch") && want == chatctx.Allow {
+			if strings.Contains(c.text, "touch") && want == record.Allow {
 				continue
 			}
-			if got := ruledCommand(t, template, c.text, deny, all); got.Effect == chatctx.Allow != (want == chatctx.Allow) {
+			if got := ruledCommand(t, template, c.text, deny, all); got.Effect == record.Allow != (want == record.Allow) {
 				t.Errorf("deny each touch in %q of %q: %s (%s)", template, c.text, got.Effect, got.Why)
 			}
 		}
 	}
 	for _, template := range [][]string{{"pwsh", "-c", "{command}"}, {"cmd", "/c", "{command}"}} {
-		if got := ruledCommand(t, template, "ls", allow); got.Effect != chatctx.Ask {
+		if got := ruledCommand(t, template, "ls", allow); got.Effect != record.Ask {
 			t.Errorf("in %s ls is %s", template[0], got.Effect)
 		}
 	}
@@ -112,28 +112,28 @@ func TestEachShellReadsItsOwn(t *testing.T) {
 
 // TestStartersAreATable: what a program is given to start is judged, or cannot be told.
 func TestStartersAreATable(t *testing.T) {
-	allow := onCommand(t, chatctx.Allow, "each *")
-	deny := onCommand(t, chatctx.Deny, "each rm")
-	all := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
+	allow := onCommand(t, record.Allow, "each *")
+	deny := onCommand(t, record.Deny, "each rm")
+	all := &record.Rule{Effect: record.Allow, Tool: "*"}
 	for _, program := range strings.Fields(`csh tcsh yash nu elvish pwsh powershell cmd toybox coreutils linux32 linux64 choom uclampset gosu su-exec capsh sg ld.so perf valgrind gdb eatmydata proot chronic
 		ifne systemd-inhibit dbus-launch ssh-agent tini dumb-init torify /lib64/ld-linux-x86-64.so.2 /lib/ld-musl-x86_64.so.1 strace.exe PERF /usr/bin/perf fish su doas setsid stdbuf watch flock gtimeout`) {
 		for _, flags := range []string{" ", " -c ", " -- "} {
 			text := program + flags + "rm x"
-			if got := ruledCommand(t, nil, text, allow); got.Effect != chatctx.Ask {
+			if got := ruledCommand(t, nil, text, allow); got.Effect != record.Ask {
 				t.Errorf("%s is %s", text, got.Effect)
 			}
-			if got := ruledCommand(t, nil, text, deny, all); got.Effect == chatctx.Allow {
+			if got := ruledCommand(t, nil, text, deny, all); got.Effect == record.Allow {
 				t.Errorf("deny each rm, and %s is allowed", text)
 			}
 		}
 	}
 	for _, text := range []string{"rm.exe x", "RM.EXE x", "/c/bin/rm.exe x", `"C:\bin\rm.exe" x`, "env rm x", "env.exe rm x", "timeout 5 rm.exe x", "xargs -0 rm", "ls | xargs -n1 rm", "find . -exec rm {} +", "find . -execdir rm.exe {} \\;", "nice -n 5 sh -c 'rm x'", "exec rm x", "command rm x", "CI=1 rm x"} {
-		if got := ruledCommand(t, nil, text, deny, all); got.Effect != chatctx.Deny {
+		if got := ruledCommand(t, nil, text, deny, all); got.Effect != record.Deny {
 			t.Errorf("deny each rm, and %s is %s (%s)", text, got.Effect, got.Why)
 		}
 	}
-	for text, want := range map[string]string{"ls | xargs cat": chatctx.Ask, "find . -exec cat {} +": chatctx.Ask, "xargs": chatctx.Ask, "./tini x": chatctx.Allow} {
-		if got := ruledCommand(t, nil, text, onCommand(t, chatctx.Allow, "each ls cat ./tini")); got.Effect != want {
+	for text, want := range map[string]string{"ls | xargs cat": record.Ask, "find . -exec cat {} +": record.Ask, "xargs": record.Ask, "./tini x": record.Allow} {
+		if got := ruledCommand(t, nil, text, onCommand(t, record.Allow, "each ls cat ./tini")); got.Effect != want {
 			t.Errorf("%s is %s (%s): xargs and find are programs themselves", text, got.Effect, got.Notes[0].Why)
 		}
 	}
@@ -147,29 +147,29 @@ func TestWrites(t *testing.T) {
 		conditions []string
 		text, want string
 	}{
-		{[]string{programs}, "ls > out", chatctx.Ask}, {[]string{programs}, "ls >> out", chatctx.Ask}, {[]string{programs}, "ls < in", chatctx.Ask}, {[]string{programs}, "ls > /dev/null 2>&1", chatctx.Allow}, {[]string{programs}, "ls >/dev/stderr", chatctx.Allow},
-		{[]string{programs, "writes *"}, "ls > out; cat < in >> \"$x\"", chatctx.Allow}, {[]string{programs, "writes *"}, "rm x > out", chatctx.Ask}, {[]string{programs, "writes *"}, "ls", chatctx.Allow},
-		{[]string{programs, "writes *.log /tmp/**"}, "ls > a.log", chatctx.Allow}, {[]string{programs, "writes *.log /tmp/**"}, "ls > /tmp/x/y", chatctx.Allow}, {[]string{programs, "writes *.log /tmp/**"}, "ls > a.txt", chatctx.Ask},
-		{[]string{programs, "writes /tmp/**"}, "ls > /tmp/../etc/x", chatctx.Ask}, {[]string{programs, "writes /tmp/**"}, "ls > /tmp/$x", chatctx.Ask}, {[]string{programs, "writes *.log"}, "cd /etc; ls > a.log", chatctx.Ask}, {[]string{programs, "writes *.log"}, "ls > ~/a.log", chatctx.Ask},
-		{[]string{programs, "writes a b", "writes b c"}, "ls > b", chatctx.Allow}, {[]string{programs, "writes a b", "writes b c"}, "ls > a", chatctx.Ask}, {[]string{programs, "writes *"}, "ls > /dev/tcp/h/1", chatctx.Ask}, {[]string{programs, "writes *"}, "ls >| x &> y", chatctx.Allow},
-		{[]string{"each git", "sets GIT_* HOME"}, "HOME=x GIT_DIR=y git status", chatctx.Allow}, {[]string{"each git", "sets GIT_*"}, "HOME=x git status", chatctx.Ask}, {[]string{"each git"}, "GIT_DIR=x git status", chatctx.Ask}, {[]string{"each git", "sets PATH"}, "export PATH=\"$PATH:x\"; git status", chatctx.Allow},
+		{[]string{programs}, "ls > out", record.Ask}, {[]string{programs}, "ls >> out", record.Ask}, {[]string{programs}, "ls < in", record.Ask}, {[]string{programs}, "ls > /dev/null 2>&1", record.Allow}, {[]string{programs}, "ls >/dev/stderr", record.Allow},
+		{[]string{programs, "writes *"}, "ls > out; cat < in >> \"$x\"", record.Allow}, {[]string{programs, "writes *"}, "rm x > out", record.Ask}, {[]string{programs, "writes *"}, "ls", record.Allow},
+		{[]string{programs, "writes *.log /tmp/**"}, "ls > a.log", record.Allow}, {[]string{programs, "writes *.log /tmp/**"}, "ls > /tmp/x/y", record.Allow}, {[]string{programs, "writes *.log /tmp/**"}, "ls > a.txt", record.Ask},
+		{[]string{programs, "writes /tmp/**"}, "ls > /tmp/../etc/x", record.Ask}, {[]string{programs, "writes /tmp/**"}, "ls > /tmp/$x", record.Ask}, {[]string{programs, "writes *.log"}, "cd /etc; ls > a.log", record.Ask}, {[]string{programs, "writes *.log"}, "ls > ~/a.log", record.Ask},
+		{[]string{programs, "writes a b", "writes b c"}, "ls > b", record.Allow}, {[]string{programs, "writes a b", "writes b c"}, "ls > a", record.Ask}, {[]string{programs, "writes *"}, "ls > /dev/tcp/h/1", record.Ask}, {[]string{programs, "writes *"}, "ls >| x &> y", record.Allow},
+		{[]string{"each git", "sets GIT_* HOME"}, "HOME=x GIT_DIR=y git status", record.Allow}, {[]string{"each git", "sets GIT_*"}, "HOME=x git status", record.Ask}, {[]string{"each git"}, "GIT_DIR=x git status", record.Ask}, {[]string{"each git", "sets PATH"}, "export PATH=\"$PATH:x\"; git status", record.Allow},
 	} {
-		if got := ruledCommand(t, bash, c.text, onCommand(t, chatctx.Allow, c.conditions...)); got.Effect != c.want {
+		if got := ruledCommand(t, bash, c.text, onCommand(t, record.Allow, c.conditions...)); got.Effect != c.want {
 			t.Errorf("%q of %q: %s (%s), want %s", c.conditions, c.text, got.Effect, got.Notes[0].Why, c.want)
 		}
 	}
-	all := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
+	all := &record.Rule{Effect: record.Allow, Tool: "*"}
 	for _, c := range []struct{ condition, text, want string }{
-		{"each rm", "ls > out", chatctx.Allow}, {"each rm", "rm x > out", chatctx.Deny}, {"each rm", "FOO=x ls", chatctx.Ask}, {"each rm", "CI=1 ls", chatctx.Allow}, {"writes /etc/**", "ls > /etc/x", chatctx.Deny}, {"writes /etc/**", "ls > /srv/../etc/x", chatctx.Deny},
-		{"writes /etc/**", "ls < /etc/x", chatctx.Allow}, {"writes /etc/**", "ls > $x", chatctx.Ask}, {"writes /etc/**", "cd /etc; ls > x", chatctx.Ask}, {"writes /etc/**", "ls > x", chatctx.Allow}, {"writes *", "ls > x", chatctx.Deny}, {"writes *", "ls >/dev/null", chatctx.Allow},
-		{"writes *", "eval x", chatctx.Ask}, {"sets PATH", "PATH=x ls", chatctx.Deny}, {"sets path", "PATH=x ls", chatctx.Deny}, {"sets PATH", "CI=x ls", chatctx.Allow}, {"sets X", "eval x", chatctx.Ask}, {"sets f", "for f in a; do ls; done", chatctx.Deny},
+		{"each rm", "ls > out", record.Allow}, {"each rm", "rm x > out", record.Deny}, {"each rm", "FOO=x ls", record.Ask}, {"each rm", "CI=1 ls", record.Allow}, {"writes /etc/**", "ls > /etc/x", record.Deny}, {"writes /etc/**", "ls > /srv/../etc/x", record.Deny},
+		{"writes /etc/**", "ls < /etc/x", record.Allow}, {"writes /etc/**", "ls > $x", record.Ask}, {"writes /etc/**", "cd /etc; ls > x", record.Ask}, {"writes /etc/**", "ls > x", record.Allow}, {"writes *", "ls > x", record.Deny}, {"writes *", "ls >/dev/null", record.Allow},
+		{"writes *", "eval x", record.Ask}, {"sets PATH", "PATH=x ls", record.Deny}, {"sets path", "PATH=x ls", record.Deny}, {"sets PATH", "CI=x ls", record.Allow}, {"sets X", "eval x", record.Ask}, {"sets f", "for f in a; do ls; done", record.Deny},
 	} {
-		if got := ruledCommand(t, bash, c.text, onCommand(t, chatctx.Deny, c.condition), all); got.Effect != c.want {
+		if got := ruledCommand(t, bash, c.text, onCommand(t, record.Deny, c.condition), all); got.Effect != c.want {
 			t.Errorf("deny %q of %q: %s (%s), want %s", c.condition, c.text, got.Effect, got.Why, c.want)
 		}
 	}
 	for _, alone := range []string{"command writes *", "command sets *"} {
-		r := &chatctx.Rule{Effect: chatctx.Allow, Tool: "shell", When: []chatctx.Condition{cond(t, alone)}}
+		r := &record.Rule{Effect: record.Allow, Tool: "shell", When: []record.Condition{cond(t, alone)}}
 		if err := (Rules{}).Rule(r); err == nil {
 			t.Errorf("an allow with %q alone would allow every program", alone)
 		}
@@ -178,8 +178,8 @@ func TestWrites(t *testing.T) {
 			t.Errorf("each of another argument says nothing of %q", alone)
 		}
 	}
-	except := &chatctx.Rule{Effect: chatctx.Deny, Tool: "shell", Unless: []chatctx.Condition{cond(t, "command each ls")}}
-	if got := ruledCommand(t, bash, "ls > x", except, all); got.Effect != chatctx.Deny {
+	except := &record.Rule{Effect: record.Deny, Tool: "shell", Unless: []record.Condition{cond(t, "command each ls")}}
+	if got := ruledCommand(t, bash, "ls > x", except, all); got.Effect != record.Deny {
 		t.Errorf("an exception for ls covers what it writes: %s", got.Effect)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // everydayCommands reads testdata/everyday.txt.
@@ -39,10 +39,10 @@ func TestEverydayCommands(t *testing.T) {
 	}{
 		{"bash", []string{"each *"}, 184}, {"bash", []string{"each *", "writes *"}, 190}, {"sh", []string{"each *"}, 180}, {"zsh", []string{"each *"}, 176},
 	} {
-		allow := onCommand(t, chatctx.Allow, c.conditions...)
+		allow := onCommand(t, record.Allow, c.conditions...)
 		passed := 0
 		for _, command := range everydayCommands(t) {
-			if ruling := ruledCommand(t, []string{c.shell, "-c", "{command}"}, command, allow); ruling.Effect == chatctx.Allow {
+			if ruling := ruledCommand(t, []string{c.shell, "-c", "{command}"}, command, allow); ruling.Effect == record.Allow {
 				passed++
 			} else {
 				t.Logf("held in %s: %s\n\t%s", c.shell, command, ruling.Notes[0].Why)
@@ -57,11 +57,11 @@ func TestEverydayCommands(t *testing.T) {
 
 // TestADenyOfOneProgramHoldsNoEverydayCommand: a deny of a program asks about few commands that do not run it.
 func TestADenyOfOneProgramHoldsNoEverydayCommand(t *testing.T) {
-	deny := onCommand(t, chatctx.Deny, "each shred")
-	all := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
+	deny := onCommand(t, record.Deny, "each shred")
+	all := &record.Rule{Effect: record.Allow, Tool: "*"}
 	passed := 0
 	for _, command := range everydayCommands(t) {
-		if ruledCommand(t, []string{"bash", "-c", "{command}"}, command, deny, all).Effect == chatctx.Allow {
+		if ruledCommand(t, []string{"bash", "-c", "{command}"}, command, deny, all).Effect == record.Allow {
 			passed++
 		}
 	}

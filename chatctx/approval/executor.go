@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 	"golang.org/x/sync/semaphore"
@@ -23,7 +24,7 @@ type Function func(ctx context.Context, in Invocation) (pool.Result, error)
 
 // Invocation is a running call.
 type Invocation struct {
-	Call      *chatctx.Call
+	Call      *record.Call
 	Arguments json.RawMessage // the arguments to use
 	Claim     *chatctx.CallClaim
 }
@@ -64,7 +65,7 @@ const (
 // Event is one step of a call: claimed before its tool starts, ended after it, resolved when its result is stored.
 type Event struct {
 	Step     string
-	Call     *chatctx.Call
+	Call     *record.Call
 	Older    bool               // of claimed: the approval was stored before approvals held what the tool runs
 	Answered *chatctx.Committed // of resolved
 }
@@ -86,7 +87,7 @@ type Report struct {
 
 // Waiting is a call that is still open, and why.
 type Waiting struct {
-	Call *chatctx.Call
+	Call *record.Call
 	Why  string
 }
 
@@ -96,7 +97,7 @@ func (e *Executor) Close() { e.servers.close() }
 // Run lets the rules decide about the waiting calls of a branch ("" means the active one) and runs the approved ones, until it may run no more. Cancelling
 // ctx ends the tools; their calls fail as interrupted. The error says what stopped Run itself; a tool that fails gives a result, not an error.
 func (e *Executor) Run(ctx context.Context, branchName string) (*Report, error) {
-	w := &working{Executor: e, report: &Report{}, started: map[chatctx.CallRef]bool{}, slots: semaphore.NewWeighted(int64(e.limit()))}
+	w := &working{Executor: e, report: &Report{}, started: map[record.CallRef]bool{}, slots: semaphore.NewWeighted(int64(e.limit()))}
 	err := w.all(ctx, branchName)
 	return w.report, err
 }
@@ -135,7 +136,7 @@ func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *c
 		if slices.Contains(named, tool) || e.Functions[tool] != nil {
 			continue
 		}
-		ref := chatctx.CallRef(fmt.Sprintf("%s:%d", reply.ID, i+1))
+		ref := record.CallRef(fmt.Sprintf("%s:%d", reply.ID, i+1))
 		why := fmt.Sprintf("there is no tool %q", tool)
 		if len(named) > 0 {
 			why += ": there are " + strings.Join(named, ", ")
@@ -148,12 +149,12 @@ func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *c
 }
 
 // refuse answers a call that cannot run with an error that says why.
-func (e *Executor) refuse(ctx context.Context, branchName string, ref chatctx.CallRef, why string) error {
-	return e.decideOnce(ctx, branchName, ref, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCheck, Reason: why})
+func (e *Executor) refuse(ctx context.Context, branchName string, ref record.CallRef, why string) error {
+	return e.decideOnce(ctx, branchName, ref, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCheck, Reason: why})
 }
 
 // decideOnce decides a call. A decision that came first stays.
-func (e *Executor) decideOnce(ctx context.Context, branchName string, ref chatctx.CallRef, v chatctx.Verdict) error {
+func (e *Executor) decideOnce(ctx context.Context, branchName string, ref record.CallRef, v chatctx.Verdict) error {
 	b := e.Context.Begin(branchName)
 	b.Decide(ref, v)
 	_, err := b.Commit(ctx)
@@ -169,7 +170,7 @@ type working struct {
 	slots   *semaphore.Weighted
 	mu      sync.Mutex
 	report  *Report
-	started map[chatctx.CallRef]bool
+	started map[record.CallRef]bool
 	failed  error
 }
 
@@ -196,7 +197,7 @@ func (w *working) all(ctx context.Context, branchName string) error {
 }
 
 // tools returns the store's tools by name, each with the folder in which it runs.
-func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*chatctx.Tool, error) {
+func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*record.Tool, error) {
 	folder, err := runFolder(ctx, e.Context, branchName, e.Dir)
 	if err != nil {
 		return nil, err
@@ -205,7 +206,7 @@ func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*ch
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]*chatctx.Tool, len(list))
+	out := make(map[string]*record.Tool, len(list))
 	for i := range list {
 		if list[i].Dir == "" {
 			list[i].Dir = folder
@@ -225,7 +226,7 @@ func runFolder(ctx context.Context, c *chatctx.ChatContext, branchName, dir stri
 }
 
 // round decides, starts the calls that may run, and waits for them. begun reports whether anything changed.
-func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[string]*chatctx.Tool) (begun bool, err error) {
+func (w *working) round(ctx context.Context, calls []*record.Call, tools map[string]*record.Tool) (begun bool, err error) {
 	var wg sync.WaitGroup
 	for _, c := range calls {
 		if ctx.Err() != nil {
@@ -257,13 +258,13 @@ func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[st
 	return begun, errors.Join(err, w.failed)
 }
 
-func (w *working) wait(c *chatctx.Call, why string) {
+func (w *working) wait(c *record.Call, why string) {
 	w.report.Waiting = append(w.report.Waiting, Waiting{c, why})
 }
 
 // decide lets the rules decide about a waiting call and returns its new state. If the tool would run here but does not take the arguments, the call is
 // answered first.
-func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
+func (w *working) decide(ctx context.Context, c *record.Call, t *record.Tool) (*record.Call, error) {
 	if c.Status != pool.Pending {
 		return w.takeBack(ctx, c, t)
 	}
@@ -286,14 +287,14 @@ func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) 
 		}
 	case j.Rule == nil:
 		return c, nil
-	case j.Effect != chatctx.Ask:
+	case j.Effect != record.Ask:
 		w.report.Decided++
 	}
 	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
 // reconsider lets a call whose tool was replaced after its approval wait for a decision again, and lets the rules decide.
-func (w *working) reconsider(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
+func (w *working) reconsider(ctx context.Context, c *record.Call, t *record.Tool) (*record.Call, error) {
 	store := w.Context.Store()
 	if _, err := store.Reconsider(ctx, c); err != nil {
 		return c, err
@@ -307,9 +308,9 @@ func (w *working) reconsider(ctx context.Context, c *chatctx.Call, t *chatctx.To
 
 // takeBack takes back the approval of a call if its tool was replaced, or denies the call if a newer rule does: it would wait for ever, since nobody may claim
 // it.
-func (w *working) takeBack(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
+func (w *working) takeBack(ctx context.Context, c *record.Call, t *record.Tool) (*record.Call, error) {
 	store := w.Context.Store()
-	if c.State() != chatctx.CallState(pool.Approved, pool.NotRun) {
+	if c.State() != record.CallState(pool.Approved, pool.NotRun) {
 		return c, nil
 	}
 	if why, err := store.Replaced(ctx, c); err != nil {
@@ -318,11 +319,11 @@ func (w *working) takeBack(ctx context.Context, c *chatctx.Call, t *chatctx.Tool
 		return w.reconsider(ctx, c, t)
 	}
 	r, err := store.Judge(ctx, c)
-	if err != nil || r.Effect != chatctx.Deny || r.Rule.Default || r.Untold {
+	if err != nil || r.Effect != record.Deny || r.Rule.Default || r.Untold {
 		return c, err
 	}
 	b := w.Context.Begin(c.Branch)
-	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason})
+	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Denied, Kind: record.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason})
 	if _, err := b.Commit(ctx); err != nil && !errors.Is(err, chatctx.ErrConflict) {
 		return c, err
 	}
@@ -331,7 +332,7 @@ func (w *working) takeBack(ctx context.Context, c *chatctx.Call, t *chatctx.Tool
 }
 
 // checkCall returns an error if a tool does not take the arguments of a call. A tool that the store does not have takes any object.
-func checkCall(c *chatctx.Call, t *chatctx.Tool) error {
+func checkCall(c *record.Call, t *record.Tool) error {
 	if t == nil {
 		return CheckArguments(nil, c.RunArguments())
 	}
@@ -339,15 +340,15 @@ func checkCall(c *chatctx.Call, t *chatctx.Tool) error {
 }
 
 // allow approves a call of a tool that needs no decision.
-func (w *working) allow(ctx context.Context, c *chatctx.Call) error {
-	return w.decideOnce(ctx, c.Branch, c.Ref(), chatctx.Verdict{Status: pool.Approved, Kind: chatctx.ByProgram, Reason: "it needs no decision"})
+func (w *working) allow(ctx context.Context, c *record.Call) error {
+	return w.decideOnce(ctx, c.Branch, c.Ref(), chatctx.Verdict{Status: pool.Approved, Kind: record.ByProgram, Reason: "it needs no decision"})
 }
 
 // runner runs a claimed call. With an error the answer holds the output before it.
 type runner func(ctx context.Context, in Invocation) (chatctx.Answer, error)
 
 // runnerFor returns what runs a call, or nil and the reason why it does not run now.
-func (e *Executor) runnerFor(c *chatctx.Call, tools map[string]*chatctx.Tool) (runner, string) {
+func (e *Executor) runnerFor(c *record.Call, tools map[string]*record.Tool) (runner, string) {
 	t := tools[c.Tool]
 	repeatable := t != nil && t.Repeatable
 	switch {
@@ -369,7 +370,7 @@ func (e *Executor) runnerFor(c *chatctx.Call, tools map[string]*chatctx.Tool) (r
 }
 
 // runnerOf returns what runs a tool, nil if this Executor cannot.
-func (e *Executor) runnerOf(name string, t *chatctx.Tool) runner {
+func (e *Executor) runnerOf(name string, t *record.Tool) runner {
 	switch {
 	case e.Functions[name] != nil:
 		return e.Functions[name].run
@@ -397,7 +398,7 @@ func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err
 }
 
 // RunCall runs one approved call, or with again an uncertain one.
-func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
+func (e *Executor) RunCall(ctx context.Context, c *record.Call, again bool) (*chatctx.Committed, error) {
 	tools, err := e.tools(ctx, c.Branch)
 	if err != nil {
 		return nil, err
@@ -411,8 +412,8 @@ func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*c
 }
 
 // claimed claims a call and runs it, with the store's tool as the claim found it.
-func (e *Executor) claimed(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
-	o := chatctx.ClaimOptions{Again: again, Stored: e.Functions[c.Tool] == nil}
+func (e *Executor) claimed(ctx context.Context, c *record.Call, again bool) (*chatctx.Committed, error) {
+	o := record.ClaimOptions{Again: again, Stored: e.Functions[c.Tool] == nil}
 	claim, err := e.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), o)
 	if err != nil {
 		return nil, err
@@ -425,7 +426,7 @@ func (e *Executor) claimed(ctx context.Context, c *chatctx.Call, again bool) (*c
 }
 
 // one claims and runs a call. It is no error if another program has claimed the call.
-func (w *working) one(ctx context.Context, c *chatctx.Call) {
+func (w *working) one(ctx context.Context, c *record.Call) {
 	a, err := w.claimed(ctx, c, c.Execution == pool.Uncertain)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -441,7 +442,7 @@ func (w *working) one(ctx context.Context, c *chatctx.Call) {
 }
 
 // runClaimed runs a claimed call and stores its result.
-func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, t *chatctx.Tool) (*chatctx.Committed, error) {
+func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, t *record.Tool) (*chatctx.Committed, error) {
 	e.show(Event{Step: StepClaimed, Call: claim.Call, Older: claim.Older})
 	answer, err := e.ended(ctx, claim, t)
 	if err != nil {
@@ -461,7 +462,7 @@ var ErrTimeout = errors.New("ended at its time limit")
 // ended runs a tool within its time limit and while its claim is held, and turns any outcome into an answer. Its error is ErrHandedOver, or ErrTaken if the
 // tool was ended because the claim was lost, for example while the machine slept: then the new holder decides about the call, and this Executor records
 // nothing.
-func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *chatctx.Tool) (chatctx.Answer, error) {
+func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *record.Tool) (chatctx.Answer, error) {
 	run := e.runnerOf(claim.Call.Tool, t)
 	if run == nil { // it was removed since it was looked for
 		return chatctx.Answer{Result: pool.Result{Text: fmt.Sprintf("not run: there is no tool %q here any more", claim.Call.Tool), IsError: true}}, nil
@@ -496,7 +497,7 @@ func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *chatc
 }
 
 // timeLimit returns how long a tool may run, 0 for no limit.
-func (e *Executor) timeLimit(name string, t *chatctx.Tool) time.Duration {
+func (e *Executor) timeLimit(name string, t *record.Tool) time.Duration {
 	switch {
 	case e.Functions[name] != nil || t == nil:
 		return 0

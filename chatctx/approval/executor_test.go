@@ -21,16 +21,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
 func TestRunDecidesAndRuns(t *testing.T) {
 	b := newBench(t)
-	allow := b.rule(chatctx.Allow, "read")
-	deny := b.rule(chatctx.Deny, "rm")
+	allow := b.rule(record.Allow, "read")
+	deny := b.rule(record.Deny, "rm")
 	batch := b.c.Begin("")
-	ask := chatctx.Rule{ID: pool.NewID(), Effect: chatctx.Ask, Tool: "write", After: time.Hour}
+	ask := record.Rule{ID: pool.NewID(), Effect: record.Ask, Tool: "write", After: time.Hour}
 	batch.AddRule(ask, chatctx.RuleScope{})
 	b.commit(batch)
 	m := b.ask("read", `{"path":"a"}`, "rm", `{}`, "write", `{}`, "other", `{}`)
@@ -52,7 +53,7 @@ func TestRunDecidesAndRuns(t *testing.T) {
 			t.Errorf("%s is %s, want %s", id, got, state)
 		}
 	}
-	if d := b.call("c1").Decisions[0]; d.Kind != chatctx.ByRule || d.Name != allow.ID.String() || d.Program != "test" || d.ArgsSHA256 == (pool.Hash{}) {
+	if d := b.call("c1").Decisions[0]; d.Kind != record.ByRule || d.Name != allow.ID.String() || d.Program != "test" || d.ArgsSHA256 == (pool.Hash{}) {
 		t.Errorf("decided by %+v", d)
 	}
 	if d := b.call("c2").Decisions[0]; d.Name != deny.ID.String() {
@@ -79,14 +80,14 @@ func TestRunDecidesAndRuns(t *testing.T) {
 func decide(t *testing.T, b *bench, id string, status pool.Status) {
 	t.Helper()
 	batch := b.c.Begin("")
-	batch.Decide(chatctx.CallRef(id), chatctx.Verdict{Status: status})
+	batch.Decide(record.CallRef(id), chatctx.Verdict{Status: status})
 	b.commit(batch)
 }
 
 // TestSeveralExecutorsRunEachCallOnce: they share the work, and a limit holds.
 func TestSeveralExecutorsRunEachCallOnce(t *testing.T) {
 	b := newBench(t)
-	b.rule(chatctx.Allow, "*")
+	b.rule(record.Allow, "*")
 	const calls = 60
 	for range calls / 6 {
 		b.ask("t", `{}`, "t", `{}`, "t", `{}`, "t", `{}`, "t", `{}`, "t", `{}`)
@@ -160,9 +161,9 @@ func TestKilledExecutors(t *testing.T) {
 		repeatable := seed%2 == 0
 		t.Run(fmt.Sprintf("%d/repeatable=%t", seed, repeatable), func(t *testing.T) {
 			b := newBench(t)
-			b.rule(chatctx.Allow, "*")
+			b.rule(record.Allow, "*")
 			file := filepath.Join(t.TempDir(), "ran")
-			b.tool(chatctx.Tool{Name: "append", Command: self(t, "append", file, "{id}"), Repeatable: repeatable})
+			b.tool(record.Tool{Name: "append", Command: self(t, "append", file, "{id}"), Repeatable: repeatable})
 			for i := range calls {
 				b.ask("append", fmt.Sprintf(`{"id":"id%d"}`, i))
 			}
@@ -204,7 +205,7 @@ func (b *bench) tally(file string, calls int, repeatable bool) {
 		ran[id]++
 	}
 	listed := map[string]bool{}
-	for c, err := range b.store.Calls(context.Background(), chatctx.CallFilter{}) {
+	for c, err := range b.store.Calls(context.Background(), record.CallFilter{}) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -248,7 +249,7 @@ func decideAll(args []string) int {
 	for i := range n {
 		k := (i + from) % n
 		b := s.Begin("", "")
-		b.Decide(chatctx.CallRef(fmt.Sprint("c", k+1)), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[from%2]})
+		b.Decide(record.CallRef(fmt.Sprint("c", k+1)), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[from%2]})
 		_, err := b.Commit(context.Background())
 		switch {
 		case err == nil:
@@ -313,21 +314,21 @@ func TestMCPServers(t *testing.T) {
 	usual := pingWait
 	defer func() { pingWait = usual }()
 	pingWait = time.Minute // the server lives, and answers however slowly
-	for name, record := range map[string]chatctx.Tool{
+	for name, tool := range map[string]record.Tool{
 		"stdio": {Name: "srv", MCP: true, Command: self(t, "mcp")},
 		"http":  {Name: "srv", MCP: true, URL: web.URL},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.rule(chatctx.Allow, "srv__*")
+			b.rule(record.Allow, "srv__*")
 			var err error
-			if record.Remotes, _, err = Discover(t.Context(), &record); err != nil {
+			if tool.Remotes, _, err = Discover(t.Context(), &tool); err != nil {
 				t.Fatal(err)
 			}
-			if len(record.Remotes) != 4 || record.Remotes[0].Name != "echo" || !strings.Contains(string(record.Remotes[0].Schema), "words") {
-				t.Fatalf("it offers %+v", record.Remotes)
+			if len(tool.Remotes) != 4 || tool.Remotes[0].Name != "echo" || !strings.Contains(string(tool.Remotes[0].Schema), "words") {
+				t.Fatalf("it offers %+v", tool.Remotes)
 			}
-			b.tool(record)
+			b.tool(tool)
 			d, err := b.c.Draft(t.Context(), "")
 			if err != nil || len(d.Tools) != 4 || d.Tools[0].Name != "srv__echo" || !json.Valid(d.Tools[0].Schema) {
 				t.Fatalf("the draft has the tools %+v, %v", d.Tools, err)
@@ -344,13 +345,13 @@ func TestMCPServers(t *testing.T) {
 				t.Errorf("it says %+v", r)
 			}
 			who := b.runOne(e, "srv__who", `{}`).Text
-			record.Timeout = time.Second // it is the same server
-			b.tool(record)
+			tool.Timeout = time.Second // it is the same server
+			b.tool(tool)
 			if r := b.runOne(e, "srv__sleep", `null`); !r.IsError || !strings.Contains(r.Text, "time limit") {
 				t.Errorf("it says %+v", r)
 			}
-			record.Timeout = 0
-			b.tool(record)
+			tool.Timeout = 0
+			b.tool(tool)
 			if r := b.runOne(e, "srv__echo", `{"words":"still there"}`); r.Text != "heard: still there" {
 				t.Errorf("after a call that was ended it says %+v", r)
 			}
@@ -364,8 +365,8 @@ func TestMCPServers(t *testing.T) {
 // TestABrokenSchemaIsLeftOut and named; the server's other tools stay.
 func TestABrokenSchemaIsLeftOut(t *testing.T) {
 	b := newBench(t)
-	b.rule(chatctx.Allow, "srv__*")
-	server := chatctx.Tool{Name: "srv", MCP: true, Command: self(t, "mcp-broken")}
+	b.rule(record.Allow, "srv__*")
+	server := record.Tool{Name: "srv", MCP: true, Command: self(t, "mcp-broken")}
 	remotes, leftOut, err := Discover(t.Context(), &server)
 	if err != nil {
 		t.Fatal(err)
@@ -407,7 +408,7 @@ func TestHeadersGoToTheServerAlone(t *testing.T) {
 		}
 	}))
 	defer web.Close()
-	server := chatctx.Tool{Name: "srv", MCP: true, URL: web.URL, Headers: map[string]string{"X-Key": "TEST_MCP_KEY"}}
+	server := record.Tool{Name: "srv", MCP: true, URL: web.URL, Headers: map[string]string{"X-Key": "TEST_MCP_KEY"}}
 	if _, _, err := Discover(t.Context(), &server); err == nil || !strings.Contains(err.Error(), "TEST_MCP_KEY") {
 		t.Errorf("without the variable: %v", err)
 	}
@@ -443,7 +444,7 @@ func TestAnExecutorThatSlept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.New(t.Context(), chatctx.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "go"),
+		c, err := s.New(t.Context(), record.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "go"),
 			{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "long", Arguments: json.RawMessage(`{}`)}}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -464,7 +465,7 @@ func TestAnExecutorThatSlept(t *testing.T) {
 		want := "approved/uncertain"
 		if taken {
 			want = "approved/running"
-			if _, err := s.ClaimCall(t.Context(), "", "", "c1", chatctx.ClaimOptions{Again: true}); err != nil {
+			if _, err := s.ClaimCall(t.Context(), "", "", "c1", record.ClaimOptions{Again: true}); err != nil {
 				t.Fatal(err)
 			}
 		} else if err := c.SettleCalls(t.Context(), ""); err != nil {

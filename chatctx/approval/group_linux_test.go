@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestNothingGetsAway: what leaves its process group and session ends with the command that started it, in a cgroup and under a helper.
@@ -26,14 +26,14 @@ func TestNothingGetsAway(t *testing.T) {
 				t.Skip("no cgroup may be made here")
 			}
 			b := newBench(t)
-			b.rule(chatctx.Allow, "*")
+			b.rule(record.Allow, "*")
 			pidFile := filepath.Join(t.TempDir(), "pid")
-			b.tool(chatctx.Tool{Name: "leave", Command: self(t, "leave", pidFile, "away")})
+			b.tool(record.Tool{Name: "leave", Command: self(t, "leave", pidFile, "away")})
 			for _, name := range []string{"fail", "die", "zeros", "args"} {
-				b.tool(chatctx.Tool{Name: name, Command: self(t, name, "a b", "")})
+				b.tool(record.Tool{Name: name, Command: self(t, name, "a b", "")})
 			}
-			b.tool(chatctx.Tool{Name: "nowhere", Command: []string{filepath.Join(t.TempDir(), "not there")}})
-			b.tool(chatctx.Tool{Name: "homeless", Command: self(t, "args"), Dir: filepath.Join(t.TempDir(), "gone")})
+			b.tool(record.Tool{Name: "nowhere", Command: []string{filepath.Join(t.TempDir(), "not there")}})
+			b.tool(record.Tool{Name: "homeless", Command: self(t, "args"), Dir: filepath.Join(t.TempDir(), "gone")})
 			for _, c := range []struct {
 				tool    string
 				isError bool

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -224,14 +225,14 @@ func newBench(t testing.TB) *bench {
 	b := &bench{t: t, file: filepath.Join(t.TempDir(), "chats.db")}
 	b.store = storetest.Open(t, b.file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: Rules{}})
 	var err error
-	if b.c, err = b.store.New(context.Background(), chatctx.NewContext{Title: t.Name(), Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}}); err != nil {
+	if b.c, err = b.store.New(context.Background(), record.NewContext{Title: t.Name(), Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}}); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
 // tool keeps a tool with the context.
-func (b *bench) tool(tool chatctx.Tool) {
+func (b *bench) tool(tool record.Tool) {
 	b.t.Helper()
 	batch := b.c.Begin("")
 	batch.PutTool(tool)
@@ -261,17 +262,17 @@ func (b *bench) ask(words ...string) *chatctx.Message {
 	return m
 }
 
-func (b *bench) rule(effect, tool string) *chatctx.Rule {
+func (b *bench) rule(effect, tool string) *record.Rule {
 	b.t.Helper()
-	r := &chatctx.Rule{Effect: effect, Tool: tool}
+	r := &record.Rule{Effect: effect, Tool: tool}
 	batch := b.c.Begin("")
 	batch.AddRule(*r, chatctx.RuleScope{})
 	return b.commit(batch).Last().Rule
 }
 
-func (b *bench) call(id string) *chatctx.Call {
+func (b *bench) call(id string) *record.Call {
 	b.t.Helper()
-	c, err := b.store.Call(context.Background(), "", "", chatctx.CallRef(id))
+	c, err := b.store.Call(context.Background(), "", "", record.CallRef(id))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +40,7 @@ type server struct {
 const endGrace = 2 * time.Second
 
 // connect starts or reaches the server of a tool.
-func connect(ctx context.Context, t *chatctx.Tool, helper []string) (*server, error) {
+func connect(ctx context.Context, t *record.Tool, helper []string) (*server, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "chatctx", Version: "1"}, nil)
 	s := &server{}
 	var transport mcp.Transport
@@ -77,7 +78,7 @@ type headed struct {
 }
 
 // headers reads the values of a tool's headers from the environment. They are not stored.
-func headers(t *chatctx.Tool) (http.RoundTripper, error) {
+func headers(t *record.Tool) (http.RoundTripper, error) {
 	to, err := url.Parse(t.URL)
 	if err != nil {
 		return nil, fmt.Errorf("the MCP server %s: its address cannot be read", t.Name)
@@ -144,7 +145,7 @@ func (s *server) close() {
 }
 
 // get returns the server of a tool and starts it if needed. ctx bounds the start, not the server's life.
-func (s *servers) get(ctx context.Context, t *chatctx.Tool, helper []string) (*server, string, error) {
+func (s *servers) get(ctx context.Context, t *record.Tool, helper []string) (*server, string, error) {
 	key := fmt.Sprintf("%q %q %q %q %q", t.URL, t.Dir, t.Command, t.Headers, t.Env)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +189,7 @@ func (s *servers) close() {
 }
 
 // call calls a tool of a server.
-func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation, helper []string) (a chatctx.Answer, err error) {
+func (s *servers) call(ctx context.Context, t *record.Tool, in Invocation, helper []string) (a chatctx.Answer, err error) {
 	one, key, err := s.get(ctx, t, helper)
 	if err != nil {
 		return a, err
@@ -281,7 +282,7 @@ func partOf(c mcp.Content) (pool.Part, error) {
 type LeftOut struct{ Name, Why string }
 
 // Discover asks an MCP server for its tools and returns them by name. Tools with broken schemas are left out and named.
-func Discover(ctx context.Context, t *chatctx.Tool) (out []chatctx.Remote, leftOut []LeftOut, err error) {
+func Discover(ctx context.Context, t *record.Tool) (out []record.Remote, leftOut []LeftOut, err error) {
 	s, err := connect(ctx, t, nil)
 	if err != nil {
 		return nil, nil, err
@@ -299,8 +300,8 @@ func Discover(ctx context.Context, t *chatctx.Tool) (out []chatctx.Remote, leftO
 			leftOut = append(leftOut, LeftOut{tool.Name, err.Error()})
 			continue
 		}
-		out = append(out, chatctx.Remote{Name: tool.Name, Description: tool.Description, Schema: schema})
+		out = append(out, record.Remote{Name: tool.Name, Description: tool.Description, Schema: schema})
 	}
-	slices.SortFunc(out, func(a, b chatctx.Remote) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b record.Remote) int { return strings.Compare(a.Name, b.Name) })
 	return out, leftOut, nil
 }

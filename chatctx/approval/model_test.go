@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -184,9 +184,9 @@ type mCond struct {
 	toolNeedle bool
 }
 
-func (c mCond) condition() chatctx.Condition {
+func (c mCond) condition() record.Condition {
 	if c.toolNeedle {
-		return chatctx.Condition{Op: Tool, Value: c.value}
+		return record.Condition{Op: Tool, Value: c.value}
 	}
 	name := ""
 	for i, p := range c.path {
@@ -199,7 +199,7 @@ func (c mCond) condition() chatctx.Condition {
 			name += mQuoted(p)
 		}
 	}
-	return chatctx.Condition{Argument: name, Op: c.op, Value: c.value}
+	return record.Condition{Argument: name, Op: c.op, Value: c.value}
 }
 
 func mQuoted(s string) string {
@@ -359,7 +359,7 @@ func mJudge(rules []mRule, fallback, tool string, args any, declared map[string]
 	broken := twice || !isObject
 	denies, asks, allows, untold := false, false, false, false
 	for _, r := range rules {
-		if r.effect == chatctx.Allow {
+		if r.effect == record.Allow {
 			ok := mGlob(r.tool, tool, false) && !broken && !twins
 			for _, p := range pairsOf(args) {
 				ok = ok && (declared == nil || declared[p.key])
@@ -384,7 +384,7 @@ func mJudge(rules []mRule, fallback, tool string, args any, declared map[string]
 		}
 		switch {
 		case strength == 0:
-		case r.effect == chatctx.Ask:
+		case r.effect == record.Ask:
 			asks = true
 		case strength == 2:
 			denies = true
@@ -393,12 +393,12 @@ func mJudge(rules []mRule, fallback, tool string, args any, declared map[string]
 		}
 	}
 	switch {
-	case denies, untold && fallback == chatctx.Deny:
-		return chatctx.Deny
+	case denies, untold && fallback == record.Deny:
+		return record.Deny
 	case untold, asks:
-		return chatctx.Ask
+		return record.Ask
 	case allows:
-		return chatctx.Allow
+		return record.Allow
 	}
 	return fallback
 }
@@ -485,10 +485,10 @@ func TestTheModelAgrees(t *testing.T) {
 	for seed := range testkit.Seeds(t, 20_000) {
 		g := mGen{rand.New(rand.NewPCG(seed, 2))}
 		var rules []mRule
-		var kept []*chatctx.Rule
+		var kept []*record.Rule
 		for range g.rng.IntN(4) {
-			r := mRule{pickOf(g, chatctx.Allow, chatctx.Allow, chatctx.Deny, chatctx.Ask), pickOf(g, "*", "read", "re*", "READ", "a/*", "?*"), g.conds(), g.conds()}
-			k := &chatctx.Rule{Effect: r.effect, Tool: r.tool}
+			r := mRule{pickOf(g, record.Allow, record.Allow, record.Deny, record.Ask), pickOf(g, "*", "read", "re*", "READ", "a/*", "?*"), g.conds(), g.conds()}
+			k := &record.Rule{Effect: r.effect, Tool: r.tool}
 			for _, c := range r.when {
 				k.When = append(k.When, c.condition())
 			}
@@ -500,13 +500,13 @@ func TestTheModelAgrees(t *testing.T) {
 			}
 			rules, kept = append(rules, r), append(kept, k)
 		}
-		fallback := pickOf(g, chatctx.Ask, chatctx.Ask, chatctx.Deny)
-		kept = append(kept, &chatctx.Rule{Default: true, Effect: fallback})
+		fallback := pickOf(g, record.Ask, record.Ask, record.Deny)
+		kept = append(kept, &record.Rule{Default: true, Effect: fallback})
 		var args any = g.object(0)
 		if g.rng.IntN(20) == 0 {
 			args = g.value(0)
 		}
-		q := &chatctx.Question{Tool: pickOf(g, "read", "Read", "a/b", "x"), Arguments: json.RawMessage(mText(args))}
+		q := &record.Question{Tool: pickOf(g, "read", "Read", "a/b", "x"), Arguments: json.RawMessage(mText(args))}
 		var declared map[string]bool
 		if g.rng.IntN(4) == 0 {
 			declared = map[string]bool{"path": true, "a": true}

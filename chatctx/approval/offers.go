@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
@@ -20,25 +21,25 @@ var (
 // Offers returns rules that would allow calls like this one from now on, the narrowest first: exactly this call; this tool with values of this kind, if it
 // takes a path (its folder) or a command (its words); this tool. The question is that of the call's Ruling, perhaps with other arguments. Each rule but the
 // last allows this very call, and none leaves a path or a command open.
-func Offers(q chatctx.Question) []*chatctx.Rule {
+func Offers(q record.Question) []*record.Rule {
 	tool := QuoteGlob(q.Tool)
-	var out []*chatctx.Rule
+	var out []*record.Rule
 	args, err := jsontree.Arguments(q.Arguments)
 	if err == nil {
-		out = offer(out, &q, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: []chatctx.Condition{{Argument: All, Op: Equals, Value: string(args.Append(nil))}}})
+		out = offer(out, &q, &record.Rule{Effect: record.Allow, Tool: tool, When: []record.Condition{{Argument: All, Op: Equals, Value: string(args.Append(nil))}}})
 		if when := like(args, &q); when != nil {
-			out = offer(out, &q, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: when})
+			out = offer(out, &q, &record.Rule{Effect: record.Allow, Tool: tool, When: when})
 		}
 	}
-	return append(out, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool})
+	return append(out, &record.Rule{Effect: record.Allow, Tool: tool})
 }
 
 // offer adds a rule if it allows the call.
-func offer(out []*chatctx.Rule, q *chatctx.Question, r *chatctx.Rule) []*chatctx.Rule {
+func offer(out []*record.Rule, q *record.Question, r *record.Rule) []*record.Rule {
 	at := *q
 	r.Context = at.Context
 	ready := Rules{}.ready(r)
-	allows := ready == nil && Rules{}.Judge([]*chatctx.Rule{r}, &at).Effect == chatctx.Allow
+	allows := ready == nil && Rules{}.Judge([]*record.Rule{r}, &at).Effect == record.Allow
 	if r.Context = (chatctx.ID{}); allows {
 		out = append(out, r)
 	}
@@ -47,12 +48,12 @@ func offer(out []*chatctx.Rule, q *chatctx.Question, r *chatctx.Rule) []*chatctx
 
 // like returns conditions for arguments of the same kind: paths in the same folders, commands that begin with the same words and open the same files. It
 // returns nil if there are no such arguments, or if one of them would be left open because it cannot be told or lies deeper, where no condition looks.
-func like(args *jsontree.Value, q *chatctx.Question) []chatctx.Condition {
-	var when []chatctx.Condition
+func like(args *jsontree.Value, q *record.Question) []record.Condition {
+	var when []record.Condition
 	for _, m := range args.Members {
 		folded := strings.ToLower(m.Name)
 		folder := slices.Contains(folderNames, folded)
-		var more []chatctx.Condition
+		var more []record.Condition
 		switch {
 		case slices.Contains(commandNames, folded):
 			if m.Value.Kind == jsontree.String {
@@ -60,7 +61,7 @@ func like(args *jsontree.Value, q *chatctx.Question) []chatctx.Condition {
 			}
 		case folder, slices.Contains(pathNames, folded):
 			if at := folderFor(m.Value.Text, q.Dir, folder); m.Value.Kind == jsontree.String && at != "" {
-				more = []chatctx.Condition{{Argument: m.Name, Op: Under, Value: at}}
+				more = []record.Condition{{Argument: m.Name, Op: Under, Value: at}}
 			}
 		case takesMore(m.Value):
 			return nil
@@ -76,12 +77,12 @@ func like(args *jsontree.Value, q *chatctx.Question) []chatctx.Condition {
 }
 
 // likeScript returns conditions for the commands of a script, the files that it opens and the variables that it sets; nil if they cannot be told.
-func likeScript(argument string, s *script) []chatctx.Condition {
+func likeScript(argument string, s *script) []record.Condition {
 	value := beginnings(s)
 	if value == "" {
 		return nil
 	}
-	when := []chatctx.Condition{{Argument: argument, Op: Each, Value: value}}
+	when := []record.Condition{{Argument: argument, Op: Each, Value: value}}
 	var files, names []string
 	for _, f := range s.files {
 		files = append(files, quotedField(QuoteGlob(f.name.text)))
@@ -90,10 +91,10 @@ func likeScript(argument string, s *script) []chatctx.Condition {
 		names = append(names, quotedField(name))
 	}
 	if len(files) > 0 {
-		when = append(when, chatctx.Condition{Argument: argument, Op: Writes, Value: strings.Join(files, " ")})
+		when = append(when, record.Condition{Argument: argument, Op: Writes, Value: strings.Join(files, " ")})
 	}
 	if len(names) > 0 {
-		when = append(when, chatctx.Condition{Argument: argument, Op: Sets, Value: strings.Join(names, " ")})
+		when = append(when, record.Condition{Argument: argument, Op: Sets, Value: strings.Join(names, " ")})
 	}
 	return when
 }

@@ -4,47 +4,47 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestEncodedPaths: no allow is sure of a path with dots or separators that are written with %, and a deny sees through them.
 func TestEncodedPaths(t *testing.T) {
-	judge := func(path string, rules ...*chatctx.Rule) *chatctx.Ruling {
+	judge := func(path string, rules ...*record.Rule) *record.Ruling {
 		raw, err := json.Marshal(map[string]string{"path": path})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Rules{}.Judge(rules, &chatctx.Question{Tool: "r", Arguments: raw, Dir: "/srv"})
+		return Rules{}.Judge(rules, &record.Question{Tool: "r", Arguments: raw, Dir: "/srv"})
 	}
-	all := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
-	on := func(effect, condition string) *chatctx.Rule {
-		return &chatctx.Rule{Effect: effect, Tool: "r", When: []chatctx.Condition{cond(t, "path "+condition)}}
+	all := &record.Rule{Effect: record.Allow, Tool: "*"}
+	on := func(effect, condition string) *record.Rule {
+		return &record.Rule{Effect: effect, Tool: "r", When: []record.Condition{cond(t, "path "+condition)}}
 	}
 	for _, path := range []string{"/srv/%2e%2e/etc/passwd", "/srv/..%2fetc/passwd", "/srv/%2E%2E%2Fetc/passwd", "/srv/.%2e/etc/passwd", "/srv/%252e%252e/x", "/srv/%25252E./x", "/srv/a%5c..%5Cx", "/srv/%c0%ae%c0%ae/x", "/srv/%C0%AF/x",
 		"/srv/%e0%80%ae./x", "/srv/%u002e%u002e/x", "/srv/a%00.txt", "%2fetc/passwd", "%2e%2e/etc/passwd", "/srv/x/%2e"} {
 		for _, condition := range []string{"under /srv", "glob /srv/**", "glob **/*"} {
-			if got := judge(path, on(chatctx.Allow, condition)); got.Effect != chatctx.Ask {
+			if got := judge(path, on(record.Allow, condition)); got.Effect != record.Ask {
 				t.Errorf("allow %s: %s is %s", condition, path, got.Effect)
 			}
 		}
 		for _, condition := range []string{"under /etc", "glob /etc/**"} {
-			if got := judge(path, on(chatctx.Deny, condition), all); got.Effect == chatctx.Allow {
+			if got := judge(path, on(record.Deny, condition), all); got.Effect == record.Allow {
 				t.Errorf("deny %s: %s is %s", condition, path, got.Effect)
 			}
 		}
 	}
 	for _, path := range []string{"/srv/../etc", "/srv/%2e%2e/etc", "/srv/%252e%252E/etc", "/srv/%25252e./etc", "/srv/%25c0%ae./etc", "/srv/%u002E./etc"} {
-		if got := judge(path, on(chatctx.Allow, "prefix /srv/")); got.Effect != chatctx.Ask {
+		if got := judge(path, on(record.Allow, "prefix /srv/")); got.Effect != record.Ask {
 			t.Errorf("a prefix is sure of the dots in %s: %s", path, got.Effect)
 		}
 	}
 	for _, path := range []string{"/srv/a.txt", "/srv/a%20b.txt", "/srv/100%", "/srv/caf%C3%A9", "b%"} {
-		if got := judge(path, on(chatctx.Allow, "under /srv")); got.Effect != chatctx.Allow {
+		if got := judge(path, on(record.Allow, "under /srv")); got.Effect != record.Allow {
 			t.Errorf("%s is %s", path, got.Effect)
 		}
 	}
-	for path, want := range map[string]string{"/etc/%70asswd": chatctx.Deny, "%2Fetc%2Fpasswd": chatctx.Deny, "/etc/pass%77d": chatctx.Deny, "/srv/%70": chatctx.Allow} {
-		if got := judge(path, on(chatctx.Deny, "glob /etc/passwd"), all); got.Effect != want {
+	for path, want := range map[string]string{"/etc/%70asswd": record.Deny, "%2Fetc%2Fpasswd": record.Deny, "/etc/pass%77d": record.Deny, "/srv/%70": record.Allow} {
+		if got := judge(path, on(record.Deny, "glob /etc/passwd"), all); got.Effect != want {
 			t.Errorf("deny of /etc/passwd: %s is %s, want %s", path, got.Effect, want)
 		}
 	}
@@ -80,12 +80,12 @@ func TestUndeclaredAtEveryDepth(t *testing.T) {
 		{object(`{"if":{"properties":{"k":{}}},"then":{"properties":{"a":{}}},"else":{"properties":{"b":{}}}}`), `{"o":{"k":1,"a":1,"b":1}}`, ""}, {object(`{"dependentSchemas":{"k":{"properties":{"a":{}}}},"properties":{"k":{}}}`), `{"o":{"k":1,"a":1,"z":1}}`, "o.z"},
 		{object(`{"properties":{"A":{}}}`), `{"o":{"a":1}}`, "o.a"}, {object(`{"$ref":"#"}`), `{"o":{"o":{"x":1}}}`, "o.o.x"}, {`{"properties":{"a":{}}}`, `{"b":{"c":1}}`, "b"}, {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"b":1}}`, "x.b"},
 	} {
-		q := &chatctx.Question{Tool: "t", Arguments: json.RawMessage(c.args), Schema: json.RawMessage(c.schema)}
+		q := &record.Question{Tool: "t", Arguments: json.RawMessage(c.args), Schema: json.RawMessage(c.schema)}
 		if got := undeclared(q.Schema, subjectOf(q).args); got != c.missing {
 			t.Errorf("%s in %s: %q, want %q", c.args, c.schema, got, c.missing)
 		}
-		want := map[bool]string{true: chatctx.Allow, false: chatctx.Ask}[c.missing == ""]
-		if got := (Rules{}).Judge([]*chatctx.Rule{{Effect: chatctx.Allow, Tool: "*"}}, q); got.Effect != want {
+		want := map[bool]string{true: record.Allow, false: record.Ask}[c.missing == ""]
+		if got := (Rules{}).Judge([]*record.Rule{{Effect: record.Allow, Tool: "*"}}, q); got.Effect != want {
 			t.Errorf("%s in %s: %s, want %s", c.args, c.schema, got.Effect, want)
 		}
 	}

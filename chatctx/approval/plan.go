@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,7 +18,7 @@ const OlderNote = "was approved before approvals held what a tool runs: it runs 
 
 // Plan is what a call runs: with the tool as it is now or, once the call was begun here, as it was then.
 type Plan struct {
-	Runs        *chatctx.Runs
+	Runs        *record.Runs
 	Argv        []string      // of a command, with its arguments
 	Timeout     time.Duration // 0: the call was begun
 	Description string        // of the tool as it is now
@@ -26,7 +26,7 @@ type Plan struct {
 }
 
 // Plan returns what the Executor runs for a call of its context; nil if the store has no tool for it, or the program itself runs it.
-func (e *Executor) Plan(ctx context.Context, c *chatctx.Call) (*Plan, error) {
+func (e *Executor) Plan(ctx context.Context, c *record.Call) (*Plan, error) {
 	tools, err := e.tools(ctx, c.Branch)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (e *Executor) Plan(ctx context.Context, c *chatctx.Call) (*Plan, error) {
 			p = planOf(r, c.RunArguments())
 		}
 	case t != nil && (t.MCP || len(t.Command) > 0):
-		p = planOf(chatctx.RunsOf(t, ""), c.RunArguments())
+		p = planOf(record.RunsOf(t, ""), c.RunArguments())
 		p.Timeout = e.timeLimit(c.Tool, t)
 	}
 	if p != nil && t != nil {
@@ -52,12 +52,12 @@ func (e *Executor) Plan(ctx context.Context, c *chatctx.Call) (*Plan, error) {
 }
 
 // ranWith returns what ran a call when it was last begun here, nil where that is not recorded. What a file says of it does not count.
-func ranWith(c *chatctx.Call) *chatctx.Runs {
+func ranWith(c *record.Call) *record.Runs {
 	for _, d := range slices.Backward(c.Decisions) {
-		if d.To != chatctx.CallState(pool.Approved, pool.Running) || d.Said {
+		if d.To != record.CallState(pool.Approved, pool.Running) || d.Said {
 			continue
 		}
-		if d.Runs == nil || d.Runs.Same(&chatctx.Runs{}) {
+		if d.Runs == nil || d.Runs.Same(&record.Runs{}) {
 			return nil
 		}
 		return d.Runs
@@ -65,10 +65,10 @@ func ranWith(c *chatctx.Call) *chatctx.Runs {
 	return nil
 }
 
-func planOf(r *chatctx.Runs, arguments json.RawMessage) *Plan {
+func planOf(r *record.Runs, arguments json.RawMessage) *Plan {
 	p := &Plan{Runs: r}
 	if !r.MCP {
-		p.Argv, p.Why = Expand(&chatctx.Tool{Command: r.Command, Dashes: r.Dashes}, arguments)
+		p.Argv, p.Why = Expand(&record.Tool{Command: r.Command, Dashes: r.Dashes}, arguments)
 	}
 	return p
 }

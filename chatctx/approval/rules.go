@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
@@ -19,23 +20,23 @@ type Rules struct {
 	Dir string
 }
 
-var _ chatctx.Judge = Rules{}
+var _ record.Judge = Rules{}
 
 // Rule checks a rule. It makes the folders in its conditions absolute and resolves their links.
-func (j Rules) Rule(r *chatctx.Rule) error {
+func (j Rules) Rule(r *record.Rule) error {
 	if err := j.ready(r); err != nil {
 		return chatctx.Invalid("%v", err)
 	}
 	return nil
 }
 
-func (j Rules) ready(r *chatctx.Rule) error {
+func (j Rules) ready(r *record.Rule) error {
 	dir := j.Dir
 	if dir == "" {
 		dir, _ = os.Getwd() // without one only absolute folders can be told
 	}
 	r.When, r.Unless = slices.Clone(r.When), slices.Clone(r.Unless)
-	for _, list := range [][]chatctx.Condition{r.When, r.Unless} {
+	for _, list := range [][]record.Condition{r.When, r.Unless} {
 		for i := range list {
 			if list[i].Op != Under {
 				continue
@@ -53,19 +54,19 @@ func (j Rules) ready(r *chatctx.Rule) error {
 
 // rule is a parsed rule.
 type rule struct {
-	*chatctx.Rule
+	*record.Rule
 	names        *pattern
 	when, unless []*condition
 }
 
-func parseRule(r *chatctx.Rule) (*rule, error) {
+func parseRule(r *record.Rule) (*rule, error) {
 	p := &rule{Rule: r}
 	switch {
-	case r.Effect != chatctx.Allow && r.Effect != chatctx.Deny && r.Effect != chatctx.Ask:
+	case r.Effect != record.Allow && r.Effect != record.Deny && r.Effect != record.Ask:
 		return nil, fmt.Errorf("the effect of a rule must be allow, deny or ask, not %q", r.Effect)
-	case r.Default && (r.Effect == chatctx.Allow || r.Tool != "" || len(r.When)+len(r.Unless)+len(r.Examples) > 0 || r.Mode != "" || r.Message != chatctx.ID{}):
+	case r.Default && (r.Effect == record.Allow || r.Tool != "" || len(r.When)+len(r.Unless)+len(r.Examples) > 0 || r.Mode != "" || r.Message != chatctx.ID{}):
 		return nil, errors.New("a default must be ask or deny, and names no tools, conditions or examples")
-	case r.After != 0 && (r.Effect != chatctx.Ask || r.After < 0 || r.Default):
+	case r.After != 0 && (r.Effect != record.Ask || r.After < 0 || r.Default):
 		return nil, errors.New("only the effect ask takes a time after which calls expire")
 	case r.Default:
 		return p, nil
@@ -79,7 +80,7 @@ func parseRule(r *chatctx.Rule) (*rule, error) {
 	if p.when, err = parseConditions(r.When); err != nil {
 		return nil, err
 	}
-	if r.Effect == chatctx.Allow {
+	if r.Effect == record.Allow {
 		if p.when, err = besides(p.when); err != nil {
 			return nil, err
 		}
@@ -88,14 +89,14 @@ func parseRule(r *chatctx.Rule) (*rule, error) {
 		return nil, err
 	}
 	for _, example := range r.Examples {
-		if _, _, _, err := chatctx.ParseExample(example); err != nil {
+		if _, _, _, err := record.ParseExample(example); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-func parseConditions(list []chatctx.Condition) ([]*condition, error) {
+func parseConditions(list []record.Condition) ([]*condition, error) {
 	var out []*condition
 	for i := range list {
 		c, err := parseCondition(&list[i])
@@ -108,7 +109,7 @@ func parseConditions(list []chatctx.Condition) ([]*condition, error) {
 }
 
 // inScope reports whether a rule is about the question's place.
-func inScope(r *chatctx.Rule, q *chatctx.Question) bool {
+func inScope(r *record.Rule, q *record.Question) bool {
 	if r.Message != (chatctx.ID{}) && (r.Message != q.Message || r.Index != q.Index) {
 		return false
 	}
@@ -119,15 +120,15 @@ func inScope(r *chatctx.Rule, q *chatctx.Question) bool {
 // about reports whether a rule is about a tool. The name must match exactly for an allow; for other rules case does not count.
 func (r *rule) about(tool string) bool {
 	tool = norm.NFC.String(tool)
-	if r.Effect == chatctx.Allow {
+	if r.Effect == record.Allow {
 		return r.names.text.MatchString(tool)
 	}
 	return r.names.foldedText.MatchString(tool)
 }
 
 // holds returns whether a rule holds for a call. An allow holds surely or not at all; other rules may be unsure.
-func (r *rule) holds(s *subject, q *chatctx.Question) (answer, string) {
-	if r.Effect == chatctx.Allow {
+func (r *rule) holds(s *subject, q *record.Question) (answer, string) {
+	if r.Effect == record.Allow {
 		return r.allows(s, q)
 	}
 	for _, c := range r.unless {
@@ -146,7 +147,7 @@ func (r *rule) holds(s *subject, q *chatctx.Question) (answer, string) {
 	return all, reasons(whys)
 }
 
-func (r *rule) allows(s *subject, q *chatctx.Question) (answer, string) {
+func (r *rule) allows(s *subject, q *record.Question) (answer, string) {
 	switch {
 	case s.err != nil:
 		return no, "the arguments cannot be read: " + s.err.Error()
@@ -179,7 +180,7 @@ func reasons(whys []string) string {
 }
 
 // subjectOf returns a call as conditions see it.
-func subjectOf(q *chatctx.Question) *subject {
+func subjectOf(q *record.Question) *subject {
 	s := &subject{tool: q.Tool, dir: q.Dir, command: q.Command, env: q.Env}
 	if s.args, s.err = jsontree.Arguments(jsontree.Unwrapped(q.Arguments)); s.err == nil {
 		s.twins = differByCase(s.args)
@@ -198,11 +199,11 @@ type held struct {
 // denies. If no rule holds, the default of the nearest scope decides; without a default the call waits. Of several rules with the same effect the most
 // specific one is named: one for a call, a branch, a context, a parent, the store, in this order; then one with an exact name, then with a longer name,
 // then with more conditions.
-func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
+func (Rules) Judge(rules []*record.Rule, q *record.Question) *record.Ruling {
 	s := subjectOf(q)
 	var holding []held
-	var fallback *chatctx.Rule
-	var notes []chatctx.RuleNote
+	var fallback *record.Rule
+	var notes []record.RuleNote
 	for _, r := range rules {
 		if !inScope(r, q) {
 			continue
@@ -218,14 +219,14 @@ func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 		switch {
 		case err != nil: // no program of this version stores such a rule
 			parsed = &rule{Rule: r}
-			one = held{parsed, truth(r.Effect != chatctx.Allow), "it cannot be read: " + err.Error()}
+			one = held{parsed, truth(r.Effect != record.Allow), "it cannot be read: " + err.Error()}
 		case !parsed.about(q.Tool):
 			continue
 		default:
 			a, why := parsed.holds(s, q)
 			one = held{parsed, a, why}
 		}
-		notes = append(notes, chatctx.RuleNote{Rule: r, Holds: one.answer != no, Why: one.why})
+		notes = append(notes, record.RuleNote{Rule: r, Holds: one.answer != no, Why: one.why})
 		if one.answer != no {
 			holding = append(holding, one)
 		}
@@ -243,11 +244,11 @@ func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 }
 
 // rulingOf decides by the rules that hold.
-func rulingOf(holding []held, fallback *chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
+func rulingOf(holding []held, fallback *record.Rule, q *record.Question) *record.Ruling {
 	for _, level := range []struct {
 		effect string
 		answer answer
-	}{{chatctx.Deny, yes}, {chatctx.Deny, unsure}, {chatctx.Ask, no}, {chatctx.Allow, no}} {
+	}{{record.Deny, yes}, {record.Deny, unsure}, {record.Ask, no}, {record.Allow, no}} {
 		var best *held
 		for i := range holding {
 			h := &holding[i]
@@ -261,24 +262,24 @@ func rulingOf(holding []held, fallback *chatctx.Rule, q *chatctx.Question) *chat
 		if best == nil {
 			continue
 		}
-		ruling := &chatctx.Ruling{Effect: level.effect, Rule: best.Rule, Inherited: inherited(best.Rule, q), Why: best.why}
-		if ruling.Untold = level.answer == unsure; ruling.Untold && (fallback == nil || fallback.Effect != chatctx.Deny) {
-			ruling.Effect = chatctx.Ask
+		ruling := &record.Ruling{Effect: level.effect, Rule: best.Rule, Inherited: inherited(best.Rule, q), Why: best.why}
+		if ruling.Untold = level.answer == unsure; ruling.Untold && (fallback == nil || fallback.Effect != record.Deny) {
+			ruling.Effect = record.Ask
 		}
 		return ruling
 	}
 	if fallback == nil {
-		return &chatctx.Ruling{Effect: chatctx.Ask, Why: "no rule decides"}
+		return &record.Ruling{Effect: record.Ask, Why: "no rule decides"}
 	}
-	return &chatctx.Ruling{Effect: fallback.Effect, Rule: fallback, Inherited: inherited(fallback, q), Why: "no other rule decides"}
+	return &record.Ruling{Effect: fallback.Effect, Rule: fallback, Inherited: inherited(fallback, q), Why: "no other rule decides"}
 }
 
-func inherited(r *chatctx.Rule, q *chatctx.Question) bool {
+func inherited(r *record.Rule, q *record.Question) bool {
 	return r.Context != (chatctx.ID{}) && r.Context != q.Context
 }
 
 // scope returns how near a rule is: 4 for the call, 3 the branch, 2 the context, 1 a parent, 0 the store.
-func scope(r *chatctx.Rule, q *chatctx.Question) int {
+func scope(r *record.Rule, q *record.Question) int {
 	n := map[string]int{"call": 4, "branch": 3, "context": 2, "store": 0}[r.ScopeWord()]
 	if inherited(r, q) {
 		n = 1
@@ -287,7 +288,7 @@ func scope(r *chatctx.Rule, q *chatctx.Question) int {
 }
 
 // rank returns how specific a rule is. Ranks are compared from the left; the larger one wins.
-func rank(r *chatctx.Rule, q *chatctx.Question) []int {
+func rank(r *record.Rule, q *record.Question) []int {
 	exact, literal := 1, 0
 	for _, c := range r.Tool {
 		if strings.ContainsRune(`*?[{\`, c) {

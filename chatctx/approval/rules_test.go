@@ -13,17 +13,18 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // cond reads a condition as the command line does.
-func cond(t testing.TB, s string) chatctx.Condition {
+func cond(t testing.TB, s string) record.Condition {
 	t.Helper()
 	argument, op, value, ok := SplitCondition(s)
 	if !ok {
 		t.Fatalf("the condition %q", s)
 	}
-	return chatctx.Condition{Argument: argument, Op: op, Value: value}
+	return record.Condition{Argument: argument, Op: op, Value: value}
 }
 
 // TestFindings: one rule, one call, what has to come of it. In testdata @raw N is a number as it is spelled, @string S arguments that are the string S.
@@ -52,7 +53,7 @@ func TestFindings(t *testing.T) {
 			t.Fatal(err)
 		}
 		n++
-		r := &chatctx.Rule{Effect: c.Rule.Action, Tool: c.Rule.Tool}
+		r := &record.Rule{Effect: c.Rule.Action, Tool: c.Rule.Tool}
 		for _, s := range c.Rule.When {
 			r.When = append(r.When, cond(t, s))
 		}
@@ -71,8 +72,8 @@ func TestFindings(t *testing.T) {
 		if s, ok := strings.CutPrefix(args, `"@string `); ok {
 			args = `"` + s
 		}
-		q := &chatctx.Question{Tool: c.Call.Tool, Arguments: json.RawMessage(args), Schema: c.Schema}
-		if got := (Rules{}).Judge([]*chatctx.Rule{r}, q); got.Effect != c.Must {
+		q := &record.Question{Tool: c.Call.Tool, Arguments: json.RawMessage(args), Schema: c.Schema}
+		if got := (Rules{}).Judge([]*record.Rule{r}, q); got.Effect != c.Must {
 			t.Errorf("%s, want %s (%s): %v %s", got.Effect, c.Must, c.Why, r, args)
 		}
 	}
@@ -114,7 +115,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v", c.condition, err)
 			continue
 		}
-		s := subjectOf(&chatctx.Question{Tool: "Read/it", Arguments: json.RawMessage(args)})
+		s := subjectOf(&record.Question{Tool: "Read/it", Arguments: json.RawMessage(args)})
 		if s.err != nil {
 			t.Fatal(s.err)
 		}
@@ -126,16 +127,16 @@ func TestConditions(t *testing.T) {
 }
 
 func TestRulesThatCannotBeMeant(t *testing.T) {
-	rules := []chatctx.Rule{
-		{Effect: "maybe", Tool: "*"}, {Effect: chatctx.Allow, Tool: ""}, {Effect: chatctx.Allow, Tool: "["}, {Effect: chatctx.Allow, Tool: "{a"}, {Effect: chatctx.Allow, Tool: `a\`},
-		{Effect: chatctx.Allow, Tool: "*", After: 1}, {Effect: chatctx.Ask, Tool: "*", After: -1}, {Effect: chatctx.Allow, Default: true}, {Effect: chatctx.Ask, Default: true, Tool: "x"},
-		{Effect: chatctx.Ask, Tool: "*", Examples: []string{"x"}}, {Effect: chatctx.Ask, Tool: "*", Examples: []string{"x {} => maybe"}}, {Effect: chatctx.Ask, Tool: "*", Examples: []string{"x {a => ask"}},
+	rules := []record.Rule{
+		{Effect: "maybe", Tool: "*"}, {Effect: record.Allow, Tool: ""}, {Effect: record.Allow, Tool: "["}, {Effect: record.Allow, Tool: "{a"}, {Effect: record.Allow, Tool: `a\`},
+		{Effect: record.Allow, Tool: "*", After: 1}, {Effect: record.Ask, Tool: "*", After: -1}, {Effect: record.Allow, Default: true}, {Effect: record.Ask, Default: true, Tool: "x"},
+		{Effect: record.Ask, Tool: "*", Examples: []string{"x"}}, {Effect: record.Ask, Tool: "*", Examples: []string{"x {} => maybe"}}, {Effect: record.Ask, Tool: "*", Examples: []string{"x {a => ask"}},
 	}
 	for _, s := range []string{"a is b", "a regexp (", "a regexp x)|(y", "a glob [", "a range ..", "a range x..2", "a range 1e401..", "a under ", "a under ~/x", "a under $HOME", "a under file:///x", "tool equals x",
 		"a..b equals x", "a[x] equals x", "a[-1] equals x", "a[01] equals x", `"a equals x`, "a]b equals x", `a each "x`, "a each  ", `a each ""`, "a each [", "[0] equals x", ".a equals x"} {
 		argument, op, value, _ := SplitCondition(s)
-		rules = append(rules, chatctx.Rule{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: argument, Op: op, Value: value}}},
-			chatctx.Rule{Effect: chatctx.Deny, Tool: "*", Unless: []chatctx.Condition{{Argument: argument, Op: op, Value: value}}})
+		rules = append(rules, record.Rule{Effect: record.Allow, Tool: "*", When: []record.Condition{{Argument: argument, Op: op, Value: value}}},
+			record.Rule{Effect: record.Deny, Tool: "*", Unless: []record.Condition{{Argument: argument, Op: op, Value: value}}})
 	}
 	for _, r := range rules {
 		if err := (Rules{}).Rule(&r); !errors.Is(err, chatctx.ErrInvalid) {
@@ -208,7 +209,7 @@ func TestUnderFollowsLinks(t *testing.T) {
 			}
 		}
 	}
-	r := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "p", Op: Under, Value: "away"}}, Unless: []chatctx.Condition{{Argument: "p", Op: Under, Value: mk("in", "rel")}}}
+	r := &record.Rule{Effect: record.Allow, Tool: "*", When: []record.Condition{{Argument: "p", Op: Under, Value: "away"}}, Unless: []record.Condition{{Argument: "p", Op: Under, Value: mk("in", "rel")}}}
 	if err := (Rules{Dir: mk("in")}).Rule(r); err != nil || r.When[0].Value != mk("out") || r.Unless[0].Value != mk("out", "deep") {
 		t.Errorf("the rule is kept as %v, %v", r, err)
 	}
@@ -219,12 +220,12 @@ type place struct{ here, parent, br, msg chatctx.ID }
 
 func TestJudge(t *testing.T) {
 	p := place{pool.NewID(), pool.NewID(), pool.NewID(), pool.NewID()}
-	q := chatctx.Question{Context: p.here, Branch: p.br, Message: p.msg, Index: 1, Tool: "fs_write", Arguments: json.RawMessage(`{"path":"/a/b","n":"x"}`), Mode: "plan"}
-	rule := func(text string, change ...func(*chatctx.Rule)) *chatctx.Rule {
+	q := record.Question{Context: p.here, Branch: p.br, Message: p.msg, Index: 1, Tool: "fs_write", Arguments: json.RawMessage(`{"path":"/a/b","n":"x"}`), Mode: "plan"}
+	rule := func(text string, change ...func(*record.Rule)) *record.Rule {
 		words := strings.SplitN(text, " ", 3)
-		r := &chatctx.Rule{ID: pool.NewID(), Effect: words[0], Tool: words[1], Context: p.here}
+		r := &record.Rule{ID: pool.NewID(), Effect: words[0], Tool: words[1], Context: p.here}
 		if len(words) == 3 {
-			r.When = []chatctx.Condition{cond(t, words[2])}
+			r.When = []record.Condition{cond(t, words[2])}
 		}
 		if words[1] == "default" {
 			r.Tool, r.Default = "", true
@@ -234,72 +235,72 @@ func TestJudge(t *testing.T) {
 		}
 		return r
 	}
-	unless := func(s string) func(*chatctx.Rule) {
-		return func(r *chatctx.Rule) { r.Unless = append(r.Unless, cond(t, s)) }
+	unless := func(s string) func(*record.Rule) {
+		return func(r *record.Rule) { r.Unless = append(r.Unless, cond(t, s)) }
 	}
-	also := func(s string) func(*chatctx.Rule) {
-		return func(r *chatctx.Rule) { r.When = append(r.When, cond(t, s)) }
+	also := func(s string) func(*record.Rule) {
+		return func(r *record.Rule) { r.When = append(r.When, cond(t, s)) }
 	}
-	store := func(r *chatctx.Rule) { r.Context = chatctx.ID{} }
-	above := func(r *chatctx.Rule) { r.Context = p.parent }
-	onBranch := func(r *chatctx.Rule) { r.Branch = p.br }
+	store := func(r *record.Rule) { r.Context = chatctx.ID{} }
+	above := func(r *record.Rule) { r.Context = p.parent }
+	onBranch := func(r *record.Rule) { r.Branch = p.br }
 	for name, c := range map[string]struct {
-		rules  []*chatctx.Rule
+		rules  []*record.Rule
 		effect string
 		by     int // the rule that decides; -1: none
 	}{
 		"no rule asks":                    {nil, "ask", -1},
-		"another tool":                    {[]*chatctx.Rule{rule("allow fs_read")}, "ask", -1},
-		"deny beats the more specific":    {[]*chatctx.Rule{rule("allow fs_write path prefix /a", onBranch), rule("deny *", store)}, "deny", 1},
-		"ask beats allow":                 {[]*chatctx.Rule{rule("allow fs_write", onBranch), rule("ask *", store)}, "ask", 1},
-		"deny beats ask":                  {[]*chatctx.Rule{rule("ask fs_write", onBranch), rule("deny *", store)}, "deny", 1},
-		"the more specific is named":      {[]*chatctx.Rule{rule("deny *", store), rule("deny fs_*"), rule("deny *")}, "deny", 1},
-		"the exact name":                  {[]*chatctx.Rule{rule("allow fs_*"), rule("allow fs_write")}, "allow", 1},
-		"the branch is named":             {[]*chatctx.Rule{rule("allow fs_write"), rule("allow *", onBranch)}, "allow", 1},
-		"the call is named":               {[]*chatctx.Rule{rule("deny *", onBranch), rule("deny *", func(r *chatctx.Rule) { r.Message, r.Index = p.msg, 1 })}, "deny", 1},
-		"the parent before the store":     {[]*chatctx.Rule{rule("deny *", store), rule("deny *", above)}, "deny", 1},
-		"another call":                    {[]*chatctx.Rule{rule("allow *", func(r *chatctx.Rule) { r.Message, r.Index = p.msg, 2 })}, "ask", -1},
-		"another branch":                  {[]*chatctx.Rule{rule("allow *", func(r *chatctx.Rule) { r.Branch = pool.NewID() })}, "ask", -1},
-		"a mode that is not on":           {[]*chatctx.Rule{rule("deny *", func(r *chatctx.Rule) { r.Mode = "act" })}, "ask", -1},
-		"the mode":                        {[]*chatctx.Rule{rule("deny *", func(r *chatctx.Rule) { r.Mode = "plan" })}, "deny", 0},
-		"a condition that fails":          {[]*chatctx.Rule{rule("allow fs_* path prefix /z")}, "ask", -1},
-		"all conditions":                  {[]*chatctx.Rule{rule("allow * path prefix /a", also("n equals y"))}, "ask", -1},
-		"any exception":                   {[]*chatctx.Rule{rule("deny *", unless("n equals y"), unless("path prefix /a")), rule("allow *")}, "allow", 1},
-		"an exception by tool":            {[]*chatctx.Rule{rule("deny *", unless("tool fs_*")), rule("allow *")}, "allow", 1},
-		"an exception that is not sure":   {[]*chatctx.Rule{rule("deny *", unless("path prefix /A")), rule("allow *")}, "deny", 0},
-		"an allow's exception may hold":   {[]*chatctx.Rule{rule("allow *", unless("path prefix /A"))}, "ask", -1},
-		"an allow's exception untold":     {[]*chatctx.Rule{rule("allow *", unless("n range 1..2"))}, "ask", -1},
-		"an untold allow":                 {[]*chatctx.Rule{rule("allow * n range 1..2")}, "ask", -1},
-		"an untold deny asks":             {[]*chatctx.Rule{rule("deny * n range 1..2"), rule("allow *")}, "ask", 0},
-		"a told deny beats an untold one": {[]*chatctx.Rule{rule("deny fs_write n range 1..2", onBranch), rule("deny *", store)}, "deny", 1},
-		"an untold deny where deny is":    {[]*chatctx.Rule{rule("deny * n range 1..2"), rule("allow *"), rule("deny default", store)}, "deny", 0},
-		"an untold ask":                   {[]*chatctx.Rule{rule("ask * n range 1..2"), rule("allow *")}, "ask", 0},
-		"a missing argument":              {[]*chatctx.Rule{rule("deny * missing equals 1"), rule("allow *")}, "allow", 1},
-		"the default":                     {[]*chatctx.Rule{rule("deny default", store)}, "deny", 0},
-		"the nearest default":             {[]*chatctx.Rule{rule("deny default", store), rule("ask default"), rule("deny default", above)}, "ask", 1},
-		"a default leaves asks":           {[]*chatctx.Rule{rule("deny default"), rule("ask *")}, "ask", 1},
-		"a default leaves allows":         {[]*chatctx.Rule{rule("deny default"), rule("allow *")}, "allow", 1},
-		"a deny for a tool but for case":  {[]*chatctx.Rule{rule("deny FS_WRITE"), rule("allow *")}, "deny", 0},
-		"an allow for a tool to a letter": {[]*chatctx.Rule{rule("allow FS_WRITE")}, "ask", -1},
+		"another tool":                    {[]*record.Rule{rule("allow fs_read")}, "ask", -1},
+		"deny beats the more specific":    {[]*record.Rule{rule("allow fs_write path prefix /a", onBranch), rule("deny *", store)}, "deny", 1},
+		"ask beats allow":                 {[]*record.Rule{rule("allow fs_write", onBranch), rule("ask *", store)}, "ask", 1},
+		"deny beats ask":                  {[]*record.Rule{rule("ask fs_write", onBranch), rule("deny *", store)}, "deny", 1},
+		"the more specific is named":      {[]*record.Rule{rule("deny *", store), rule("deny fs_*"), rule("deny *")}, "deny", 1},
+		"the exact name":                  {[]*record.Rule{rule("allow fs_*"), rule("allow fs_write")}, "allow", 1},
+		"the branch is named":             {[]*record.Rule{rule("allow fs_write"), rule("allow *", onBranch)}, "allow", 1},
+		"the call is named":               {[]*record.Rule{rule("deny *", onBranch), rule("deny *", func(r *record.Rule) { r.Message, r.Index = p.msg, 1 })}, "deny", 1},
+		"the parent before the store":     {[]*record.Rule{rule("deny *", store), rule("deny *", above)}, "deny", 1},
+		"another call":                    {[]*record.Rule{rule("allow *", func(r *record.Rule) { r.Message, r.Index = p.msg, 2 })}, "ask", -1},
+		"another branch":                  {[]*record.Rule{rule("allow *", func(r *record.Rule) { r.Branch = pool.NewID() })}, "ask", -1},
+		"a mode that is not on":           {[]*record.Rule{rule("deny *", func(r *record.Rule) { r.Mode = "act" })}, "ask", -1},
+		"the mode":                        {[]*record.Rule{rule("deny *", func(r *record.Rule) { r.Mode = "plan" })}, "deny", 0},
+		"a condition that fails":          {[]*record.Rule{rule("allow fs_* path prefix /z")}, "ask", -1},
+		"all conditions":                  {[]*record.Rule{rule("allow * path prefix /a", also("n equals y"))}, "ask", -1},
+		"any exception":                   {[]*record.Rule{rule("deny *", unless("n equals y"), unless("path prefix /a")), rule("allow *")}, "allow", 1},
+		"an exception by tool":            {[]*record.Rule{rule("deny *", unless("tool fs_*")), rule("allow *")}, "allow", 1},
+		"an exception that is not sure":   {[]*record.Rule{rule("deny *", unless("path prefix /A")), rule("allow *")}, "deny", 0},
+		"an allow's exception may hold":   {[]*record.Rule{rule("allow *", unless("path prefix /A"))}, "ask", -1},
+		"an allow's exception untold":     {[]*record.Rule{rule("allow *", unless("n range 1..2"))}, "ask", -1},
+		"an untold allow":                 {[]*record.Rule{rule("allow * n range 1..2")}, "ask", -1},
+		"an untold deny asks":             {[]*record.Rule{rule("deny * n range 1..2"), rule("allow *")}, "ask", 0},
+		"a told deny beats an untold one": {[]*record.Rule{rule("deny fs_write n range 1..2", onBranch), rule("deny *", store)}, "deny", 1},
+		"an untold deny where deny is":    {[]*record.Rule{rule("deny * n range 1..2"), rule("allow *"), rule("deny default", store)}, "deny", 0},
+		"an untold ask":                   {[]*record.Rule{rule("ask * n range 1..2"), rule("allow *")}, "ask", 0},
+		"a missing argument":              {[]*record.Rule{rule("deny * missing equals 1"), rule("allow *")}, "allow", 1},
+		"the default":                     {[]*record.Rule{rule("deny default", store)}, "deny", 0},
+		"the nearest default":             {[]*record.Rule{rule("deny default", store), rule("ask default"), rule("deny default", above)}, "ask", 1},
+		"a default leaves asks":           {[]*record.Rule{rule("deny default"), rule("ask *")}, "ask", 1},
+		"a default leaves allows":         {[]*record.Rule{rule("deny default"), rule("allow *")}, "allow", 1},
+		"a deny for a tool but for case":  {[]*record.Rule{rule("deny FS_WRITE"), rule("allow *")}, "deny", 0},
+		"an allow for a tool to a letter": {[]*record.Rule{rule("allow FS_WRITE")}, "ask", -1},
 	} {
 		j := Rules{}.Judge(c.rules, &q)
 		if c.by < 0 && j.Rule != nil || c.by >= 0 && j.Rule != c.rules[c.by] || j.Effect != c.effect {
 			t.Errorf("%s: %s by %v", name, j.Effect, j.Rule)
 		}
 	}
-	two := []*chatctx.Rule{rule("deny fs_*"), rule("allow fs_write")}
+	two := []*record.Rule{rule("deny fs_*"), rule("allow fs_write")}
 	if j := (Rules{}).Judge(two, &q); j.Without == nil || j.Without.Rule != two[1] || j.Without.Effect != "allow" || len(j.Notes) != 2 {
 		t.Errorf("what would be without the rule: %+v", j)
 	}
-	if j := (Rules{}).Judge([]*chatctx.Rule{rule("allow *", above)}, &q); !j.Inherited {
+	if j := (Rules{}).Judge([]*record.Rule{rule("allow *", above)}, &q); !j.Inherited {
 		t.Error("a parent's rule is not said to be inherited")
 	}
 }
 
 // TestArgumentsThatNobodyCanTell: no allow holds for them, not even one without conditions; a deny with conditions asks.
 func TestArgumentsThatNobodyCanTell(t *testing.T) {
-	allow := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
-	deny := &chatctx.Rule{Effect: chatctx.Deny, Tool: "*", When: []chatctx.Condition{{Argument: "path", Op: Equals, Value: "x"}}}
+	allow := &record.Rule{Effect: record.Allow, Tool: "*"}
+	deny := &record.Rule{Effect: record.Deny, Tool: "*", When: []record.Condition{{Argument: "path", Op: Equals, Value: "x"}}}
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{},"a":{}},"patternProperties":{"^x-":{}}}`)
 	for _, c := range []struct {
 		args, schema string
@@ -312,16 +313,16 @@ func TestArgumentsThatNobodyCanTell(t *testing.T) {
 		{`{"b":1}`, `{"additionalProperties":true}`, "allow", "ask"}, {`{"b":1}`, `{"additionalProperties":{}}`, "allow", "ask"}, {`{"b":1}`, `{"additionalProperties":false}`, "ask", "ask"}, {`{"b":1}`, `{"type":"object"}`, "ask", "ask"},
 		{`{"b":1}`, `{"$ref":"#/$defs/d","$defs":{"d":{"properties":{"b":{}}}}}`, "allow", "ask"}, {`{"b":1}`, `{"allOf":[{"properties":{"b":{}}}]}`, "allow", "ask"}, {`{"b":1}`, `{"$ref":"#"}`, "ask", "ask"},
 	} {
-		q := &chatctx.Question{Tool: "t", Arguments: json.RawMessage(c.args)}
+		q := &record.Question{Tool: "t", Arguments: json.RawMessage(c.args)}
 		if q.Schema = json.RawMessage(c.schema); c.schema == "s" {
 			q.Schema = schema
 		} else if c.schema == "" {
 			q.Schema = nil
 		}
-		if j := (Rules{}).Judge([]*chatctx.Rule{allow}, q); j.Effect != c.allow {
+		if j := (Rules{}).Judge([]*record.Rule{allow}, q); j.Effect != c.allow {
 			t.Errorf("%s with %s: %s, want %s", c.args, c.schema, j.Effect, c.allow)
 		}
-		if j := (Rules{}).Judge([]*chatctx.Rule{deny}, q); j.Effect != c.deny {
+		if j := (Rules{}).Judge([]*record.Rule{deny}, q); j.Effect != c.deny {
 			t.Errorf("%s denied: %s, want %s", c.args, j.Effect, c.deny)
 		}
 	}
@@ -360,7 +361,7 @@ func TestLookAlikePaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := subjectOf(&chatctx.Question{Tool: "t", Arguments: raw})
+		s := subjectOf(&record.Question{Tool: "t", Arguments: raw})
 		s.dir = c.dir
 		if got, why := parsed.mayHold(s); got != c.want || got != yes && parsed.holds(s) {
 			t.Errorf("%s on %s: %d (%s), want %d", c.condition, c.path, got, why, c.want)
@@ -393,7 +394,7 @@ func TestEachCommand(t *testing.T) {
 		{`"./script *"`, "./script x", true, yes}, {"*", "./tools/watch", true, yes}, {"*", "arch", true, yes}, {"rm", "/usr/bin/watch rm x", false, unsure},
 		{"rm", "stdbuf -oL rm x", false, unsure}, {"ls", "doas ls", false, unsure}, {"curl", "setsid -w curl x", false, unsure}, {"find", "find . -delete", false, yes}, {"find", "find . -fprintf /etc/x a", false, yes},
 	} {
-		parsed, err := parseCondition(&chatctx.Condition{Argument: "c", Op: Each, Value: c.patterns})
+		parsed, err := parseCondition(&record.Condition{Argument: "c", Op: Each, Value: c.patterns})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +402,7 @@ func TestEachCommand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := subjectOf(&chatctx.Question{Tool: "shell", Arguments: raw})
+		s := subjectOf(&record.Question{Tool: "shell", Arguments: raw})
 		got, why := parsed.mayHold(s)
 		if sure := parsed.holds(s); sure != c.surely || got != c.possibly {
 			t.Errorf("each %s of %q: surely %t, possibly %d (%s); want %t and %d", c.patterns, c.text, sure, got, why, c.surely, c.possibly)
@@ -448,7 +449,7 @@ func TestOffers(t *testing.T) {
 		{"x", `{"n":1}`, "", `{"n":2}`},
 		{"x", `{"command":"$(x)"}`, "", `{"command":"y"}`},
 	} {
-		q := chatctx.Question{Tool: c.tool, Arguments: json.RawMessage(c.args), Dir: at}
+		q := record.Question{Tool: c.tool, Arguments: json.RawMessage(c.args), Dir: at}
 		tool := "allow " + QuoteGlob(c.tool)
 		want := []string{tool + " when {} equals " + c.args}
 		if c.like != "" {
@@ -462,11 +463,11 @@ func TestOffers(t *testing.T) {
 			if err := (Rules{}).Rule(r); err != nil {
 				t.Error(err)
 			}
-			if j := (Rules{}).Judge([]*chatctx.Rule{r}, &q); j.Effect != chatctx.Allow {
+			if j := (Rules{}).Judge([]*record.Rule{r}, &q); j.Effect != record.Allow {
 				t.Errorf("%s does not allow %s: %s", r, c.args, j.Notes[0].Why)
 			}
 			other := q
-			if other.Arguments = json.RawMessage(c.not); (Rules{}.Judge([]*chatctx.Rule{r}, &other).Effect == chatctx.Allow) != (i == len(offers)-1) {
+			if other.Arguments = json.RawMessage(c.not); (Rules{}.Judge([]*record.Rule{r}, &other).Effect == record.Allow) != (i == len(offers)-1) {
 				t.Errorf("%s and %s", r, c.not)
 			}
 		}
@@ -474,10 +475,10 @@ func TestOffers(t *testing.T) {
 			t.Errorf("%s %s is offered %q, want %q", c.tool, c.args, said, want)
 		}
 	}
-	if offers := Offers(chatctx.Question{Tool: "read", Arguments: json.RawMessage(`{"path":"x"}`)}); len(offers) != 2 {
+	if offers := Offers(record.Question{Tool: "read", Arguments: json.RawMessage(`{"path":"x"}`)}); len(offers) != 2 {
 		t.Errorf("a path that is relative to nobody knows what is offered %v", offers)
 	}
-	if offers := Offers(chatctx.Question{Tool: "read", Arguments: json.RawMessage(`{"path":"/srv/a","n":1}`), Schema: json.RawMessage(`{"properties":{"path":{}}}`)}); len(offers) != 1 {
+	if offers := Offers(record.Question{Tool: "read", Arguments: json.RawMessage(`{"path":"/srv/a","n":1}`), Schema: json.RawMessage(`{"properties":{"path":{}}}`)}); len(offers) != 1 {
 		t.Errorf("what no allow can hold for is offered %v", offers)
 	}
 }

@@ -13,11 +13,12 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Tool checks that a tool's schema is a JSON Schema that providers accept, and that its command can be expanded.
-func (Rules) Tool(t *chatctx.Tool) error {
+func (Rules) Tool(t *record.Tool) error {
 	if err := checkTool(t); err != nil {
 		return chatctx.Invalid("the tool %q: %v", t.Name, err)
 	}
@@ -32,7 +33,7 @@ func (Rules) Arguments(schema, arguments json.RawMessage) error {
 	return nil
 }
 
-func checkTool(t *chatctx.Tool) error {
+func checkTool(t *record.Tool) error {
 	if err := CheckSchema(t.Schema); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestSchemasByEveryDoor stores tools by each function of the library, with and without rules that know schemas, and holds that all refuse what `tools add`
@@ -17,24 +18,24 @@ func TestSchemasByEveryDoor(t *testing.T) {
 	ctx := t.Context()
 	type door struct {
 		name string
-		put  func(chatctx.Tool) error
+		put  func(record.Tool) error
 	}
 	var doors []door
-	for name, judge := range map[string]chatctx.Judge{"without rules": nil, "with rules": Rules{}} {
+	for name, judge := range map[string]record.Judge{"without rules": nil, "with rules": Rules{}} {
 		s, err := chatctx.OpenMemory(chatctx.Options{Judge: judge})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		c, err := s.New(ctx, chatctx.NewContext{Title: "T"})
+		c, err := s.New(ctx, record.NewContext{Title: "T"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		doors = append(doors,
-			door{"Store.PutTool " + name, func(tool chatctx.Tool) error { _, err := s.PutTool(ctx, tool); return err }},
-			door{"Batch.PutTool " + name, func(tool chatctx.Tool) error { b := c.Begin(""); b.PutTool(tool); _, err := b.Commit(ctx); return err }},
-			door{"a server's tools " + name, func(tool chatctx.Tool) error {
-				_, err := s.PutTool(ctx, chatctx.Tool{Name: "m", MCP: true, URL: "http://localhost", Remotes: []chatctx.Remote{{Name: "r", Schema: tool.Schema}}})
+			door{"Store.PutTool " + name, func(tool record.Tool) error { _, err := s.PutTool(ctx, tool); return err }},
+			door{"Batch.PutTool " + name, func(tool record.Tool) error { b := c.Begin(""); b.PutTool(tool); _, err := b.Commit(ctx); return err }},
+			door{"a server's tools " + name, func(tool record.Tool) error {
+				_, err := s.PutTool(ctx, record.Tool{Name: "m", MCP: true, URL: "http://localhost", Remotes: []record.Remote{{Name: "r", Schema: tool.Schema}}})
 				return err
 			}})
 	}
@@ -42,7 +43,7 @@ func TestSchemasByEveryDoor(t *testing.T) {
 		t.Helper()
 		want := CheckSchema(json.RawMessage(schema))
 		for _, d := range doors {
-			if err := d.put(chatctx.Tool{Name: "t", Schema: json.RawMessage(schema)}); (err == nil) != (want == nil) || err != nil && !errors.Is(err, chatctx.ErrInvalid) {
+			if err := d.put(record.Tool{Name: "t", Schema: json.RawMessage(schema)}); (err == nil) != (want == nil) || err != nil && !errors.Is(err, chatctx.ErrInvalid) {
 				t.Errorf("%s: %s: %v; the command says %v", d.name, schema, err, want)
 			}
 		}

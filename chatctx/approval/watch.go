@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // News is a new open call that no rule decides, or an error that kept Watch from looking.
 type News struct {
-	Call *chatctx.Call
+	Call *record.Call
 	Err  error
 }
 
 // Watch reports each open call once, within 300 ms, whichever process made it. It only looks: calls that the rules decide are left to whoever runs them,
 // and not reported until a rule changes. With existing set, it first reports the calls that are open already. After an error it continues, and reports all
 // new calls with the next change. The channel is closed when ctx ends; until then the caller must read it.
-func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter, existing bool) (<-chan News, error) {
+func Watch(ctx context.Context, store *chatctx.Store, filter record.CallFilter, existing bool) (<-chan News, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	changes, err := store.Watch(ctx)
 	if err != nil {
@@ -42,7 +43,7 @@ func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter,
 		defer close(out)
 		send(ctx, out, first)
 		for change := range changes {
-			var calls []*chatctx.Call
+			var calls []*record.Call
 			err := change.Err
 			if err == nil {
 				calls, err = w.fresh(ctx)
@@ -56,7 +57,7 @@ func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter,
 	return out, nil
 }
 
-func send(ctx context.Context, out chan<- News, calls []*chatctx.Call) {
+func send(ctx context.Context, out chan<- News, calls []*record.Call) {
 	for _, c := range calls {
 		deliver(ctx, out, News{Call: c})
 	}
@@ -73,7 +74,7 @@ func deliver(ctx context.Context, out chan<- News, n News) {
 // bring old ones.
 type watcher struct {
 	store  *chatctx.Store
-	filter chatctx.CallFilter
+	filter record.CallFilter
 	seen   map[seenCall]bool
 }
 
@@ -83,8 +84,8 @@ type seenCall struct {
 }
 
 // fresh returns the open calls that were not reported yet. If it fails, none counts as reported.
-func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
-	var out []*chatctx.Call
+func (w *watcher) fresh(ctx context.Context) ([]*record.Call, error) {
+	var out []*record.Call
 	for c, err := range w.store.Calls(ctx, w.filter) {
 		if err != nil {
 			return nil, err
@@ -104,10 +105,10 @@ func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 }
 
 // waits reports whether a call waits for more than the rules.
-func (w *watcher) waits(ctx context.Context, c *chatctx.Call) (bool, error) {
+func (w *watcher) waits(ctx context.Context, c *record.Call) (bool, error) {
 	if c.Status != pool.Pending {
 		return true, nil
 	}
 	r, err := w.store.Judge(ctx, c)
-	return err == nil && r.Effect == chatctx.Ask, err
+	return err == nil && r.Effect == record.Ask, err
 }

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func TestWatchTellsOfNewCalls(t *testing.T) {
 	b := newBench(t)
 	b.ask("t", `{}`)
 	ctx, cancel := context.WithCancel(t.Context())
-	calls, err := Watch(ctx, b.store, chatctx.CallFilter{}, true)
+	calls, err := Watch(ctx, b.store, record.CallFilter{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestWatchOutlivesTheFile(t *testing.T) {
 	batch := b.c.Begin("")
 	batch.Rewind("@1")
 	b.commit(batch)
-	calls, err := Watch(t.Context(), b.store, chatctx.CallFilter{}, true)
+	calls, err := Watch(t.Context(), b.store, record.CallFilter{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestWatchOutlivesTheFile(t *testing.T) {
 	}
 	b.ask("t", `{}`)
 	next("vacuum", "c3")
-	if _, err := b.store.Maintenance().PurgeMessages(t.Context(), "", "", []chatctx.Ref{"@"}, chatctx.PurgeOptions{}); err != nil {
+	if _, err := b.store.Maintenance().PurgeMessages(t.Context(), "", "", []record.Ref{"@"}, chatctx.PurgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.ask("t", `{}`)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -26,9 +27,9 @@ type Table struct {
 
 // Column is one of the compared histories.
 type Column struct {
-	Ref      chatctx.Ref `json:"ref"`
-	Branch   string      `json:"branch"`
-	Messages int         `json:"messages"` // of the branch, up to the compared place
+	Ref      record.Ref `json:"ref"`
+	Branch   string     `json:"branch"`
+	Messages int        `json:"messages"` // of the branch, up to the compared place
 }
 
 // ComparedTurn is one turn of each history, with a cell for each column.
@@ -50,7 +51,7 @@ type Cell struct {
 const alikeEnough = 0.4
 
 // Of compares histories of a context. branchName and refs are as in ChatContext.Compare.
-func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...chatctx.Ref) (*Table, error) {
+func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...record.Ref) (*Table, error) {
 	found, err := c.Compare(ctx, branchName, refs...)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,7 +19,7 @@ func twoAnswers(t *testing.T) *chatctx.ChatContext {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "Name *it* <now>")}})
+	c, err := s.New(t.Context(), record.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "Name *it* <now>")}})
 	if err != nil {
 		t.Fatal(err)
 	}

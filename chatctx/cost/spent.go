@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -125,8 +126,8 @@ type spending struct {
 }
 
 type found struct {
-	info *chatctx.ContextInfo
-	fact *chatctx.Fact
+	info *record.ContextInfo
+	fact *record.Fact
 }
 
 // read reads the replies that count. Those of the query's conversation come first.
@@ -165,7 +166,7 @@ func (s *spending) needsOriginals() bool {
 	})
 }
 
-func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info *chatctx.ContextInfo) error {
+func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info *record.ContextInfo) error {
 	c, err := store.Context(ctx, info.ID.String())
 	if errors.Is(err, chatctx.ErrNotFound) {
 		return nil // purged meanwhile
@@ -193,7 +194,7 @@ func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info 
 }
 
 // take counts a reply unless it was counted already.
-func (s *spending) take(info *chatctx.ContextInfo, f *chatctx.Fact) {
+func (s *spending) take(info *record.ContextInfo, f *record.Fact) {
 	again := false
 	for _, name := range names(&f.Facts) {
 		again = again || s.seen[name]
@@ -230,7 +231,7 @@ func names(f *pool.Facts) []string {
 }
 
 // group returns the group of a reply.
-func (s *spending) group(info *chatctx.ContextInfo, f *chatctx.Fact, r *Reply) Group {
+func (s *spending) group(info *record.ContextInfo, f *record.Fact, r *Reply) Group {
 	switch s.query.By {
 	case ByContext:
 		return Group{Context: info.ID, Title: info.Title, Trashed: info.Trashed != 0}

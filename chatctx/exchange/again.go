@@ -7,7 +7,7 @@ import (
 	"io"
 	"path"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -31,7 +31,7 @@ const maxNotedWarnings = 100
 
 // passing collects the note of the file that is being read.
 type passing struct {
-	conversations []chatctx.SourceLink
+	conversations []record.SourceLink
 	messages      int
 	before        Report
 }
@@ -43,7 +43,7 @@ func (im *importer) beginNote() {
 // see records that the file has a conversation.
 func (p *passing) see(format, conversation string, messages int) {
 	if p != nil {
-		p.conversations = append(p.conversations, chatctx.SourceLink{Format: format, Conversation: conversation})
+		p.conversations = append(p.conversations, record.SourceLink{Format: format, Conversation: conversation})
 		p.messages += messages
 	}
 }
@@ -127,8 +127,8 @@ func (im *importer) recount(f *file, was *noted) {
 }
 
 // identity returns what identifies a file, besides its hash.
-func (f *file) identity() chatctx.ImportedFile {
-	return chatctx.ImportedFile{Name: path.Base(f.path), Size: f.size, Reader: readersVersion}
+func (f *file) identity() record.ImportedFile {
+	return record.ImportedFile{Name: path.Base(f.path), Size: f.size, Reader: readersVersion}
 }
 
 // summed returns the same file, hashed while it is read.
@@ -165,11 +165,11 @@ func (s *summing) Read(p []byte) (int, error) {
 func (s *summing) sum() pool.Hash { return pool.Hash(s.hash.Sum(nil)) }
 
 // unchanged returns the function that checks single conversations; nil if nothing is stored.
-func (im *importer) unchanged() func(chatctx.SourceLink, pool.Hash) (bool, error) {
+func (im *importer) unchanged() func(record.SourceLink, pool.Hash) (bool, error) {
 	if im.known == nil {
 		return nil
 	}
-	return func(from chatctx.SourceLink, digest pool.Hash) (bool, error) {
+	return func(from record.SourceLink, digest pool.Hash) (bool, error) {
 		same, err := im.known(from, digest)
 		if same {
 			im.passing.see(from.Format, from.Conversation, 0)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -80,7 +81,7 @@ func isKnown(t *testing.T, s *chatctx.Store, path string) bool {
 	}
 	im := newImporter(context.Background(), Options{}, &Report{}, nil)
 	im.knownFile = (&storing{ctx: context.Background(), store: s}).knownFile
-	im.counted = func([]chatctx.SourceLink, []chatctx.Imported) error { return nil }
+	im.counted = func([]record.SourceLink, []chatctx.Imported) error { return nil }
 	known, err := im.again(f)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -28,7 +29,7 @@ func TestLargeKeptTexts(t *testing.T) {
 		write(t, filepath.Join(dir, name), text)
 	}
 	s := memoryStore(t)
-	stats := func() chatctx.Stats {
+	stats := func() record.Stats {
 		t.Helper()
 		stats, err := s.Maintenance().Stats(ctx)
 		if err != nil {
@@ -51,7 +52,7 @@ func TestLargeKeptTexts(t *testing.T) {
 	}
 	hits := func(word string) (n int) {
 		t.Helper()
-		for _, err := range s.Search(ctx, chatctx.SearchOptions{Text: word}) {
+		for _, err := range s.Search(ctx, record.SearchOptions{Text: word}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ func TestLargeKeptTexts(t *testing.T) {
 	if n := hits("giraffe"); n != 3 { // in a record beside the messages
 		t.Errorf("search finds %d messages with a record's words", n)
 	}
-	if _, err := s.Maintenance().GC(ctx, chatctx.GCOptions{}); err != nil || stats().Artifacts != 4 {
+	if _, err := s.Maintenance().GC(ctx, record.GCOptions{}); err != nil || stats().Artifacts != 4 {
 		t.Errorf("after gc: %d artifacts, %v", stats().Artifacts, err)
 	}
 	redactKept(t, s)
@@ -87,13 +88,13 @@ func TestLargeKeptTexts(t *testing.T) {
 // redactKept redacts the planted key, which the export then has only where the report says that it is left.
 func redactKept(t *testing.T, s *chatctx.Store) {
 	t.Helper()
-	find := func(text string) (out []chatctx.Secret, err error) {
+	find := func(text string) (out []record.Secret, err error) {
 		for _, at := range regexp.MustCompile("planted-key").FindAllStringIndex(text, -1) {
-			out = append(out, chatctx.Secret{From: at[0], To: at[1], What: "test"})
+			out = append(out, record.Secret{From: at[0], To: at[1], What: "test"})
 		}
 		return out, nil
 	}
-	red, err := s.Maintenance().Redact(t.Context(), chatctx.RedactOptions{Find: find})
+	red, err := s.Maintenance().Redact(t.Context(), record.RedactOptions{Find: find})
 	if err != nil {
 		t.Fatal(err)
 	}

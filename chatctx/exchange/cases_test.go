@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -148,7 +149,7 @@ var sharedCases = []sharedCase{
 	{folder: "87-", paths: []string{"main: u1 a1 u2 a2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1}},
 	{folder: "88-", paths: []string{"main: u1 a1 u2 a2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1, Duplicated: 2},
 		also: func(t *testing.T, all []*chatctx.Incoming) {
-			check(t, all[0].Nodes[1].CopyOf == chatctx.NodeLink{Conversation: "aaaaaaaa-0000-4000-8000-000000000001", Node: "a1"}, "the fork's link")
+			check(t, all[0].Nodes[1].CopyOf == record.NodeLink{Conversation: "aaaaaaaa-0000-4000-8000-000000000001", Node: "a1"}, "the fork's link")
 		}},
 	{folder: "90-", paths: []string{"main: u1 l1 r1 l2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1, Structural: 3}},
 	{folder: "92-", file: "rollout-2026-02-01T10-00-00-01900000-0000-7000-8000-00000000abcd.jsonl", report: Report{Contexts: 1, Messages: 4, Branches: 1, Skipped: 1}, warnings: 1,

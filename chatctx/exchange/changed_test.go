@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -133,7 +134,7 @@ func TestWhatChangedSince(t *testing.T) {
 	}
 }
 
-func only(t *testing.T, s *chatctx.Store) *chatctx.ContextInfo {
+func only(t *testing.T, s *chatctx.Store) *record.ContextInfo {
 	t.Helper()
 	all := contextsOf(t, s)
 	if len(all) != 1 {

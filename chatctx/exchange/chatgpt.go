@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -133,7 +134,7 @@ func (c *chatgpt) count(mapping value) {
 }
 
 // treeID makes an id for a conversation without one, from values that a longer version of it has too.
-func (r *reading) treeID(created []byte, records []record) string {
+func (r *reading) treeID(created []byte, records []sourceNode) string {
 	h := sha256.New()
 	h.Write(created)
 	for i := range records {
@@ -152,12 +153,12 @@ func (r *reading) treeID(created []byte, records []record) string {
 
 // nodes holds the nodes of a conversation that were read so far.
 type nodes struct {
-	records  []record
+	records  []sourceNode
 	at       map[string]int
 	all, bad int // the numbers of all nodes, and of those that could not be read
 }
 
-func newNodes(n int) *nodes { return &nodes{records: make([]record, 0, n), at: map[string]int{}} }
+func newNodes(n int) *nodes { return &nodes{records: make([]sourceNode, 0, n), at: map[string]int{}} }
 
 // add reads a node.
 func (c *chatgpt) add(n *nodes, key string, node value) {
@@ -259,9 +260,9 @@ func (c *chatgpt) badNode(err error) error {
 }
 
 // node reads one node. It reports a bad one, which stays as a link only.
-func (c *chatgpt) node(key string, v value) (record, bool) {
+func (c *chatgpt) node(key string, v value) (sourceNode, bool) {
 	parent := v.get("parent")
-	rec := record{id: key, parent: parent.str(), orphan: !v.has("parent")}
+	rec := sourceNode{id: key, parent: parent.str(), orphan: !v.has("parent")}
 	for ch := range v.get("children").items() {
 		rec.children = append(rec.children, ch.str())
 	}
@@ -286,7 +287,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	}
 	rec.message = c.message(key, msg)
 	if from := msg.get("metadata"); from.get("branching_from_conversation_id").str() != "" {
-		rec.copyOf = chatctx.NodeLink{Conversation: from.get("branching_from_conversation_id").str(), Node: from.get("branching_from_message_id").str()}
+		rec.copyOf = record.NodeLink{Conversation: from.get("branching_from_conversation_id").str(), Node: from.get("branching_from_message_id").str()}
 	}
 	c.r.whole(at, msg, rec.message)
 	c.r.beside(v, rec.message)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -63,7 +64,7 @@ type ccLine struct {
 	parent  string
 	logical string // of a compaction: the last message before it
 	mark    ccMark // of a link
-	copyOf  chatctx.NodeLink
+	copyOf  record.NodeLink
 	reply   string // the API's id of the reply that this line is a part of
 	agent   string
 	hash    uint64
@@ -258,7 +259,7 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 		line.kind, line.reply = ccReply, msg.get("id").str()
 	}
 	if f := v.get("forkedFrom"); f.is(objectKind) {
-		line.copyOf = chatctx.NodeLink{Conversation: f.get("sessionId").str(), Node: f.get("messageUuid").str()}
+		line.copyOf = record.NodeLink{Conversation: f.get("sessionId").str(), Node: f.get("messageUuid").str()}
 		c.forkedFrom = line.copyOf.Conversation
 	}
 	c.marks(m, v)
@@ -398,7 +399,7 @@ func (c *claudeCode) add(line ccLine, v value) {
 	line.fold, line.newest, line.above, line.session, line.prev = i, i, -1, c.current, c.lastOf(&line)
 	key := maphash.Comparable(c.seed, line.key())
 	if j, again := c.same[key]; again && c.lines[j].key() == line.key() {
-		if have := &c.lines[j]; have.copyOf == (chatctx.NodeLink{}) {
+		if have := &c.lines[j]; have.copyOf == (record.NodeLink{}) {
 			have.copyOf = line.copyOf
 		}
 		c.r.shelf.back(c.lines[j].msgs...)

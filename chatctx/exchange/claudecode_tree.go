@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +51,7 @@ func (c *claudeCode) emit() error {
 		in := &chatctx.Incoming{Conversation: conversation}
 		if n > 0 {
 			in.Conversation = conversation + "/" + name
-			in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: conversation}
+			in.Parent = &record.SourceLink{Format: claudeCodeName, Conversation: conversation}
 			if call := strings.TrimPrefix(name, "agent-"); c.asked[call] {
 				in.Answers = call
 			}
@@ -449,7 +450,7 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 	if !c.ofAgent() {
 		return
 	}
-	in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: c.sessions[0]}
+	in.Parent = &record.SourceLink{Format: claudeCodeName, Conversation: c.sessions[0]}
 	name, _, _ := strings.Cut(c.r.file.path, ".jsonl")
 	c.r.besideJSON(name+".meta.json", func(v value) {
 		in.Title = firstOf(in.Title, v.get("description").str())
@@ -478,7 +479,7 @@ func (c *claudeCode) tree(in *chatctx.Incoming, group int, last bool) error {
 		t.add(l.at, names[i], parent, l.msgs...)
 		if link := c.copied(l, in.Conversation); link.Conversation != "" {
 			for k := from; k < len(t.records); k++ {
-				t.records[k].copyOf = chatctx.NodeLink{Conversation: link.Conversation, Node: link.Node + strings.TrimPrefix(t.records[k].id, names[i])}
+				t.records[k].copyOf = record.NodeLink{Conversation: link.Conversation, Node: link.Node + strings.TrimPrefix(t.records[k].id, names[i])}
 			}
 		}
 		if active < 0 || !l.side || group > 0 || c.lines[active].side {
@@ -521,14 +522,14 @@ func (c *claudeCode) names() []string {
 }
 
 // copied returns the message of another session that a line repeats: the one that it names, or the one with its id in the session whose id it has.
-func (c *claudeCode) copied(l *ccLine, conversation string) chatctx.NodeLink {
+func (c *claudeCode) copied(l *ccLine, conversation string) record.NodeLink {
 	if l.copyOf.Conversation != "" {
 		return l.copyOf
 	}
 	if l.session < 0 || strings.Contains(conversation, "/") || c.sessions[l.session] == conversation {
-		return chatctx.NodeLink{}
+		return record.NodeLink{}
 	}
-	return chatctx.NodeLink{Conversation: c.sessions[l.session], Node: l.id}
+	return record.NodeLink{Conversation: c.sessions[l.session], Node: l.id}
 }
 
 // leaf returns the session's current message according to the newest last-prompt record, -1 if there is none.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -78,7 +79,7 @@ func (c *cline) manifest(v value) {
 	c.in.Title = v.pick("metadata.title|task|prompt").str()
 	c.in.Created = v.pick("started_at|ts").time()
 	if up := v.pick("parentTaskId").str(); up != "" {
-		c.in.Parent = &chatctx.SourceLink{Format: rooName, Conversation: up}
+		c.in.Parent = &record.SourceLink{Format: rooName, Conversation: up}
 	}
 	c.r.about(&c.in, v)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -451,7 +452,7 @@ func (c *codex) emit() error {
 		in.AppData = appData(codexName, b)
 	}
 	if up := firstOf(c.parent, c.base); up != "" {
-		in.Parent = &chatctx.SourceLink{Format: codexName, Conversation: up}
+		in.Parent = &record.SourceLink{Format: codexName, Conversation: up}
 	}
 	if c.base != "" {
 		c.r.warn(place{}, "the history before the first line is in the session %s; import that too, and this one is put below it", quoteClip(c.base, 60))
@@ -540,9 +541,9 @@ func (p *codexPath) step(it *codexItem) {
 		return // it repeats nothing
 	}
 	if p.c.forkedFrom != "" {
-		rec.copyOf = chatctx.NodeLink{Conversation: p.c.forkedFrom, Node: rec.id}
+		rec.copyOf = record.NodeLink{Conversation: p.c.forkedFrom, Node: rec.id}
 	} else if p.c.parent != "" {
-		rec.copyOf = chatctx.NodeLink{Conversation: p.c.parent, Node: rec.id}
+		rec.copyOf = record.NodeLink{Conversation: p.c.parent, Node: rec.id}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/sqlite"
@@ -213,15 +214,15 @@ type importer struct {
 	limits   Limits
 	report   *Report
 	sink     func(*chatctx.Incoming) error
-	native   func(chatctx.Native) (nativeTarget, error)
-	below    func(child, parent chatctx.ID, task *chatctx.Task) (bool, error)
+	native   func(record.Native) (nativeTarget, error)
+	below    func(child, parent chatctx.ID, task *record.Task) (bool, error)
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
-	known    func(chatctx.SourceLink, pool.Hash) (bool, error)
+	known    func(record.SourceLink, pool.Hash) (bool, error)
 	// What the store knows of whole files and their contents; nil if nothing is stored.
-	knownFile func(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error)
-	note      func(chatctx.ImportedFile)
-	counted   func([]chatctx.SourceLink, []chatctx.Imported) error
+	knownFile func(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []chatctx.Imported, error)
+	note      func(record.ImportedFile)
+	counted   func([]record.SourceLink, []chatctx.Imported) error
 	release   func(*shelf) error // takes a file's shelf after the file is read; nil means that messages stay in memory
 	passing   *passing           // the file that is being read; nil if none is
 	progress  Progress

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func memoryStore(t testing.TB) *chatctx.Store { return exchangetest.MemoryStore(t) }
@@ -20,9 +21,9 @@ func exported(t testing.TB, s *chatctx.Store, o ExportOptions) []byte {
 	return b.Bytes()
 }
 
-func onlyContext(t testing.TB, s *chatctx.Store) *chatctx.ContextInfo {
+func onlyContext(t testing.TB, s *chatctx.Store) *record.ContextInfo {
 	t.Helper()
-	var found *chatctx.ContextInfo
+	var found *record.ContextInfo
 	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
 		if err != nil || found != nil {
 			t.Fatal("more than one context, or", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -120,7 +121,7 @@ func finishedOnly(in *chatctx.Incoming) bool {
 		return false
 	}
 	number := make([]int, len(in.Nodes)+1) // the number of a node among those that stay, or that of the one above it
-	var nodes []chatctx.Node
+	var nodes []record.Node
 	for i, n := range in.Nodes {
 		n.Parent = number[n.Parent]
 		if number[i+1] = n.Parent; keep[i] {
@@ -138,7 +139,7 @@ func finishedOnly(in *chatctx.Incoming) bool {
 		}
 	}
 	seen := map[int]bool{}
-	in.Branches = slices.DeleteFunc(in.Branches, func(b chatctx.IncomingBranch) bool {
+	in.Branches = slices.DeleteFunc(in.Branches, func(b record.IncomingBranch) bool {
 		twice := seen[b.Leaf]
 		seen[b.Leaf] = true
 		return twice

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -84,7 +85,7 @@ func TestFollowerAfterAPurge(t *testing.T) {
 		text := ccText("user", "u1", "", "the key is ZZ4411") + ccText("assistant", "a1", "u1", "I look")
 		file := write(t, filepath.Join(t.TempDir(), "session.jsonl"), text)
 		importInto(t, s, file)
-		if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
+		if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []record.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		write(t, file, text+ccText("user", "u2", "a1", "go on"))

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -77,13 +78,13 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	s := richStore(t)
 	before := exported(t, s, ExportOptions{All: true})
 	secret := regexp.MustCompile("tw|output out|ls")
-	find := func(text string) (out []chatctx.Secret, err error) {
+	find := func(text string) (out []record.Secret, err error) {
 		for _, at := range secret.FindAllStringIndex(text, -1) {
-			out = append(out, chatctx.Secret{What: "word", From: at[0], To: at[1]})
+			out = append(out, record.Secret{What: "word", From: at[0], To: at[1]})
 		}
 		return out, nil
 	}
-	if _, err := s.Maintenance().Redact(ctx, chatctx.RedactOptions{Find: find}); err != nil {
+	if _, err := s.Maintenance().Redact(ctx, record.RedactOptions{Find: find}); err != nil {
 		t.Fatal(err)
 	}
 	rep, err := imports(t, s, []string{"-"}, Options{Stdin: bytes.NewReader(before)})
@@ -225,7 +226,7 @@ func editedExport(r *rand.Rand, text []byte, all [][]byte) []byte {
 // TestAMessageTwiceOnABranch: messages after one that is twice on one branch are exported too.
 func TestAMessageTwiceOnABranch(t *testing.T) {
 	s := memoryStore(t)
-	if _, err := s.New(context.Background(), chatctx.NewContext{Title: "echo", Messages: []*chatctx.Message{pool.NewText(pool.User, "one"), pool.NewText(pool.Assistant, "two")}}); err != nil {
+	if _, err := s.New(context.Background(), record.NewContext{Title: "echo", Messages: []*chatctx.Message{pool.NewText(pool.User, "one"), pool.NewText(pool.Assistant, "two")}}); err != nil {
 		t.Fatal(err)
 	}
 	lines := bytes.SplitAfter(exported(t, s, ExportOptions{All: true}), []byte("\n"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -76,7 +77,7 @@ func timeText(t pool.Time) string {
 	return t.Time().Format("2006-01-02T15:04:05.999999")
 }
 
-func dumpMessage(b *strings.Builder, n *chatctx.Node) {
+func dumpMessage(b *strings.Builder, n *record.Node) {
 	m := n.Message
 	fmt.Fprintf(b, "%s", m.Role)
 	for _, flag := range []struct {

@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -214,7 +215,7 @@ func (g *gemini) emit() error {
 	in.AppData = appData(geminiName, g.about.done())
 	if g.subAgent {
 		if parent := g.r.folderName(); parent != "chats" && parent != in.Conversation && parent != "" {
-			in.Parent = &chatctx.SourceLink{Format: geminiName, Conversation: parent}
+			in.Parent = &record.SourceLink{Format: geminiName, Conversation: parent}
 		}
 	}
 	t.loose = g.loose

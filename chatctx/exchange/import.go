@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -67,8 +68,8 @@ type storing struct {
 	work  chan func() error
 	done  chan struct{}
 
-	batch []*chatctx.Incoming    // the batch that the reader fills
-	files []chatctx.ImportedFile // to be noted with the batch
+	batch []*chatctx.Incoming   // the batch that the reader fills
+	files []record.ImportedFile // to be noted with the batch
 	size  int
 
 	result Report // of the goroutine, until done
@@ -93,7 +94,7 @@ func (st *storing) add(in *chatctx.Incoming) error {
 }
 
 // unchanged reports whether the store has exactly this conversation, and counts it in the report if so.
-func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, error) {
+func (st *storing) unchanged(from record.SourceLink, digest pool.Hash) (bool, error) {
 	done, same, err := st.store.Unchanged(st.ctx, from, digest)
 	if err != nil || !same {
 		return false, ofStore(err)
@@ -105,15 +106,15 @@ func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, e
 }
 
 // knownFile returns the note of a file if the store has all its contents.
-func (st *storing) knownFile(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error) {
+func (st *storing) knownFile(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []chatctx.Imported, error) {
 	return st.store.KnownFile(st.ctx, f, sum)
 }
 
 // note records a file together with the last of its conversations.
-func (st *storing) note(f chatctx.ImportedFile) { st.files = append(st.files, f) }
+func (st *storing) note(f record.ImportedFile) { st.files = append(st.files, f) }
 
 // counted counts the conversations of a known file in the report.
-func (st *storing) counted(links []chatctx.SourceLink, done []chatctx.Imported) error {
+func (st *storing) counted(links []record.SourceLink, done []chatctx.Imported) error {
 	return st.do(func() error {
 		for i := range done {
 			st.result.count("", links[i].Format, links[i].Conversation, &done[i])
@@ -162,7 +163,7 @@ func (st *storing) do(f func() error) error {
 }
 
 // native begins a context of the store's own export.
-func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
+func (st *storing) native(n record.Native) (nativeTarget, error) {
 	in, err := st.run.Native(st.ctx, n)
 	if err != nil {
 		return nil, ofStore(err)
@@ -171,7 +172,7 @@ func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
 }
 
 // below puts a context of the file below one that came later, and reports whether it did.
-func (st *storing) below(child, parent chatctx.ID, task *chatctx.Task) (done bool, err error) {
+func (st *storing) below(child, parent chatctx.ID, task *record.Task) (done bool, err error) {
 	result := make(chan error, 1)
 	err = st.do(func() (err error) {
 		done, err = st.run.Below(st.ctx, child, parent, task)
@@ -200,14 +201,14 @@ type nativeStored struct {
 	in   *chatctx.NativeImport
 	st   *storing
 	id   string
-	left []chatctx.Untaken // by Finish
+	left []record.Untaken // by Finish
 }
 
-func (n *nativeStored) Branch(ctx context.Context, b chatctx.NativeBranch) error {
+func (n *nativeStored) Branch(ctx context.Context, b record.NativeBranch) error {
 	return ofStore(n.in.Branch(ctx, b))
 }
 
-func (n *nativeStored) Append(ctx context.Context, msgs []*chatctx.Message, calls []chatctx.NativeCall) error {
+func (n *nativeStored) Append(ctx context.Context, msgs []*chatctx.Message, calls []record.NativeCall) error {
 	return ofStore(n.in.Append(ctx, msgs, calls))
 }
 
@@ -215,14 +216,14 @@ func (n *nativeStored) Again(ctx context.Context, ids []chatctx.ID) error {
 	return ofStore(n.in.Again(ctx, ids))
 }
 
-func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []chatctx.NativeCall) error {
+func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []record.NativeCall) error {
 	return ofStore(n.in.Loose(ctx, m, calls))
 }
 
 func (n *nativeStored) alone() bool { return n.in.Alone }
 func (n *nativeStored) copied() int { return n.in.Copied }
 
-func (n *nativeStored) untaken() []chatctx.Untaken { return n.left }
+func (n *nativeStored) untaken() []record.Untaken { return n.left }
 
 func (n *nativeStored) Tag(name string, message chatctx.ID) error  { return n.in.Tag(name, message) }
 func (n *nativeStored) Mark(message chatctx.ID, mark string) error { return n.in.Mark(message, mark) }
@@ -410,7 +411,7 @@ func (r *Report) staysInTrash() {
 const mostOfPlace = 120
 
 // untakenList names what was not taken of a conversation, with the messages by their ids in the file.
-func untakenList(list []chatctx.Untaken, all int) string {
+func untakenList(list []record.Untaken, all int) string {
 	var out []string
 	for len(list) > 0 {
 		u, what := list[0], []string{}

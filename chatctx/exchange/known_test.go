@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -28,7 +29,7 @@ type twoStores struct {
 func newTwoStores(t *testing.T, msgs ...*chatctx.Message) *twoStores {
 	t.Helper()
 	p := &twoStores{t: t, here: memoryStore(t)}
-	c, err := p.here.New(context.Background(), chatctx.NewContext{Title: "T", Messages: msgs})
+	c, err := p.here.New(context.Background(), record.NewContext{Title: "T", Messages: msgs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestResultOfAFileAnswersNothing(t *testing.T) {
 				decide(pool.Denied)
 			case "running":
 				decide(pool.Approved)
-				if _, err := p.here.ClaimCall(ctx, p.id, "", "c1", chatctx.ClaimOptions{}); err != nil {
+				if _, err := p.here.ClaimCall(ctx, p.id, "", "c1", record.ClaimOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			case "done":
@@ -286,7 +287,7 @@ func TestResultOfAFileAnswersNothing(t *testing.T) {
 					b.Append(&chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Tool: "read", Text: "REAL"}})
 				})
 			}
-			of := func() chatctx.NativeCall {
+			of := func() record.NativeCall {
 				v, err := c.NativeView(ctx)
 				if err != nil || len(v.Calls) != 1 {
 					t.Fatal(v, err)
@@ -364,7 +365,7 @@ func TestPurgedStaysAway(t *testing.T) {
 	for format, file := range grownFiles {
 		for what, purge := range map[string]func(m *chatctx.Maintenance, id string, forget bool) error{
 			"message": func(m *chatctx.Maintenance, id string, forget bool) error {
-				_, err := m.PurgeMessages(ctx, id, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{Forget: forget})
+				_, err := m.PurgeMessages(ctx, id, "", []record.Ref{"@1"}, chatctx.PurgeOptions{Forget: forget})
 				return err
 			},
 			"conversation": func(m *chatctx.Maintenance, id string, forget bool) error {
@@ -429,7 +430,7 @@ func TestPurgeForgetsEarlierPurges(t *testing.T) {
 				s := memoryStore(t)
 				importInto(t, s, file(t, 2))
 				m, id := s.Maintenance(), only(t, s).ID.String()
-				if _, err := m.PurgeMessages(t.Context(), id, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
+				if _, err := m.PurgeMessages(t.Context(), id, "", []record.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				if again {
@@ -453,9 +454,9 @@ func TestPurgeForgetsEarlierPurges(t *testing.T) {
 }
 
 // redactZZ finds the secret of secretNodes.
-var redactZZ = chatctx.RedactOptions{Find: func(text string) (out []chatctx.Secret, err error) {
+var redactZZ = record.RedactOptions{Find: func(text string) (out []record.Secret, err error) {
 	if at := strings.Index(text, "ZZ4411"); at >= 0 {
-		out = append(out, chatctx.Secret{From: at, To: at + 6, What: "zz"})
+		out = append(out, record.Secret{From: at, To: at + 6, What: "zz"})
 	}
 	return out, nil
 }}
@@ -487,9 +488,9 @@ func TestNoHashOfWordsStays(t *testing.T) {
 	files := []string{fileWith(t, "s1.jsonl", said(first)), fileWith(t, "s1.jsonl", said(second))}
 	for what, erase := range map[string]func(m *chatctx.Maintenance, id string) error{
 		"purged": func(m *chatctx.Maintenance, id string) error {
-			_, err := m.PurgeMessages(t.Context(), id, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+			_, err := m.PurgeMessages(t.Context(), id, "", []record.Ref{"@1"}, chatctx.PurgeOptions{})
 			if err == nil {
-				_, err = m.PurgeMessages(t.Context(), id, "main.2", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+				_, err = m.PurgeMessages(t.Context(), id, "main.2", []record.Ref{"@1"}, chatctx.PurgeOptions{})
 			}
 			return err
 		},
@@ -573,7 +574,7 @@ func TestShortTextsGoByTheirPlace(t *testing.T) {
 	}
 	s := memoryStore(t)
 	importInto(t, s, file("end"))
-	if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []chatctx.Ref{"@2"}, chatctx.PurgeOptions{}); err != nil {
+	if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []record.Ref{"@2"}, chatctx.PurgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, last := range []string{"end", "another end"} {
@@ -595,7 +596,7 @@ func TestPurgedStaysAwayFromOwnExport(t *testing.T) {
 		want  string
 	}{
 		"message": {func(m *chatctx.Maintenance, id string) error {
-			_, err := m.PurgeMessages(ctx, id, "main", []chatctx.Ref{"@2"}, chatctx.PurgeOptions{})
+			_, err := m.PurgeMessages(ctx, id, "main", []record.Ref{"@2"}, chatctx.PurgeOptions{})
 			return err
 		}, "alt: q secret\nmain: q more end\n"},
 		"branch": {func(m *chatctx.Maintenance, id string) error {

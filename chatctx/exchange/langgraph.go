@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // LangGraph's checkpoints in SQLite. Each contains the whole list of messages, in MessagePack or JSON. Those that no other one follows are the ends of paths,
@@ -41,7 +42,7 @@ func readLangGraph(r *reading) error {
 		if t == nil {
 			t = &graphThread{thread: r.thread(place{what: "thread " + id})}
 			if t.in.Conversation = id; id != w.str("thread_id") {
-				t.in.Parent = &chatctx.SourceLink{Format: langGraphName, Conversation: w.str("thread_id")}
+				t.in.Parent = &record.SourceLink{Format: langGraphName, Conversation: w.str("thread_id")}
 			}
 			threads[id], order = t, append(order, t)
 		}

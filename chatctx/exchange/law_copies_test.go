@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -292,7 +293,7 @@ func TestAnEditedExport(t *testing.T) {
 		now := line
 		switch {
 		case strings.HasPrefix(line, `{"context":`) && title == "":
-			var c struct{ Context chatctx.Native }
+			var c struct{ Context record.Native }
 			if err := json.Unmarshal([]byte(line), &c); err != nil {
 				t.Fatal(err)
 			}

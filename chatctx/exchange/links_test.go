@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // contextsOf returns a store's contexts by their titles.
-func contextsOf(t *testing.T, s *chatctx.Store) map[string]*chatctx.ContextInfo {
+func contextsOf(t *testing.T, s *chatctx.Store) map[string]*record.ContextInfo {
 	t.Helper()
-	out := map[string]*chatctx.ContextInfo{}
+	out := map[string]*record.ContextInfo{}
 	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +117,7 @@ func TestPaginatedForks(t *testing.T) {
 				t.Errorf("%q: %d copies", files, rep.Duplicated)
 			}
 		}
-		var base, fork *chatctx.ContextInfo
+		var base, fork *record.ContextInfo
 		for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)

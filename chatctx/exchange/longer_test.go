@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -62,7 +63,7 @@ func TestSessionWhileItIsWritten(t *testing.T) {
 		for _, m := range branchOf(t, s, info.ID) {
 			out += string(m.Role) + " " + m.Text()
 			for _, c := range m.Calls {
-				out += " [" + c.ID + " " + chatctx.CallState(c.Status, c.Execution) + " " + c.Reason + "]"
+				out += " [" + c.ID + " " + record.CallState(c.Status, c.Execution) + " " + c.Reason + "]"
 			}
 			if m.Result != nil {
 				out += m.Result.RequestID

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -15,7 +16,7 @@ import (
 func TestATitleFromElsewhereStays(t *testing.T) {
 	ctx := t.Context()
 	s := memoryStore(t)
-	c, err := s.New(ctx, chatctx.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "hello")}})
+	c, err := s.New(ctx, record.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "hello")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -57,7 +58,7 @@ type nativeEnd struct {
 }
 
 // checkCall refuses the states that no call has.
-func checkCall(c *chatctx.NativeCall) error {
+func checkCall(c *record.NativeCall) error {
 	switch c.Status {
 	case pool.Pending, pool.Approved, pool.Denied:
 	default:

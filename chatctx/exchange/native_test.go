@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -52,7 +53,7 @@ func fillRich(t testing.TB, s *chatctx.Store) {
 	long := &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c2", Text: strings.Repeat("output ", 3000)}}
 	imported := pool.NewText(pool.Assistant, "from elsewhere")
 	imported.Source = &pool.Source{Format: "chatgpt", Conversation: "conv", Node: "n1", Raw: []byte("\xff\xfe")}
-	c, err := s.New(ctx, chatctx.NewContext{Title: "Rich <title> & more", System: "be kind", Prompt: "now", Settings: map[string]json.RawMessage{"mode": json.RawMessage(`"plan"`)},
+	c, err := s.New(ctx, record.NewContext{Title: "Rich <title> & more", System: "be kind", Prompt: "now", Settings: map[string]json.RawMessage{"mode": json.RawMessage(`"plan"`)},
 		Messages: []*chatctx.Message{pool.NewText(pool.User, "one"), imported, image, pool.NewText(pool.Assistant, "two"), pool.NewText(pool.User, "three")}})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func fillRich(t testing.TB, s *chatctx.Store) {
 		b.Label("work")
 		b.Label("archived")
 	})
-	if _, err := s.New(ctx, chatctx.NewContext{Title: "child", Parent: c.ID, Stay: true}); err != nil {
+	if _, err := s.New(ctx, record.NewContext{Title: "child", Parent: c.ID, Stay: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -182,7 +183,7 @@ func TestNativeExportOfRandomStores(t *testing.T) {
 func randomContext(t testing.TB, s *chatctx.Store, r *rand.Rand) {
 	t.Helper()
 	ctx := context.Background()
-	c, err := s.New(ctx, chatctx.NewContext{Title: "random"})
+	c, err := s.New(ctx, record.NewContext{Title: "random"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func randomContext(t testing.TB, s *chatctx.Store, r *rand.Rand) {
 			t.Fatal(err)
 		}
 		b := c.Begin(name)
-		at := chatctx.Ref(fmt.Sprintf("@%d", 1+r.IntN(max(info.Messages, 1))))
+		at := record.Ref(fmt.Sprintf("@%d", 1+r.IntN(max(info.Messages, 1))))
 		switch op := r.IntN(9); {
 		case info.Messages == 0 || op < 3:
 			b.Append(pool.NewText([]pool.Role{pool.User, pool.Assistant}[r.IntN(2)], fmt.Sprint("text ", i)))
@@ -230,7 +231,7 @@ func TestNativeImportAddsWhatIsNew(t *testing.T) {
 	if _, err := c.Append(ctx, "main", pool.NewText(pool.Assistant, "four"), pool.NewText(pool.User, "five")); err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, "main", func(b *chatctx.Batch) { b.Edit("@1", "uno", chatctx.EditOptions{Name: "edited", KeepRest: true}) })
+	commit(t, c, "main", func(b *chatctx.Batch) { b.Edit("@1", "uno", record.EditOptions{Name: "edited", KeepRest: true}) })
 	rep, err := imports(t, other, []string{"-"}, Options{Stdin: bytes.NewReader(exported(t, s, ExportOptions{All: true}))})
 	if err != nil || rep.Branches != 1 || rep.Contexts != 1 || rep.Outcome() != Complete {
 		t.Fatalf("%v %+v", err, rep)
@@ -248,21 +249,21 @@ func TestNativeImportAddsWhatIsNew(t *testing.T) {
 func TestAParentComesWithItsFile(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
-	root, err := s.New(ctx, chatctx.NewContext{Title: "root"})
+	root, err := s.New(ctx, record.NewContext{Title: "root"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := exported(t, s, ExportOptions{All: true})
-	task := func(parent *chatctx.ChatContext, title string, k chatctx.Task) *chatctx.ChatContext {
+	task := func(parent *chatctx.ChatContext, title string, k record.Task) *chatctx.ChatContext {
 		t.Helper()
-		c, err := parent.StartTask(ctx, "", chatctx.NewTask{NewContext: chatctx.NewContext{Title: title}, Task: k})
+		c, err := parent.StartTask(ctx, "", chatctx.NewTask{NewContext: record.NewContext{Title: title}, Task: k})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	first := task(root, "first", chatctx.Task{MaxDepth: 3})
-	second := task(first, "second", chatctx.Task{OwnRules: true, MaxDepth: 50, MaxRounds: 7})
+	first := task(root, "first", record.Task{MaxDepth: 3})
+	second := task(first, "second", record.Task{OwnRules: true, MaxDepth: 50, MaxRounds: 7})
 	after := exported(t, s, ExportOptions{All: true})
 	alone := exported(t, s, ExportOptions{Context: second.ID.String()})
 
@@ -422,9 +423,9 @@ func TestExportRefusals(t *testing.T) {
 func TestNativeLinesAreWhole(t *testing.T) {
 	for typ, leftOut := range map[reflect.Type][]string{
 		// A message of no branch is a loose line; an import brings the call, and nobody there holds it.
-		reflect.TypeFor[chatctx.NativeCall](): {"Home", "Token", "Result", "Program", "Origin"},
-		reflect.TypeFor[chatctx.Decision]():   {"Said"}, // an import sets it
-		reflect.TypeFor[chatctx.Task]():       nil, reflect.TypeFor[chatctx.Runs](): nil, reflect.TypeFor[branch.Session](): nil, reflect.TypeFor[branch.Digest](): nil,
+		reflect.TypeFor[record.NativeCall](): {"Home", "Token", "Result", "Program", "Origin"},
+		reflect.TypeFor[record.Decision]():   {"Said"}, // an import sets it
+		reflect.TypeFor[record.Task]():       nil, reflect.TypeFor[record.Runs](): nil, reflect.TypeFor[branch.Session](): nil, reflect.TypeFor[branch.Digest](): nil,
 	} {
 		names, written := map[string]bool{}, map[string]bool{}
 		for _, f := range nativeLines.Fields(typ) {
@@ -446,9 +447,9 @@ func TestNativeLinesAreWhole(t *testing.T) {
 
 // TestNativeCallLine: a call's line has its members in their order, and no time that is not known.
 func TestNativeCallLine(t *testing.T) {
-	c := chatctx.NativeCall{Index: 1}
+	c := record.NativeCall{Index: 1}
 	c.CallID, c.Tool, c.Status, c.Execution = "c", "t", pool.Denied, pool.NotRun
-	c.Decisions = []chatctx.Decision{{From: "a", To: "b", Decider: pool.Decider{Kind: "person", Name: "n", Claimed: "c", Said: true}, Program: "p", User: "u", Reason: "<r>"}}
+	c.Decisions = []record.Decision{{From: "a", To: "b", Decider: pool.Decider{Kind: "person", Name: "n", Claimed: "c", Said: true}, Program: "p", User: "u", Reason: "<r>"}}
 	const want = `{"message":"00000000-0000-0000-0000-000000000000","index":1,"call_id":"c","tool_name":"t","approval_status":"denied","execution":"none",` +
 		`"decisions":[{"from":"a","to":"b","by_kind":"person","by_name":"n","program":"p","user":"u","claimed":"c","reason":"<r>"}]}`
 	got, err := nativeLines.Append(nil, c)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -18,7 +19,7 @@ import (
 func TestCallsOfAFileDecideNothing(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
-	c, err := s.New(ctx, chatctx.NewContext{Title: "Calls"})
+	c, err := s.New(ctx, record.NewContext{Title: "Calls"})
 	if err == nil {
 		_, err = c.Append(ctx, "", pool.NewText(pool.User, "q"), &pool.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "read", Arguments: []byte(`{}`)}}})
 	}
@@ -41,7 +42,7 @@ func TestCallsOfAFileDecideNothing(t *testing.T) {
 				"message": parts[0] + said + parts[1] + state + parts[2], "call": parts[0] + state + parts[1] + said + parts[2], "both": parts[0] + said + parts[1] + said + parts[2],
 			} {
 				there, _ := imported(t, []byte(text))
-				for call, err := range there.Calls(ctx, chatctx.CallFilter{}) {
+				for call, err := range there.Calls(ctx, record.CallFilter{}) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -50,7 +51,7 @@ func TestCallsOfAFileDecideNothing(t *testing.T) {
 					}
 				}
 				for _, again := range []bool{false, true} {
-					if _, err := there.ClaimCall(ctx, "Calls", "", "c1", chatctx.ClaimOptions{Again: again}); !errors.Is(err, chatctx.ErrConflict) && !errors.Is(err, chatctx.ErrNotFound) {
+					if _, err := there.ClaimCall(ctx, "Calls", "", "c1", record.ClaimOptions{Again: again}); !errors.Is(err, chatctx.ErrConflict) && !errors.Is(err, chatctx.ErrNotFound) {
 						t.Errorf("%s %s/%s is claimed: %v", of, status, execution, err)
 					}
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
@@ -372,7 +373,7 @@ func (n *nativeReader) names(at place, what string, id, within chatctx.ID) {
 }
 
 // taskNames notes what the task of a sub-context names in its parent.
-func (n *nativeReader) taskNames(at place, parent chatctx.ID, t *chatctx.Task) {
+func (n *nativeReader) taskNames(at place, parent chatctx.ID, t *record.Task) {
 	if t == nil || parent == (chatctx.ID{}) {
 		return
 	}
@@ -414,7 +415,7 @@ type nativeChild struct {
 	id    chatctx.ID
 	title string
 	at    place
-	task  *chatctx.Task
+	task  *record.Task
 	alone bool // its parent has not come
 }
 

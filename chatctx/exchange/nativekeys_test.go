@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -198,15 +199,15 @@ func TestLawOfNativeExports(t *testing.T) {
 func TestAChildBeforeItsParent(t *testing.T) {
 	ctx := context.Background()
 	s := memoryStore(t)
-	top, err := s.New(ctx, chatctx.NewContext{Title: "top"})
+	top, err := s.New(ctx, record.NewContext{Title: "top"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	middle, err := top.StartTask(ctx, "", chatctx.NewTask{NewContext: chatctx.NewContext{Title: "middle"}, Task: chatctx.Task{MaxDepth: 3}})
+	middle, err := top.StartTask(ctx, "", chatctx.NewTask{NewContext: record.NewContext{Title: "middle"}, Task: record.Task{MaxDepth: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := middle.StartTask(ctx, "", chatctx.NewTask{NewContext: chatctx.NewContext{Title: "low"}}); err != nil {
+	if _, err := middle.StartTask(ctx, "", chatctx.NewTask{NewContext: record.NewContext{Title: "low"}}); err != nil {
 		t.Fatal(err)
 	}
 	export := exported(t, s, ExportOptions{All: true})

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
@@ -19,15 +20,15 @@ import (
 
 // nativeTarget receives a context of the store's own export: to store it, or to count it.
 type nativeTarget interface {
-	Branch(context.Context, chatctx.NativeBranch) error
-	Append(context.Context, []*chatctx.Message, []chatctx.NativeCall) error
+	Branch(context.Context, record.NativeBranch) error
+	Append(context.Context, []*chatctx.Message, []record.NativeCall) error
 	Again(context.Context, []chatctx.ID) error
-	Loose(context.Context, *chatctx.Message, []chatctx.NativeCall) error
+	Loose(context.Context, *chatctx.Message, []record.NativeCall) error
 	Tag(name string, message chatctx.ID) error
 	Mark(message chatctx.ID, mark string) error
-	alone() bool                // it names a parent that does not count
-	copied() int                // the number of messages that were stored under new ids
-	untaken() []chatctx.Untaken // what is here otherwise and stays so, after finish
+	alone() bool               // it names a parent that does not count
+	copied() int               // the number of messages that were stored under new ids
+	untaken() []record.Untaken // what is here otherwise and stays so, after finish
 	finish(context.Context) error
 	drop(context.Context) error // gives it up
 }
@@ -87,7 +88,7 @@ type nativeReader struct {
 	out      outside
 	// batch are messages that the target does not have yet, with the calls after them. loose means that it is one message on no branch.
 	batch []*chatctx.Message
-	calls []chatctx.NativeCall
+	calls []record.NativeCall
 	size  int
 	loose bool
 }
@@ -205,7 +206,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	n.begun = at
 	n.inside, n.spoiled, n.messages, n.target = true, false, 0, nil
 	n.title = show.Clip(v.get("title").str(), 60)
-	c, wrong := decoded[chatctx.Native](n.r, at, "context", v)
+	c, wrong := decoded[record.Native](n.r, at, "context", v)
 	n.fields(at, wrong)
 	if c.Parent != (chatctx.ID{}) {
 		before := n.whole[c.Parent]
@@ -335,7 +336,7 @@ func (n *nativeReader) known(at place, ids []chatctx.ID) []chatctx.ID {
 }
 
 func (n *nativeReader) branch(at place, v value) error {
-	b, wrong := decoded[chatctx.NativeBranch](n.r, at, "branch", v)
+	b, wrong := decoded[record.NativeBranch](n.r, at, "branch", v)
 	n.fields(at, wrong)
 	if err := branch.CheckSessions(b.Sessions); err != nil {
 		n.r.warn(at, "the sessions of the branch %q are left out: %v", show.Clip(b.Name, 60), err)
@@ -379,7 +380,7 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 }
 
 func (n *nativeReader) call(at place, v value) error {
-	c, err := decoded[chatctx.NativeCall](n.r, at, "call", v)
+	c, err := decoded[record.NativeCall](n.r, at, "call", v)
 	if err == nil {
 		err = checkCall(&c)
 	}
@@ -466,7 +467,7 @@ func (n *nativeReader) untaken() {
 }
 
 // dry returns a target that counts a context instead of storing it.
-func (im *importer) dry(n chatctx.Native) (nativeTarget, error) {
+func (im *importer) dry(n record.Native) (nativeTarget, error) {
 	in := &chatctx.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
 		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData, Labels: n.Labels}
 	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
@@ -482,7 +483,7 @@ type nativeDry struct {
 	paths  [][]int
 }
 
-func (d *nativeDry) Branch(_ context.Context, b chatctx.NativeBranch) error {
+func (d *nativeDry) Branch(_ context.Context, b record.NativeBranch) error {
 	var path []int
 	for i, other := range d.in.Branches {
 		if other.Name == b.Like && b.Shared > 0 && b.Shared <= len(d.paths[i]) {
@@ -490,7 +491,7 @@ func (d *nativeDry) Branch(_ context.Context, b chatctx.NativeBranch) error {
 		}
 	}
 	d.paths = append(d.paths, path)
-	d.in.Branches = append(d.in.Branches, chatctx.IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt,
+	d.in.Branches = append(d.in.Branches, record.IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt,
 		Settings: b.Settings, Sessions: b.Sessions})
 	d.leaf()
 	return nil
@@ -506,7 +507,7 @@ func (d *nativeDry) leaf() int {
 	return leaf
 }
 
-func (d *nativeDry) Append(_ context.Context, msgs []*chatctx.Message, _ []chatctx.NativeCall) error {
+func (d *nativeDry) Append(_ context.Context, msgs []*chatctx.Message, _ []record.NativeCall) error {
 	for _, m := range msgs {
 		d.known[m.ID] = m
 		if err := d.add(m); err != nil {
@@ -538,7 +539,7 @@ func (d *nativeDry) add(m *chatctx.Message) error {
 	if !known {
 		node = len(d.in.Nodes)
 		d.index[at] = node
-		d.in.Nodes = append(d.in.Nodes, chatctx.Node{ID: m.ID.String(), Parent: at.parent, Message: m})
+		d.in.Nodes = append(d.in.Nodes, record.Node{ID: m.ID.String(), Parent: at.parent, Message: m})
 	}
 	last := len(d.paths) - 1
 	d.paths[last] = append(d.paths[last], node)
@@ -546,14 +547,14 @@ func (d *nativeDry) add(m *chatctx.Message) error {
 	return nil
 }
 
-func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []chatctx.NativeCall) error {
+func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []record.NativeCall) error {
 	d.in.Loose = append(d.in.Loose, m)
 	return nil
 }
 
 func (d *nativeDry) alone() bool                   { return false }
 func (d *nativeDry) copied() int                   { return 0 }
-func (d *nativeDry) untaken() []chatctx.Untaken    { return nil }
+func (d *nativeDry) untaken() []record.Untaken     { return nil }
 func (d *nativeDry) Tag(string, chatctx.ID) error  { return nil }
 func (d *nativeDry) Mark(chatctx.ID, string) error { return nil }
 func (d *nativeDry) drop(context.Context) error    { return nil }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -33,7 +34,7 @@ func writeNative(ctx context.Context, x *Writing) error {
 			header.Settings = nil
 		}
 	}
-	var all []*chatctx.ContextInfo
+	var all []*record.ContextInfo
 	for info, err := range x.Store.Contexts(ctx, chatctx.ListOptions{}) {
 		if err != nil {
 			return err
@@ -63,14 +64,14 @@ func writeNative(ctx context.Context, x *Writing) error {
 
 // parentsFirst returns contexts in the order of their last change, oldest first, but each after its parent, since an import accepts a parent only from the same
 // file.
-func parentsFirst(newestFirst []*chatctx.ContextInfo) []chatctx.ID {
-	byID := map[chatctx.ID]*chatctx.ContextInfo{}
+func parentsFirst(newestFirst []*record.ContextInfo) []chatctx.ID {
+	byID := map[chatctx.ID]*record.ContextInfo{}
 	for _, info := range newestFirst {
 		byID[info.ID] = info
 	}
 	var out []chatctx.ID
-	var put func(info *chatctx.ContextInfo)
-	put = func(info *chatctx.ContextInfo) {
+	var put func(info *record.ContextInfo)
+	put = func(info *record.ContextInfo) {
 		if info == nil || byID[info.ID] == nil {
 			return
 		}
@@ -93,8 +94,8 @@ type step struct {
 // nativeWriter writes the store's own format.
 type nativeWriter struct {
 	*Writing
-	sent  map[pool.Hash]bool                  // artifacts that were written
-	calls map[chatctx.ID][]chatctx.NativeCall // of the current context, by message
+	sent  map[pool.Hash]bool                 // artifacts that were written
+	calls map[chatctx.ID][]record.NativeCall // of the current context, by message
 	buf   []byte
 }
 
@@ -168,7 +169,7 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 	if err != nil {
 		return err
 	}
-	n.calls = map[chatctx.ID][]chatctx.NativeCall{}
+	n.calls = map[chatctx.ID][]record.NativeCall{}
 	for _, call := range v.Calls {
 		n.calls[call.Message] = append(n.calls[call.Message], call)
 	}
@@ -224,8 +225,8 @@ func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.S
 	b := snap.Info
 	at, shared, like := h.begin(ids)
 	h.grow(at, ids[shared:], b.Name)
-	line := chatctx.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: settings.Said(b.Settings), Sessions: b.Sessions,
-		AppData: b.AppData, From: b.From, At: b.At, Created: b.Created, Tokens: b.Tokens, NativeLike: chatctx.NativeLike{Like: like, Shared: shared}}
+	line := record.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: settings.Said(b.Settings), Sessions: b.Sessions,
+		AppData: b.AppData, From: b.From, At: b.At, Created: b.Created, Tokens: b.Tokens, NativeLike: record.NativeLike{Like: like, Shared: shared}}
 	if err := n.line("branch", line); err != nil {
 		return err
 	}

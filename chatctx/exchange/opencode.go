@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -68,7 +69,7 @@ func (r *reading) openCode(at place, info value) *openCode {
 	o := &openCode{r: r, t: r.thread(at), revert: info.at("revert", "messageID").str()}
 	o.in = chatctx.Incoming{Conversation: info.get("id").str(), Title: info.get("title").str(), Created: info.at("time", "created").time(), Updated: info.at("time", "updated").time()}
 	if up := info.get("parentID").str(); up != "" {
-		o.in.Parent = &chatctx.SourceLink{Format: openCodeName, Conversation: up}
+		o.in.Parent = &record.SourceLink{Format: openCodeName, Conversation: up}
 	}
 	return o
 }

@@ -264,7 +264,7 @@ func (p *pi) sessions(in *chatctx.Incoming) {
 
 // starts returns, for each entry on the path to end, the position of the first message at or after it.
 func (p *pi) starts(end string) map[string]int {
-	var path []*record
+	var path []*sourceNode
 	for i, ok := p.t.seen[end]; ok && len(path) < len(p.t.records); i, ok = p.t.seen[p.t.records[i].parent] {
 		path = append(path, &p.t.records[i])
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -49,13 +50,13 @@ type reading struct {
 	report *Report
 	sink   func(*chatctx.Incoming) error
 	// The receivers of content that only the store's own export has; all except native are nil if nothing is stored.
-	native   func(chatctx.Native) (nativeTarget, error)
-	below    func(child, parent chatctx.ID, task *chatctx.Task) (bool, error) // for a child that came before its parent
+	native   func(record.Native) (nativeTarget, error)
+	below    func(child, parent chatctx.ID, task *record.Task) (bool, error) // for a child that came before its parent
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	// unchanged reports whether the store has exactly the conversation that a record with that digest made, and counts it in the report if so; nil if nothing
 	// is known.
-	unchanged func(from chatctx.SourceLink, digest pool.Hash) (bool, error)
+	unchanged func(from record.SourceLink, digest pool.Hash) (bool, error)
 	doc       document
 	own       *sieve // see emptied
 	// wordless has the messages of which no content was understood, with the key that seems to have it: they are left out.
@@ -71,12 +72,12 @@ type reading struct {
 
 // seenBefore reports whether a conversation was imported from exactly the same record before: then only its records must be counted. digest is the record's
 // digest, for Incoming.Digest.
-func (r *reading) seenBefore(conversation string, record value) (digest pool.Hash, seen bool, err error) {
+func (r *reading) seenBefore(conversation string, item value) (digest pool.Hash, seen bool, err error) {
 	if r.unchanged == nil || conversation == "" {
 		return digest, false, nil
 	}
-	digest = pool.HashOf(record.raw())
-	seen, err = r.unchanged(chatctx.SourceLink{Format: r.format, Conversation: conversation}, digest)
+	digest = pool.HashOf(item.raw())
+	seen, err = r.unchanged(record.SourceLink{Format: r.format, Conversation: conversation}, digest)
 	return digest, seen, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -21,7 +22,7 @@ var minutes = exchange.Format{
 	Name:   "minutes",
 	Detect: func(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte("MINUTES\n")) },
 	Read: func(r *exchange.Reading) error {
-		in := &chatctx.Incoming{Conversation: r.Path(), Branches: []chatctx.IncomingBranch{{Name: "main"}}}
+		in := &chatctx.Incoming{Conversation: r.Path(), Branches: []record.IncomingBranch{{Name: "main"}}}
 		lines := bufio.NewScanner(r.Content())
 		for n := 1; lines.Scan(); n++ {
 			who, text, ok := strings.Cut(lines.Text(), ": ")
@@ -38,7 +39,7 @@ var minutes = exchange.Format{
 				r.Skip(1, n, "a line without a speaker")
 			default:
 				i := len(in.Nodes)
-				in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint(n), Parent: i, Message: pool.NewText(pool.Role(who), text)})
+				in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint(n), Parent: i, Message: pool.NewText(pool.Role(who), text)})
 				in.Branches[0].Leaf = i + 1
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -109,7 +110,7 @@ func (f *rowFormat) readSessions(g *gather) error {
 func below(format, column string) func(in *chatctx.Incoming, v value) {
 	return func(in *chatctx.Incoming, v value) {
 		if up := v.get(column).str(); up != "" {
-			in.Parent = &chatctx.SourceLink{Format: format, Conversation: up}
+			in.Parent = &record.SourceLink{Format: format, Conversation: up}
 		}
 	}
 }

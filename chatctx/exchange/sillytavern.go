@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -113,7 +114,7 @@ func (s *sillyTavern) message(at place, v value) {
 func (s *sillyTavern) add(at place, id string, m *chatctx.Message) {
 	s.t.add(at, id, s.parent, m)
 	if s.n <= len(s.original) && s.original[s.n-1] == m.Text() {
-		s.t.records[s.t.seen[id]].copyOf = chatctx.NodeLink{Conversation: s.of, Node: id}
+		s.t.records[s.t.seen[id]].copyOf = record.NodeLink{Conversation: s.of, Node: id}
 	} else {
 		s.original = nil
 	}

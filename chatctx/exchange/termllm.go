@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // term-llm's sessions.db has tables of sessions and messages; parts have the names of Go fields. A session that was branched off contains a copy of what came
@@ -49,7 +50,7 @@ func readTermLLM(r *reading) error {
 			parent = fork.parent
 		}
 		if parent != "" {
-			in.Parent = &chatctx.SourceLink{Format: termLLMName, Conversation: parent}
+			in.Parent = &record.SourceLink{Format: termLLMName, Conversation: parent}
 		}
 	}
 	rows := &rowFormat{"sessions", "messages", "session_id", []string{"sequence", "id"}, nil, about, func(t *gathered, at place, v value) {
@@ -64,7 +65,7 @@ func readTermLLM(r *reading) error {
 			return
 		}
 		for i := from; i < len(t.records); i++ {
-			t.records[i].copyOf = chatctx.NodeLink{Conversation: fork.parent, Node: t.records[i].id}
+			t.records[i].copyOf = record.NodeLink{Conversation: fork.parent, Node: t.records[i].id}
 		}
 	}}
 	g := r.gather()

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,7 +34,7 @@ const (
 type thread struct {
 	r       *reading
 	at      place
-	records []record
+	records []sourceNode
 	seen    map[string]int    // the record index of each id
 	tail    map[string]string // the id of the last message of a record that became several
 	warned  bool              // of repeated ids
@@ -69,7 +70,7 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 		}
 		id = t.rename(at, id)
 	}
-	rec := record{id: id, parent: parent, skipped: len(msgs) > 0}
+	rec := sourceNode{id: id, parent: parent, skipped: len(msgs) > 0}
 	t.seen[id] = len(t.records)
 	first := id
 	for i, m := range msgs {
@@ -90,7 +91,7 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 		if rec.message != nil {
 			t.records = append(t.records, rec)
 			id = fmt.Sprintf("%s/%d", first, i+1)
-			rec = record{id: id, parent: rec.id, further: true}
+			rec = sourceNode{id: id, parent: rec.id, further: true}
 			t.tail[first] = id
 		}
 		rec.message, rec.skipped = m, false
@@ -160,7 +161,7 @@ func (t *thread) skip(at place, id, parent, format string, args ...any) {
 	t.r.skip(1, at, format, args...)
 	if _, twice := t.seen[id]; id != "" && !twice {
 		t.seen[id] = len(t.records)
-		t.records = append(t.records, record{id: id, parent: parent, skipped: true})
+		t.records = append(t.records, sourceNode{id: id, parent: parent, skipped: true})
 	}
 }
 
@@ -450,7 +451,7 @@ func pathTo(in *chatctx.Incoming, leaf int) []int {
 
 // openSessions begins a session of each branch after every summary on it, so that messages that a compaction removed are not sent again.
 func openSessions(in *chatctx.Incoming) {
-	if !slices.ContainsFunc(in.Nodes, func(n chatctx.Node) bool { return compacted(n.Message) }) {
+	if !slices.ContainsFunc(in.Nodes, func(n record.Node) bool { return compacted(n.Message) }) {
 		return
 	}
 	for i := range in.Branches {
@@ -472,7 +473,7 @@ func openSessions(in *chatctx.Incoming) {
 func compacted(m *chatctx.Message) bool { return m.Kind == summary && m.Role == pool.User }
 
 // addSession begins a session at a position of the branch, from 1, with its summary.
-func addSession(b *chatctx.IncomingBranch, start int, sum *chatctx.Message) {
+func addSession(b *record.IncomingBranch, start int, sum *chatctx.Message) {
 	if len(b.Sessions) == 0 {
 		b.Sessions = []branch.Session{{ID: pool.NewID(), Start: 1}}
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // record is a node of a conversation in a file.
-type record struct {
+type sourceNode struct {
 	id       string
 	parent   string           // "" for a root
 	children []string         // in the file's own order; nil if it has none
@@ -20,13 +21,13 @@ type record struct {
 	message  *chatctx.Message // nil for a structural record, whose children move to its parent
 	skipped  bool             // has no message because that was left out, and is counted as such
 	further  bool             // a further message of one in the file; not counted
-	copyOf   chatctx.NodeLink // the original in another conversation
+	copyOf   record.NodeLink  // the original in another conversation
 }
 
 // tree sets in's Nodes and Branches from records in file order. It follows the links to parents; for an orphan the child lists. Siblings are in the order of
 // their parent's child list, then by time and then in file order. active is the id of the current record; if it is missing, the newest leaf is current. Ids
 // must be unique. It cuts cycles, and makes roots of records whose parent is missing, with a warning for each kind.
-func (r *reading) tree(in *chatctx.Incoming, records []record, active string, at place) {
+func (r *reading) tree(in *chatctx.Incoming, records []sourceNode, active string, at place) {
 	t := &tree{r: r, at: at, records: records, index: make(map[string]int, len(records))}
 	for i := range records {
 		t.index[records[i].id] = i
@@ -42,7 +43,7 @@ func (r *reading) tree(in *chatctx.Incoming, records []record, active string, at
 type tree struct {
 	r        *reading
 	at       place
-	records  []record
+	records  []sourceNode
 	index    map[string]int
 	parent   []int
 	children [][]int
@@ -79,7 +80,7 @@ func (t *tree) link() {
 
 // told returns the parents according to the child lists, if a record does not know its own.
 func (t *tree) told() map[string]int {
-	if !slices.ContainsFunc(t.records, func(rec record) bool { return rec.orphan }) {
+	if !slices.ContainsFunc(t.records, func(rec sourceNode) bool { return rec.orphan }) {
 		return nil
 	}
 	told := map[string]int{}
@@ -179,7 +180,7 @@ func (t *tree) splice(in *chatctx.Incoming) {
 		if rec := &t.records[i]; rec.message != nil {
 			here = len(in.Nodes)
 			t.node[i] = here
-			in.Nodes = append(in.Nodes, chatctx.Node{
+			in.Nodes = append(in.Nodes, record.Node{
 				ID: rec.id, Parent: above[i] + 1, Message: rec.message, Further: rec.further, CopyOf: rec.copyOf,
 			})
 			t.kids = append(t.kids, nil)
@@ -201,15 +202,15 @@ func (t *tree) splice(in *chatctx.Incoming) {
 // branches finds the leaves, the active one first, and names their branches.
 func (t *tree) branches(in *chatctx.Incoming, active string) {
 	if len(in.Nodes) == 0 {
-		in.Branches = []chatctx.IncomingBranch{{Name: "main"}}
+		in.Branches = []record.IncomingBranch{{Name: "main"}}
 		return
 	}
 	leaf := t.activeNode(in, active)
 	names := newNamer(in, t.kids, t.tops)
-	in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(leaf), Leaf: leaf + 1})
+	in.Branches = append(in.Branches, record.IncomingBranch{Name: names.add(leaf), Leaf: leaf + 1})
 	for i := range in.Nodes {
 		if len(t.kids[i]) == 0 && i != leaf {
-			in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(i), Leaf: i + 1})
+			in.Branches = append(in.Branches, record.IncomingBranch{Name: names.add(i), Leaf: i + 1})
 		}
 	}
 }

@@ -24,9 +24,9 @@ func TestTreeOfAnything(t *testing.T) {
 		build := func() (*chatctx.Incoming, *Report) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			n := 1 + r.IntN(12)
-			records := make([]record, n)
+			records := make([]sourceNode, n)
 			for i := range records {
-				records[i] = record{id: fmt.Sprint(i), orphan: r.IntN(5) == 0}
+				records[i] = sourceNode{id: fmt.Sprint(i), orphan: r.IntN(5) == 0}
 				if r.IntN(6) > 0 {
 					records[i].parent = fmt.Sprint(r.IntN(n + 2))
 				}
@@ -74,9 +74,9 @@ func TestTreeOfAnything(t *testing.T) {
 
 // TestTreeOfADeepConversation walks without recursion.
 func TestTreeOfADeepConversation(t *testing.T) {
-	records := make([]record, 300_000)
+	records := make([]sourceNode, 300_000)
 	for i := range records {
-		records[i] = record{id: fmt.Sprint(i), message: pool.NewText(pool.User, "x")}
+		records[i] = sourceNode{id: fmt.Sprint(i), message: pool.NewText(pool.User, "x")}
 		if i > 0 {
 			records[i].parent = fmt.Sprint(i - 1)
 		}
@@ -89,10 +89,10 @@ func TestTreeOfADeepConversation(t *testing.T) {
 }
 
 func TestSiblingsKeepTheFilesOrder(t *testing.T) {
-	kid := func(id string, created pool.Time) record {
+	kid := func(id string, created pool.Time) sourceNode {
 		m := pool.NewText(pool.Assistant, id)
 		m.Created = created
-		return record{id: id, parent: "q", message: m}
+		return sourceNode{id: id, parent: "q", message: m}
 	}
 	for name, c := range map[string]struct {
 		children []string
@@ -103,7 +103,7 @@ func TestSiblingsKeepTheFilesOrder(t *testing.T) {
 		"not listed":    {nil, "q c a b"},
 		"listed twice":  {[]string{"c", "c", "b", "a", "nobody"}, "q c b a"},
 	} {
-		records := []record{{id: "q", children: c.children, message: pool.NewText(pool.User, "q")}, kid("a", 5), kid("b", 9), kid("c", 1)}
+		records := []sourceNode{{id: "q", children: c.children, message: pool.NewText(pool.User, "q")}, kid("a", 5), kid("b", 9), kid("c", 1)}
 		in := &chatctx.Incoming{}
 		testReading().tree(in, records, "a", place{})
 		var ids []string
@@ -128,7 +128,7 @@ func TestBranchNames(t *testing.T) {
 		{"u1 a1,u2 a2,u2 a3,u2 a3 u4 a4,u2 a3 u5 a5", "main,edit 2 of u1,answer 2 of u1 in edit 2 of u1,edit 2 of u2 in answer 2 of u1"},
 		{"u1,u1 a1 u2", "main,answer 1 of u1"},
 	} {
-		var records []record
+		var records []sourceNode
 		seen := map[string]bool{}
 		active := ""
 		for i, path := range strings.Split(c.paths, ",") {
@@ -139,7 +139,7 @@ func TestBranchNames(t *testing.T) {
 					role := map[byte]pool.Role{'u': pool.User, 'a': pool.Assistant, 'h': pool.System}[id[0]]
 					m := pool.NewText(role, id)
 					m.Hidden = id[0] == 'h'
-					records = append(records, record{id: id, parent: parent, message: m})
+					records = append(records, sourceNode{id: id, parent: parent, message: m})
 				}
 				parent = id
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,7 +67,7 @@ func writable() *chatctx.Incoming {
 		textPart("I look  "), {Type: pool.CallPart, CallID: "c-1"}, {Type: pool.CallPart, CallID: "c-2"}},
 		Calls: []pool.Call{{ID: "c-1", Tool: "look", Arguments: []byte(`{"at":"sky"}`), Status: pool.Approved, Execution: pool.Done},
 			{ID: "c-2", Tool: "feel", Status: pool.Approved, Execution: pool.Done}}}
-	in := &chatctx.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []chatctx.Node{
+	in := &chatctx.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []record.Node{
 		{ID: "0", Parent: 0, Message: text(pool.System, "Be airy.")},
 		{ID: "1", Parent: 1, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(exchangetest.OnePixel))}}},
 		{ID: "2", Parent: 2, Message: call},
@@ -77,7 +78,7 @@ func writable() *chatctx.Incoming {
 		{ID: "7", Parent: 7, Message: text(pool.Assistant, "high")},
 		{ID: "8", Parent: 6, Message: text(pool.User, "how far?")},
 		{ID: "9", Parent: 9, Message: text(pool.Assistant, "far")},
-	}, Branches: []chatctx.IncomingBranch{{Name: "main", Leaf: 8}, {Name: "other", Leaf: 10}}}
+	}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 8}, {Name: "other", Leaf: 10}}}
 	return in
 }
 
@@ -159,7 +160,7 @@ func TestShareGPTAlternates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memoryStore(t)
-			made, err := s.New(t.Context(), chatctx.NewContext{Title: "T"})
+			made, err := s.New(t.Context(), record.NewContext{Title: "T"})
 			if err != nil {
 				t.Fatal(err)
 			}

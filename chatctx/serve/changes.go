@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -108,7 +109,7 @@ type feed struct {
 
 	mu    sync.Mutex
 	last  int // the number of all changes so far
-	ring  [keptChanges]chatctx.Change
+	ring  [keptChanges]record.Change
 	moved chan struct{} // closed, and replaced, with each change
 }
 
@@ -130,7 +131,7 @@ func newFeed(ctx context.Context, store *chatctx.Store) (*feed, error) {
 	return f, nil
 }
 
-func (f *feed) add(c chatctx.Change) {
+func (f *feed) add(c record.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ring[f.last%keptChanges] = c
@@ -158,7 +159,7 @@ func (f *feed) from(cursor string) (at int, gap bool) {
 
 // wait returns the first changes after a place as soon as there are any, and nothing after beatTime. gap means that the reader was too slow, and goes on from
 // next.
-func (f *feed) wait(ctx context.Context, at int) (news []chatctx.Change, next int, gap bool, err error) {
+func (f *feed) wait(ctx context.Context, at int) (news []record.Change, next int, gap bool, err error) {
 	for {
 		f.mu.Lock()
 		last, moved := f.last, f.moved

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestATokenThatIsGoneEndsWhatRuns: everything that runs with a token ends when the token is removed: by the API, or by another program with the store.
@@ -179,7 +179,7 @@ func TestRequestsAndUploadsAreBounded(t *testing.T) {
 // TestAHandleOfAnotherName: As returns the same store: one handle reads what the other stores.
 func TestAHandleOfAnotherName(t *testing.T) {
 	a := start(t, Options{})
-	c, err := a.store.As("ben").New(t.Context(), chatctx.NewContext{Title: "x"})
+	c, err := a.store.As("ben").New(t.Context(), record.NewContext{Title: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

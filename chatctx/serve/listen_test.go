@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
@@ -210,7 +211,7 @@ func TestChangesGoOn(t *testing.T) {
 		}
 	}
 	for i := range keptChanges + 10 {
-		a.server.feed.add(chatctx.Change{Kind: "append", Operation: string(rune('a' + i%26))})
+		a.server.feed.add(record.Change{Kind: "append", Operation: string(rune('a' + i%26))})
 	}
 	if _, event := next(watch(begin)); event != "reset" {
 		t.Errorf("a cursor that is too old gives %s", event)
@@ -239,7 +240,7 @@ func TestChangesOfOthersMoveTheCursor(t *testing.T) {
 		switch event {
 		case "ready":
 			for range keptChanges/2 + mostNews {
-				feed.add(chatctx.Change{Context: pool.NewID(), Kind: "append"})
+				feed.add(record.Change{Context: pool.NewID(), Kind: "append"})
 			}
 		case "cursor":
 			cancel()
@@ -250,7 +251,7 @@ func TestChangesOfOthersMoveTheCursor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range keptChanges - mostNews {
-		feed.add(chatctx.Change{Context: pool.NewID(), Kind: "append"})
+		feed.add(record.Change{Context: pool.NewID(), Kind: "append"})
 	}
 	if _, gap := feed.from(cursor); gap || strings.Join(heard, " ") != "ready cursor" {
 		t.Errorf("heard %v; from there there is a gap: %v", heard, gap)

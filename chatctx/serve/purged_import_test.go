@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // purgedFile is a conversation that was imported; grown: with one message more.
@@ -40,7 +41,7 @@ func TestUploadsBringNothingBack(t *testing.T) {
 		returned bool // the secret, by purged
 	}{
 		"message": {func(s *chatctx.Store, id string) error {
-			_, err := s.Maintenance().PurgeMessages(ctx, id, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+			_, err := s.Maintenance().PurgeMessages(ctx, id, "", []record.Ref{"@1"}, chatctx.PurgeOptions{})
 			return err
 		}, "noted|next|end", "purged here", false, true},
 		"conversation": {func(s *chatctx.Store, id string) error {
@@ -48,9 +49,9 @@ func TestUploadsBringNothingBack(t *testing.T) {
 			return err
 		}, "", "purged here", false, true},
 		"redacted": {func(s *chatctx.Store, id string) error {
-			_, err := s.Maintenance().Redact(ctx, chatctx.RedactOptions{Find: func(text string) (out []chatctx.Secret, err error) {
+			_, err := s.Maintenance().Redact(ctx, record.RedactOptions{Find: func(text string) (out []record.Secret, err error) {
 				if at := strings.Index(text, "ZZ4411"); at >= 0 {
-					out = append(out, chatctx.Secret{From: at, To: at + 6, What: "zz"})
+					out = append(out, record.Secret{From: at, To: at + 6, What: "zz"})
 				}
 				return out, nil
 			}})

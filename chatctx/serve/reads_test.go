@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -110,7 +111,7 @@ func (a *api) filled(title string, messages int) (id, main string) {
 	for i := range list {
 		list[i] = pool.NewText([]pool.Role{pool.User, pool.Assistant}[i%2], fmt.Sprintf("By the sea, word number %04d.", i))
 	}
-	c, err := a.store.New(a.t.Context(), chatctx.NewContext{Title: title, Messages: list})
+	c, err := a.store.New(a.t.Context(), record.NewContext{Title: title, Messages: list})
 	if err != nil {
 		a.t.Fatal(err)
 	}

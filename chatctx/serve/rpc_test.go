@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -456,7 +457,7 @@ func BenchmarkAdd(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { store.Close() })
-		c, err := store.New(b.Context(), chatctx.NewContext{Title: "x"})
+		c, err := store.New(b.Context(), record.NewContext{Title: "x"})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -333,11 +334,11 @@ func TestCallsAreDecidedByName(t *testing.T) {
 		t.Errorf("the call has the offers %v", offers)
 	}
 	a.want(a.do(403, "POST", call+"/approve", object{"always": 1}), "forbidden", "error", "kind")
-	if _, err := a.store.PutTool(t.Context(), chatctx.Tool{Name: "sail", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)}); err != nil {
+	if _, err := a.store.PutTool(t.Context(), record.Tool{Name: "sail", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	a.want(a.do(400, "POST", call+"/approve", object{"arguments": object{"to": 7}}), "usage", "error", "kind")
-	deny, err := a.store.AddRule(t.Context(), chatctx.Rule{Effect: chatctx.Deny, Tool: "sail", When: []chatctx.Condition{{Argument: "to", Op: "equals", Value: "Kiel"}}})
+	deny, err := a.store.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "sail", When: []record.Condition{{Argument: "to", Op: "equals", Value: "Kiel"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

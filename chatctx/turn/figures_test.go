@@ -14,7 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -214,7 +214,7 @@ func TestFiguresAreOfWhatIsSent(t *testing.T) {
 			m := g.message([]string{provider, provider, adapter.Anthropic, ""}, model)
 			b.Append(m)
 			if mark := []string{"", "", "", "", "", "excluded", "pinned"}[g.IntN(7)]; mark == "excluded" {
-				b.Mark(chatctx.RefTo(m.ID), mark)
+				b.Mark(record.RefTo(m.ID), mark)
 			}
 		}
 		b.Append(user(g.words(30)))

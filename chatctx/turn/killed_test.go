@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -89,7 +90,7 @@ func TestAStoppedSummaryIsCounted(t *testing.T) {
 					return s
 				}
 				s := open()
-				c, err := s.New(t.Context(), chatctx.NewContext{Title: "T"})
+				c, err := s.New(t.Context(), record.NewContext{Title: "T"})
 				if err != nil {
 					t.Fatal(err)
 				}

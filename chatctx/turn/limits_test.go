@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -98,7 +99,7 @@ func TestAReplyWaitsForTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if turn.Context, err = s.New(t.Context(), chatctx.NewContext{Settings: info.Settings}); err != nil {
+	if turn.Context, err = s.New(t.Context(), record.NewContext{Settings: info.Settings}); err != nil {
 		t.Fatal(err)
 	}
 	ticks(turn) // nobody checks the claim meanwhile

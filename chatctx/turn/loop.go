@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // ErrTokens means that a Send reached its limit of tokens while the model still wanted to go on.
@@ -33,7 +34,7 @@ func (s *sending) resume(ctx context.Context, asked bool) (ask bool, err error) 
 			return s.afterCalls(ctx, m, nil, false)
 		}
 	}
-	approved := slices.IndexFunc(calls, func(c *chatctx.Call) bool { return c.WaitsFor() == chatctx.WaitsForProgram })
+	approved := slices.IndexFunc(calls, func(c *record.Call) bool { return c.WaitsFor() == record.WaitsForProgram })
 	if s.Calls == nil || approved < 0 || s.aside {
 		return true, nil
 	}
@@ -45,7 +46,7 @@ func (s *sending) resume(ctx context.Context, asked bool) (ask bool, err error) 
 }
 
 // waitingFor returns the message of the last turn with open calls, nil if there is none, and counts these calls.
-func (s *sending) waitingFor(ctx context.Context, calls []*chatctx.Call) (*chatctx.Message, error) {
+func (s *sending) waitingFor(ctx context.Context, calls []*record.Call) (*chatctx.Message, error) {
 	snap, err := s.Context.Snapshot(ctx, s.reply.Branch)
 	if err != nil {
 		return nil, err

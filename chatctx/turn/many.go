@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -113,7 +114,7 @@ func (t *Turn) stem(beside string) string {
 
 // Beside makes a branch that ends with a message, and lets the turn ask there. Without a name it gets a free one after the name of the turn's branch.
 func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry) error {
-	at := chatctx.ForkOptions{At: chatctx.RefTo(question.ID)}
+	at := chatctx.ForkOptions{At: record.RefTo(question.ID)}
 	if name == "" {
 		taken, err := NamesOf(ctx, t.Context)
 		if err != nil {
@@ -205,7 +206,7 @@ func FitAll(ctx context.Context, branchName string, turns []*Turn, messages ...*
 // called when everything is stored and before any model is asked, and told with each answer as it ends, one at a time; both may be nil. Undo takes all back
 // together. A turn that cannot ask, for want of a key, gets the error as its answer while another can. An error means that no model was asked and nothing was
 // stored.
-func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
+func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
 		return nil, chatctx.Invalid("there is no turn to ask")
 	}

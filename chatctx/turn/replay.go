@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
@@ -125,7 +126,7 @@ func (p *Replay) begin(ctx context.Context, t *Turn, system *string) error {
 	if at == (chatctx.ID{}) {
 		at = p.first.ID
 	}
-	b.Fork(t.Branch, chatctx.ForkOptions{At: chatctx.RefTo(at), Stay: true, Else: t.stem(p.from.Info.Name)})
+	b.Fork(t.Branch, chatctx.ForkOptions{At: record.RefTo(at), Stay: true, Else: t.stem(p.from.Info.Name)})
 	with := t.PartOf
 	if with == nil {
 		with = b

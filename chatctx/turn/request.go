@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
@@ -40,7 +41,7 @@ type Request struct {
 	wire   wire.Request
 	names  map[string]string
 	sum    string // the sum of the body's pieces
-	info   *chatctx.BranchInfo
+	info   *record.BranchInfo
 	before branch.Session
 	// covered is the position of the last message that the request has, itself or in a summary.
 	covered int

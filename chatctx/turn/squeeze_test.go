@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 )
 
@@ -108,7 +109,7 @@ func TestPreviewsAskNobody(t *testing.T) {
 	if kinds["digest"] != first || kinds["reply"] != 1 || kinds["digest"]+kinds["reply"] != len(p.bodies)-1 {
 		t.Errorf("of %d requests, one of which failed, cost knows %v", len(p.bodies), kinds)
 	}
-	if _, err := turn.Context.Store().Maintenance().GC(t.Context(), chatctx.GCOptions{}); err != nil {
+	if _, err := turn.Context.Store().Maintenance().GC(t.Context(), record.GCOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := cost.Spent(t.Context(), turn.Context.Store(), cost.Query{}); err != nil || again.Replies != report.Replies {

@@ -22,6 +22,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 )
 
@@ -70,12 +71,12 @@ var ErrRounds = errors.New("the limit of rounds is reached: send --continue goes
 
 // Event is an event of a Send. One of its fields is set; Place is set with Message.
 type Event struct {
-	Delta   *wire.Delta        // a piece of the reply
-	Request *Request           // a request that is about to be sent
-	Message *chatctx.Message   // a message that is now on the branch: a reply, or the user's
-	Retry   *Retry             // the request failed; it is sent again after a wait
-	Settled *chatctx.Message   // what had arrived of an earlier reply whose program died; it is on the branch now
-	Place   *chatctx.Placement // the place of Message
+	Delta   *wire.Delta       // a piece of the reply
+	Request *Request          // a request that is about to be sent
+	Message *chatctx.Message  // a message that is now on the branch: a reply, or the user's
+	Retry   *Retry            // the request failed; it is sent again after a wait
+	Settled *chatctx.Message  // what had arrived of an earlier reply whose program died; it is on the branch now
+	Place   *record.Placement // the place of Message
 }
 
 // Retry is a request that failed and is sent again.
@@ -88,13 +89,13 @@ type Retry struct {
 type Outcome struct {
 	Context chatctx.ID
 	Branch  string
-	Asked   []chatctx.Placement // the user's messages
+	Asked   []record.Placement // the user's messages
 	// Queued means that a reply of another program runs on the branch; the messages wait, and that program will answer them.
 	Queued bool
-	Holder *chatctx.Claim // that program
+	Holder *record.Claim // that program
 	// Replies are the model's messages; the last one may be unfinished.
 	Replies  []*chatctx.Message
-	Places   []chatctx.Placement
+	Places   []record.Placement
 	Revision uint64
 	// Operation is the last one that was made.
 	Operation string

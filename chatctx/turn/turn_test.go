@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -113,7 +114,7 @@ func calls(w *writer, _ *http.Request) {
 func newTurn(t *testing.T, p *provider) *Turn {
 	t.Helper()
 	s := storetest.Open(t, "", chatctx.Options{Program: "test"})
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: "T", Settings: map[string]json.RawMessage{
+	c, err := s.New(t.Context(), record.NewContext{Title: "T", Settings: map[string]json.RawMessage{
 		"model": json.RawMessage(`"claude-sonnet-4-5"`), "retries": json.RawMessage("0")}})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +325,7 @@ func TestCloseEndsReplies(t *testing.T) {
 		}
 		<-r.Context().Done()
 	}))
-	if turn.Context, err = store.New(t.Context(), chatctx.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
+	if turn.Context, err = store.New(t.Context(), record.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := turn.Send(t.Context(), user("Tell")); !errors.Is(err, chatctx.ErrClosed) {
@@ -570,7 +571,7 @@ func TestAReplyThatCannotBeStoredKeepsNoClaim(t *testing.T) {
 	}
 	defer s.Close()
 	turn := newTurn(t, newProvider(t, says("rude"), calls, says("Fine.")))
-	if turn.Context, err = s.New(t.Context(), chatctx.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
+	if turn.Context, err = s.New(t.Context(), record.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
 		t.Fatal(err)
 	}
 	free := func() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -243,7 +244,7 @@ func (c *Counter) beside() []string {
 }
 
 // toolText returns the text that is counted for tool definitions: their JSON.
-func toolText(tools []chatctx.Tool) string {
+func toolText(tools []record.Tool) string {
 	if len(tools) == 0 {
 		return ""
 	}

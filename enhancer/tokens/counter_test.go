@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -100,7 +101,7 @@ func TestTotalIsTextAndOverheads(t *testing.T) {
 	if s := c.Sizes(d); s.Total() != want {
 		t.Errorf("total %d, want %d: %+v", s.Total(), want, s)
 	}
-	d.System, d.Tools = "be brief", []chatctx.Tool{{Name: "search", Schema: json.RawMessage(`{"type":"object"}`)}}
+	d.System, d.Tools = "be brief", []record.Tool{{Name: "search", Schema: json.RawMessage(`{"type":"object"}`)}}
 	more := 4 + lib("be brief") + lib(`[{"name":"search","parameters":{"type":"object"}}]`)
 	if s := c.Sizes(d); s.Total() != want+more {
 		t.Errorf("total %d, want %d", s.Total(), want+more)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -120,7 +121,7 @@ func messages(from, n int) []*pool.Message {
 func filled(file string, n int) (*chatctx.Store, *chatctx.ChatContext) {
 	ctx := context.Background()
 	s := value(chatctx.Open(file, chatctx.Options{Create: true}))
-	c := value(s.New(ctx, chatctx.NewContext{Title: "bench"}))
+	c := value(s.New(ctx, record.NewContext{Title: "bench"}))
 	for at := 0; at < n; at += 1000 {
 		value(c.Append(ctx, "", messages(at, min(1000, n-at))...))
 	}

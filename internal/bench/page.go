@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -109,7 +110,7 @@ func benchPage(r *run) []row {
 	bin, file := program(r), in(r.dir, "page")
 	s, c := filled(file, r.n(10_000))
 	for i := range r.n(10_000) {
-		value(s.New(context.Background(), chatctx.NewContext{Title: fmt.Sprint("Conversation ", i), Stay: true, Messages: []*chatctx.Message{pool.NewText(pool.User, text(i))}}))
+		value(s.New(context.Background(), record.NewContext{Title: fmt.Sprint("Conversation ", i), Stay: true, Messages: []*chatctx.Message{pool.NewText(pool.User, text(i))}}))
 	}
 	must(s.Close())
 	add := func(n int) (all []time.Duration) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -54,7 +55,7 @@ func benchSearch(r *run) []row {
 	n := r.n(1_000_000)
 	p := newProse()
 	s := value(chatctx.Open(file, chatctx.Options{Create: true}))
-	c := value(s.New(ctx, chatctx.NewContext{Title: "bench"}))
+	c := value(s.New(ctx, record.NewContext{Title: "bench"}))
 	took := timed(func() {
 		for at := 0; at < n; at += 1000 {
 			batch := make([]*pool.Message, 1000)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
@@ -114,7 +115,7 @@ type appender func()
 func oursOn(s *chatctx.Store, clients int) (all []appender) {
 	ctx := context.Background()
 	for n := range clients {
-		c := value(s.New(ctx, chatctx.NewContext{Title: fmt.Sprint("conversation ", n)}))
+		c := value(s.New(ctx, record.NewContext{Title: fmt.Sprint("conversation ", n)}))
 		b := value(c.Branch(ctx, "main"))
 		revision := b.Revision
 		all = append(all, func() {
@@ -160,7 +161,7 @@ func rate(what string, each, clients int, ours, theirs []appender) row {
 
 func sqlLoad(n int, s *chatctx.Store, h *byHand) row {
 	ctx := context.Background()
-	c := value(s.New(ctx, chatctx.NewContext{Title: "long"}))
+	c := value(s.New(ctx, record.NewContext{Title: "long"}))
 	revision := int64(0)
 	const branch = 33
 	for at := 0; at < n; at += 1000 {

@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -202,7 +203,7 @@ func benchFork(r *run) []row {
 	fork := func(c *chatctx.ChatContext, at int) {
 		n++
 		b := c.Begin("main")
-		b.Fork(fmt.Sprintf("f%d", n), chatctx.ForkOptions{At: chatctx.Ref(fmt.Sprintf("@%d", at)), Stay: true})
+		b.Fork(fmt.Sprintf("f%d", n), chatctx.ForkOptions{At: record.Ref(fmt.Sprintf("@%d", at)), Stay: true})
 		value(b.Commit(ctx))
 	}
 	length := value(lc.Snapshot(ctx, "main")).Len()
@@ -349,7 +350,7 @@ func benchUsed(r *run) []row {
 	n := r.n(100_000)
 	payload := float64(n * 1024)
 	s := value(chatctx.Open(in(r.dir, "one"), chatctx.Options{Create: true}))
-	c := value(s.New(ctx, chatctx.NewContext{}))
+	c := value(s.New(ctx, record.NewContext{}))
 	for i := range n {
 		value(c.Append(ctx, "", message(i)))
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func init() { benches = append(benches, bench{"ui", benchUI}) }
@@ -58,19 +59,19 @@ func forest(file string, n, main, branches int) {
 	ctx := context.Background()
 	s := value(chatctx.Open(file, chatctx.Options{Create: true}))
 	for i := 0; n > main; i++ {
-		c := value(s.New(ctx, chatctx.NewContext{Title: fmt.Sprint("Conversation ", i)}))
+		c := value(s.New(ctx, record.NewContext{Title: fmt.Sprint("Conversation ", i)}))
 		for at := 0; at < min(main, n-main); at += 1000 {
 			value(c.Append(ctx, "", messages(at, min(1000, n-main-at))...))
 		}
 		n -= main
 	}
-	c := value(s.New(ctx, chatctx.NewContext{Title: "The large one"}))
+	c := value(s.New(ctx, record.NewContext{Title: "The large one"}))
 	for at := 0; at < main; at += 1000 {
 		value(c.Append(ctx, "", messages(at, min(1000, main-at))...))
 	}
 	b := c.Begin("")
 	for i := range branches {
-		b.Fork(fmt.Sprint("branch-", i), chatctx.ForkOptions{At: chatctx.Ref(fmt.Sprintf("main@%d", main-i%10)), Stay: true})
+		b.Fork(fmt.Sprint("branch-", i), chatctx.ForkOptions{At: record.Ref(fmt.Sprintf("main@%d", main-i%10)), Stay: true})
 	}
 	value(b.Commit(ctx))
 	for i := range branches {

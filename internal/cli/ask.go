@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/pool"
@@ -60,7 +61,7 @@ func (r *run) askAgain(one askFlags, many manyFlags) error {
 	if err != nil {
 		return err
 	}
-	return r.askMany(r.turn(c, name), one, many, nil, chatctx.RefTo(question.ID))
+	return r.askMany(r.turn(c, name), one, many, nil, record.RefTo(question.ID))
 }
 
 // asker is one of those that answer: a turn with settings of its own, on the branch for its answer.
@@ -79,7 +80,7 @@ func turnsOf(askers []*asker) []*turn.Turn {
 
 // askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer goes on a new branch from there, or from the
 // message at. The active branch stays.
-func (r *run) askMany(t *turn.Turn, one askFlags, many manyFlags, m *chatctx.Message, at chatctx.Ref) error {
+func (r *run) askMany(t *turn.Turn, one askFlags, many manyFlags, m *chatctx.Message, at record.Ref) error {
 	askers, err := r.askers(t, one, many)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -36,7 +37,7 @@ type bisectJSON struct {
 // bisecting looks for the first bad turn of a branch.
 type bisecting struct {
 	r    *run
-	of   chatctx.Ref // the range as it was typed
+	of   record.Ref // the range as it was typed
 	snap *chatctx.Snapshot
 	cmd  []string // the command that judges; nil: a person does
 	in   *bufio.Reader
@@ -44,8 +45,8 @@ type bisecting struct {
 }
 
 type bisectIn struct {
-	Range chatctx.Ref `arg:"[A..B]"`
-	Run   string      `flag:"run" doc:"the {CMD} that tells good from bad; it is run without a shell"`
+	Range record.Ref `arg:"[A..B]"`
+	Run   string     `flag:"run" doc:"the {CMD} that tells good from bad; it is run without a shell"`
 }
 
 func doBisect(r *run, in *bisectIn) error {
@@ -152,9 +153,9 @@ func (b *bisecting) good(turn int) (bool, error) {
 
 // end returns the last message of a turn.
 func (b *bisecting) end(turn int) (*chatctx.Entry, error) {
-	e, err := b.snap.Place(b.r.ctx, chatctx.Ref(fmt.Sprintf("branch:%s@a%d", b.snap.Info.Name, turn)))
+	e, err := b.snap.Place(b.r.ctx, record.Ref(fmt.Sprintf("branch:%s@a%d", b.snap.Info.Name, turn)))
 	if errors.Is(err, chatctx.ErrNotFound) { // there is no answer
-		return b.snap.Place(b.r.ctx, chatctx.Ref(fmt.Sprintf("branch:%s@u%d", b.snap.Info.Name, turn)))
+		return b.snap.Place(b.r.ctx, record.Ref(fmt.Sprintf("branch:%s@u%d", b.snap.Info.Name, turn)))
 	}
 	return e, err
 }
@@ -191,7 +192,7 @@ func (b *bisecting) runJudge(turn int, end *chatctx.Entry) (bool, error) {
 // ask shows a turn and asks a person.
 func (b *bisecting) ask(turn int, end *chatctx.Entry) (bool, error) {
 	r := b.r
-	begin, err := b.snap.Place(r.ctx, chatctx.Ref(fmt.Sprintf("branch:%s@u%d", b.snap.Info.Name, turn)))
+	begin, err := b.snap.Place(r.ctx, record.Ref(fmt.Sprintf("branch:%s@u%d", b.snap.Info.Name, turn)))
 	if err != nil {
 		return false, err
 	}

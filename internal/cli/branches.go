@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -35,7 +36,7 @@ func branchCommands() []*command {
 }
 
 // branchLine prints a branch in branch ls and show.
-func (r *run) branchLine(b *chatctx.BranchInfo) {
+func (r *run) branchLine(b *record.BranchInfo) {
 	mark := " "
 	if b.Active {
 		mark = r.paint(green, "*")
@@ -70,9 +71,9 @@ func (r *run) forked(c *chatctx.Committed, stay bool) error {
 }
 
 type forkIn struct {
-	Name string      `arg:"NAME"`
-	At   chatctx.Ref `flag:"at" doc:"end the new branch with {REF}; else with the head"`
-	Stay bool        `flag:"stay" doc:"stay on the branch where you are"`
+	Name string     `arg:"NAME"`
+	At   record.Ref `flag:"at" doc:"end the new branch with {REF}; else with the head"`
+	Stay bool       `flag:"stay" doc:"stay on the branch where you are"`
 }
 
 func doFork(r *run, in *forkIn) error {
@@ -154,7 +155,7 @@ func dryRunBranch(r *run, name string) error {
 	return r.emit(struct {
 		DryRun  bool       `json:"dry_run"`
 		Context chatctx.ID `json:"context"`
-		*chatctx.BranchInfo
+		*record.BranchInfo
 	}{true, c.ID, b}, func() {
 		r.printf("would remove branch %s, %s\n", clean(b.Name), count(b.Messages, "message"))
 	})
@@ -174,10 +175,10 @@ func doBranchMv(r *run, in *branchMvIn) error {
 }
 
 type editIn struct {
-	Message  chatctx.Ref `arg:"REF"`
-	Text     *string     `arg:"[TEXT|-]"`
-	As       string      `flag:"as" doc:"the new branch's {NAME}; else main.2, main.3 …"`
-	KeepRest bool        `flag:"keep-rest" doc:"keep the messages after it on the new branch"`
+	Message  record.Ref `arg:"REF"`
+	Text     *string    `arg:"[TEXT|-]"`
+	As       string     `flag:"as" doc:"the new branch's {NAME}; else main.2, main.3 …"`
+	KeepRest bool       `flag:"keep-rest" doc:"keep the messages after it on the new branch"`
 	rawFlag
 }
 
@@ -196,7 +197,7 @@ func doEdit(r *run, in *editIn) error {
 		return err
 	}
 	c, err := r.change(func(b *chatctx.Batch) {
-		b.Edit(in.Message, text, chatctx.EditOptions{Name: in.As, KeepRest: in.KeepRest})
+		b.Edit(in.Message, text, record.EditOptions{Name: in.As, KeepRest: in.KeepRest})
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -39,7 +40,7 @@ func (f *callsFlags) enough(n int) bool { return f.Most != nil && n == *f.Most }
 
 // oneCallIn has the call that a command is about.
 type oneCallIn struct {
-	Call chatctx.CallRef `arg:"CALL"`
+	Call record.CallRef `arg:"CALL"`
 }
 
 // callLists are the commands that show calls.
@@ -101,10 +102,10 @@ func callWatches() []*command {
 }
 
 // callName is a call's name in text.
-func callName(c *chatctx.Call) string { return fmt.Sprintf("%s:%d", short(c.Message), c.Index) }
+func callName(c *record.Call) string { return fmt.Sprintf("%s:%d", short(c.Message), c.Index) }
 
 // callState returns a call's state in words.
-func callState(c *chatctx.Call) string {
+func callState(c *record.Call) string {
 	if c.Execution == "" || c.Execution == pool.NotRun {
 		return string(c.Status)
 	}
@@ -121,7 +122,7 @@ func (r *run) callStore() (*chatctx.Store, error) {
 }
 
 // callFilter returns the filter for the command's conversation and branch, if it names them, and for a tool and a state, if these are not "".
-func (r *run) callFilter(st *chatctx.Store, tool, state string) (f chatctx.CallFilter, err error) {
+func (r *run) callFilter(st *chatctx.Store, tool, state string) (f record.CallFilter, err error) {
 	if r.contextRef() != "" || r.branchName() != "" {
 		c, err := st.Context(r.ctx, r.contextRef())
 		if err != nil {
@@ -148,7 +149,7 @@ func (r *run) callFilter(st *chatctx.Store, tool, state string) (f chatctx.CallF
 }
 
 // openCalls opens the store for a list of calls, and returns its filter.
-func (r *run) openCalls(in *callsFlags) (st *chatctx.Store, f chatctx.CallFilter, err error) {
+func (r *run) openCalls(in *callsFlags) (st *chatctx.Store, f record.CallFilter, err error) {
 	if in.Most != nil && *in.Most < 1 {
 		return nil, f, usagef("%s -n takes a number of 1 or more", r.name)
 	}
@@ -176,7 +177,7 @@ func doCallsLs(r *run, in *callsFlags) error {
 		if err != nil {
 			return err
 		}
-		if v.Effect != "" && v.Effect != chatctx.Ask && f.State == contract.CallStates["pending"] {
+		if v.Effect != "" && v.Effect != record.Ask && f.State == contract.CallStates["pending"] {
 			continue // the rules decide it, so it waits for nobody
 		}
 		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
@@ -193,7 +194,7 @@ func doCallsLs(r *run, in *callsFlags) error {
 }
 
 // judgedCall is a call with what the rules say of it. It writes nothing.
-func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
+func (r *run) judgedCall(st *chatctx.Store, c *record.Call) (callJSON, error) {
 	v := callToJSON(c)
 	if err := r.origin(st, c, &v); err != nil || c.Status != pool.Pending {
 		return v, err
@@ -209,7 +210,7 @@ func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 }
 
 // origin sets where a sub-context's call comes from.
-func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
+func (r *run) origin(st *chatctx.Store, c *record.Call, v *callJSON) error {
 	from, known := r.origins[c.Context]
 	if !known {
 		cc, err := st.Context(r.ctx, c.Context.String())
@@ -234,23 +235,23 @@ func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
 }
 
 // judgedLine prints a call on one line. A call that the rules decide is not shown as waiting.
-func (r *run) judgedLine(st *chatctx.Store, c *chatctx.Call, v callJSON, titles map[chatctx.ID]string) {
+func (r *run) judgedLine(st *chatctx.Store, c *record.Call, v callJSON, titles map[chatctx.ID]string) {
 	state := callState(c)
-	if v.Rule != (chatctx.ID{}) && v.Effect != chatctx.Ask {
-		state = map[string]string{chatctx.Allow: "allowed", chatctx.Deny: "denied"}[v.Effect]
+	if v.Rule != (chatctx.ID{}) && v.Effect != record.Ask {
+		state = map[string]string{record.Allow: "allowed", record.Deny: "denied"}[v.Effect]
 	}
 	r.callLineIn(st, c, state, titles)
-	if v.Rule != (chatctx.ID{}) && v.Effect != chatctx.Ask {
+	if v.Rule != (chatctx.ID{}) && v.Effect != record.Ask {
 		r.printf("    %s\n", r.paint(dim, "by rule "+short(v.Rule)+", by whoever runs it or waits for it"))
 	}
 }
 
 // callLine prints a call on one line, with its origin.
-func (r *run) callLine(st *chatctx.Store, c *chatctx.Call, titles map[chatctx.ID]string) {
+func (r *run) callLine(st *chatctx.Store, c *record.Call, titles map[chatctx.ID]string) {
 	r.callLineIn(st, c, callState(c), titles)
 }
 
-func (r *run) callLineIn(st *chatctx.Store, c *chatctx.Call, state string, titles map[chatctx.ID]string) {
+func (r *run) callLineIn(st *chatctx.Store, c *record.Call, state string, titles map[chatctx.ID]string) {
 	title, ok := titles[c.Context]
 	if !ok {
 		title = short(c.Context)
@@ -274,7 +275,7 @@ func (r *run) callLineIn(st *chatctx.Store, c *chatctx.Call, state string, title
 	r.row(4, "    %s of %s  %s", clean(c.Branch), title, r.paint(dim, when))
 }
 
-func callStyle(c *chatctx.Call) string {
+func callStyle(c *record.Call) string {
 	switch {
 	case c.Status == pool.Denied || c.Execution == pool.Failed || c.Execution == pool.Uncertain:
 		return red
@@ -285,13 +286,13 @@ func callStyle(c *chatctx.Call) string {
 }
 
 // callByRef finds the call that an argument names.
-func (r *run) callByRef(st *chatctx.Store, ref chatctx.CallRef) (*chatctx.Call, error) {
+func (r *run) callByRef(st *chatctx.Store, ref record.CallRef) (*record.Call, error) {
 	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), ref)
 	return c, contextHint(err)
 }
 
 type callsLogIn struct {
-	Call chatctx.CallRef `arg:"[CALL]"`
+	Call record.CallRef `arg:"[CALL]"`
 }
 
 func doCallsLog(r *run, in *callsLogIn) error {
@@ -300,7 +301,7 @@ func doCallsLog(r *run, in *callsLogIn) error {
 		return err
 	}
 	var id chatctx.ID
-	var only *chatctx.Call
+	var only *record.Call
 	switch {
 	case in.Call != "":
 		if only, err = r.callByRef(st, in.Call); err != nil {
@@ -332,7 +333,7 @@ func doCallsLog(r *run, in *callsLogIn) error {
 	return nil
 }
 
-func (r *run) stepLine(s *chatctx.CallStep) {
+func (r *run) stepLine(s *record.CallStep) {
 	words := []string{s.From + " → " + s.To}
 	if s.From == "" {
 		words = []string{s.To}
@@ -353,7 +354,7 @@ func (r *run) stepLine(s *chatctx.CallStep) {
 	if s.Reason != "" {
 		words = append(words, oneLine(s.Reason))
 	}
-	if s.Runs != nil && !s.Runs.Same(&chatctx.Runs{}) {
+	if s.Runs != nil && !s.Runs.Same(&record.Runs{}) {
 		words = append(words, "runs: "+oneLine(s.Runs.String()))
 	}
 	r.printf("%s  %s:%d  %s  %s\n", r.paint(dim, moment(s.At)), r.paint(yellow, short(s.Message)), s.Index, clean(s.Tool), strings.Join(words, "  "))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -18,10 +19,10 @@ type reasonFlag struct {
 
 // decideIn has the calls that one decision is about, and who makes it why.
 type decideIn struct {
-	Calls      []chatctx.CallRef `arg:"[CALL…]"`
-	All        bool              `flag:"all" doc:"all calls that wait on the branch"`
-	Matching   string            `flag:"matching" doc:"those on the branch of tools whose name matches {PATTERN}: fs_*"`
-	Everywhere bool              `flag:"everywhere" doc:"with --all or --matching: of all conversations and branches; with --context: of that conversation and its sub-contexts"`
+	Calls      []record.CallRef `arg:"[CALL…]"`
+	All        bool             `flag:"all" doc:"all calls that wait on the branch"`
+	Matching   string           `flag:"matching" doc:"those on the branch of tools whose name matches {PATTERN}: fs_*"`
+	Everywhere bool             `flag:"everywhere" doc:"with --all or --matching: of all conversations and branches; with --context: of that conversation and its sub-contexts"`
 	byFlag
 	reasonFlag
 }
@@ -49,14 +50,14 @@ func doCallsDeny(r *run, in *decideIn) error {
 }
 
 type cancelIn struct {
-	Calls []chatctx.CallRef `arg:"CALL…"`
+	Calls []record.CallRef `arg:"CALL…"`
 	byFlag
 	reasonFlag
 }
 
 func doCallsCancel(r *run, in *cancelIn) error {
 	which := &decideIn{Calls: in.Calls, byFlag: in.byFlag, reasonFlag: in.reasonFlag}
-	return r.decide(which, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel}, "cancelled")
+	return r.decide(which, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCancel}, "cancelled")
 }
 
 // decide makes one decision about all calls that the command line names.
@@ -103,7 +104,7 @@ type decider struct {
 // named decides the named calls, those of a context all or none.
 func (d *decider) named() error {
 	var order []chatctx.ID
-	calls := map[chatctx.ID][]*chatctx.Call{}
+	calls := map[chatctx.ID][]*record.Call{}
 	for _, ref := range d.in.Calls {
 		c, err := d.r.callByRef(d.st, ref)
 		if err != nil {
@@ -138,7 +139,7 @@ func (d *decider) all() error {
 		return err
 	}
 	f.State = contract.CallStates["pending"]
-	var calls []*chatctx.Call
+	var calls []*record.Call
 	flush := func() error {
 		err := d.together(calls)
 		if errors.Is(err, chatctx.ErrConflict) {
@@ -180,9 +181,9 @@ func (r *run) onThisBranch(st *chatctx.Store) (chatctx.ID, string, error) {
 	return c.ID, b.Name, nil
 }
 
-func (d *decider) singly(calls []*chatctx.Call) error {
+func (d *decider) singly(calls []*record.Call) error {
 	for _, c := range calls {
-		err := d.together([]*chatctx.Call{c})
+		err := d.together([]*record.Call{c})
 		if errors.Is(err, chatctx.ErrConflict) {
 			d.r.note("%s", clean(err.Error()))
 		} else if err != nil {
@@ -193,7 +194,7 @@ func (d *decider) singly(calls []*chatctx.Call) error {
 }
 
 // together decides calls of one context in one transaction, and prints them.
-func (d *decider) together(calls []*chatctx.Call) error {
+func (d *decider) together(calls []*record.Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -236,8 +237,8 @@ func (d *decider) report() error {
 }
 
 type expireIn struct {
-	Calls []chatctx.CallRef `arg:"CALL…"`
-	In    *time.Duration    `flag:"in" doc:"the {TIME} from now: 10m, 24h; 0 removes the limit"`
+	Calls []record.CallRef `arg:"CALL…"`
+	In    *time.Duration   `flag:"in" doc:"the {TIME} from now: 10m, 24h; 0 removes the limit"`
 }
 
 func doCallsExpire(r *run, in *expireIn) error {

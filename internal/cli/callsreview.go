@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
@@ -58,7 +59,7 @@ func doCallsShow(r *run, in *oneCallIn) error {
 			r.printf("waits for a decision again when it runs: %s\n", oneLine(replaced))
 		}
 		for _, d := range c.Decisions {
-			r.stepLine(&chatctx.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
+			r.stepLine(&record.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
 		}
 		if c.Claim != nil {
 			r.printf("is run by %s\n", clean(c.Claim.Who()))
@@ -67,7 +68,7 @@ func doCallsShow(r *run, in *oneCallIn) error {
 }
 
 // printRuling prints what the rules say of a waiting call, and why.
-func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
+func (r *run) printRuling(st *chatctx.Store, c *record.Call) {
 	if c.Status != pool.Pending {
 		return
 	}
@@ -77,7 +78,7 @@ func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
 }
 
 // printArguments prints all arguments of a call, and who changed them.
-func (r *run) printArguments(c *chatctx.Call) {
+func (r *run) printArguments(c *record.Call) {
 	if c.Effective != nil {
 		ran := "to be run with"
 		if c.Execution != pool.NotRun {
@@ -89,7 +90,7 @@ func (r *run) printArguments(c *chatctx.Call) {
 }
 
 // printChange prints a diff if the arguments of a call change a file.
-func (r *run) printChange(c *chatctx.Call) {
+func (r *run) printChange(c *record.Call) {
 	if before, after, name, ok := screen.FileChange(c.RunArguments()); ok {
 		r.printf("%s\n", r.paint(bold, plainly(name)))
 		r.printLineDiff(before, after)
@@ -97,7 +98,7 @@ func (r *run) printChange(c *chatctx.Call) {
 }
 
 // printCommand prints the command line that a call would run with arguments, if its tool is a command.
-func (r *run) printCommand(st *chatctx.Store, c *chatctx.Call, arguments json.RawMessage) {
+func (r *run) printCommand(st *chatctx.Store, c *record.Call, arguments json.RawMessage) {
 	if in, err := st.Context(r.ctx, c.Context.String()); err == nil {
 		if t, err := r.commandTool(r.ctx, in, c); err == nil && t != nil {
 			r.printf("%s\n", plainly(approval.CommandText(t, arguments)))
@@ -107,7 +108,7 @@ func (r *run) printCommand(st *chatctx.Store, c *chatctx.Call, arguments json.Ra
 
 // commandTool returns the tool that a call would run if that is a command, which a tool of this program is not. A folder that nothing names is that of the
 // program that will run it, which need not be this one.
-func (r *run) commandTool(ctx context.Context, in *chatctx.ChatContext, c *chatctx.Call) (*chatctx.Tool, error) {
+func (r *run) commandTool(ctx context.Context, in *chatctx.ChatContext, c *record.Call) (*record.Tool, error) {
 	e := &approval.Executor{Context: in, Functions: r.ownTools(in)}
 	return e.CommandTool(ctx, c)
 }
@@ -133,7 +134,7 @@ type reviewer struct {
 	r       *run
 	st      *chatctx.Store
 	line    func(prompt string) (string, error) // asks for a line; io.EOF if there are no more
-	takes   func(*chatctx.Call) bool            // nil: all
+	takes   func(*record.Call) bool             // nil: all
 	by      string                              // who decides, noted beside the user's name
 	editor  bool                                // arguments may be edited in the person's editor
 	reason  string                              // for the next decision
@@ -172,7 +173,7 @@ func doCallsReview(r *run, in *byFlag) error {
 }
 
 // all asks about each call that a filter selects and that no rule decides, and returns how many there were.
-func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
+func (v *reviewer) all(f record.CallFilter) (seen int, err error) {
 	for c, err := range v.st.Calls(v.r.ctx, f) {
 		if err != nil {
 			return seen, err
@@ -184,7 +185,7 @@ func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 		if err != nil {
 			return seen, err
 		}
-		if j.Effect != chatctx.Ask {
+		if j.Effect != record.Ask {
 			continue // the rules decide it
 		}
 		seen++
@@ -196,7 +197,7 @@ func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 }
 
 // one asks about one call until it is decided or skipped. It returns more if the review goes on.
-func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error) {
+func (v *reviewer) one(c *record.Call, j *record.Ruling) (more bool, err error) {
 	r := v.r
 	v.reason = ""
 	r.callLine(v.st, c, map[chatctx.ID]string{})
@@ -251,7 +252,7 @@ func (v *reviewer) ask(prompt string) (string, error) {
 }
 
 // decide makes a decision, together with new rules. If somebody else was faster, it says so and the review goes on.
-func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...chatctx.Rule) error {
+func (v *reviewer) decide(c *record.Call, verdict chatctx.Verdict, rules ...record.Rule) error {
 	verdict.Name, verdict.Reason = v.by, v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
 	for _, rule := range rules {
@@ -280,7 +281,7 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...cha
 
 // always allows calls like this one by a rule, and this call. The person chooses what the rule covers, the narrowest first. It returns done if the call is
 // decided.
-func (v *reviewer) always(c *chatctx.Call, j *chatctx.Ruling, arguments json.RawMessage) (done bool, err error) {
+func (v *reviewer) always(c *record.Call, j *record.Ruling, arguments json.RawMessage) (done bool, err error) {
 	q := j.Question
 	if arguments != nil {
 		q.Arguments = arguments
@@ -304,7 +305,7 @@ func (v *reviewer) always(c *chatctx.Call, j *chatctx.Ruling, arguments json.Raw
 }
 
 // edited is edit, but reports unusable arguments and keeps those before.
-func (v *reviewer) edited(c *chatctx.Call, arguments json.RawMessage) json.RawMessage {
+func (v *reviewer) edited(c *record.Call, arguments json.RawMessage) json.RawMessage {
 	changed, err := v.edit(c, arguments)
 	if err != nil {
 		v.r.note("%s", clean(err.Error()))
@@ -314,7 +315,7 @@ func (v *reviewer) edited(c *chatctx.Call, arguments json.RawMessage) json.RawMe
 }
 
 // edit lets the person change the arguments, in their editor or else on a line.
-func (v *reviewer) edit(c *chatctx.Call, arguments json.RawMessage) (json.RawMessage, error) {
+func (v *reviewer) edit(c *record.Call, arguments json.RawMessage) (json.RawMessage, error) {
 	if arguments == nil {
 		arguments = c.RunArguments()
 	}

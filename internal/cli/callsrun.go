@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -39,7 +40,7 @@ func doCallsClaim(r *run, in *claimIn) error {
 	if err != nil {
 		return err
 	}
-	o := chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: valueOf(in.Hold), Name: in.By}
+	o := record.ClaimOptions{Again: in.Again, PID: -1, Hold: valueOf(in.Hold), Name: in.By}
 	if in.PID != nil {
 		o.PID = *in.PID
 	}
@@ -185,10 +186,10 @@ func (x *executors) close() {
 }
 
 type callsRunIn struct {
-	Calls   []chatctx.CallRef `arg:"[CALL…]"`
-	Again   bool              `flag:"again" doc:"run uncertain calls again: their program died while they ran"`
-	Limit   *int              `flag:"limit" doc:"run at most {N} at a time"`
-	Timeout time.Duration     `flag:"timeout" doc:"the {TIME} after which a tool without a limit of its own is ended"`
+	Calls   []record.CallRef `arg:"[CALL…]"`
+	Again   bool             `flag:"again" doc:"run uncertain calls again: their program died while they ran"`
+	Limit   *int             `flag:"limit" doc:"run at most {N} at a time"`
+	Timeout time.Duration    `flag:"timeout" doc:"the {TIME} after which a tool without a limit of its own is ended"`
 }
 
 func doCallsRun(r *run, in *callsRunIn) error {
@@ -239,7 +240,7 @@ func doCallsRun(r *run, in *callsRunIn) error {
 
 // nothingToRun says that nothing is approved on a branch, and names an approved call of another one.
 func (r *run) nothingToRun(st *chatctx.Store, c *chatctx.ChatContext, name string) error {
-	for call, err := range st.Calls(r.ctx, chatctx.CallFilter{Context: c.ID, State: contract.CallStates["approved"]}) {
+	for call, err := range st.Calls(r.ctx, record.CallFilter{Context: c.ID, State: contract.CallStates["approved"]}) {
 		if err != nil {
 			return err
 		}
@@ -280,7 +281,7 @@ func (r *run) runNamed(st *chatctx.Store, in *callsRunIn) error {
 	return nil
 }
 
-func (r *run) runOne(st *chatctx.Store, ref chatctx.CallRef, in *callsRunIn) error {
+func (r *run) runOne(st *chatctx.Store, ref record.CallRef, in *callsRunIn) error {
 	call, err := r.callByRef(st, ref)
 	if err != nil {
 		return err
@@ -299,7 +300,7 @@ func (r *run) runOne(st *chatctx.Store, ref chatctx.CallRef, in *callsRunIn) err
 }
 
 // deniedError means that an awaited call was denied.
-type deniedError struct{ call *chatctx.Call }
+type deniedError struct{ call *record.Call }
 
 func (e *deniedError) Error() string {
 	s := fmt.Sprintf("call %s is denied", callName(e.call))
@@ -310,7 +311,7 @@ func (e *deniedError) Error() string {
 }
 
 // elsewhereError means that a call had ended before this command got it, so nobody approved it here. It is an ErrConflict.
-type elsewhereError struct{ call *chatctx.Call }
+type elsewhereError struct{ call *record.Call }
 
 func (e *elsewhereError) Error() string {
 	return fmt.Sprintf("call %s was %s already when it came here: nobody approved it here", callName(e.call), callState(e.call))
@@ -320,7 +321,7 @@ func (e *elsewhereError) Unwrap() error { return chatctx.ErrConflict }
 
 // undecidedError means that nobody decided within the time limit.
 type undecidedError struct {
-	call *chatctx.Call
+	call *record.Call
 	time time.Duration
 }
 
@@ -329,8 +330,8 @@ func (e *undecidedError) Error() string {
 }
 
 type waitIn struct {
-	Calls   []chatctx.CallRef `arg:"CALL…"`
-	Timeout time.Duration     `flag:"timeout" doc:"give up after this {TIME}, with exit code 6"`
+	Calls   []record.CallRef `arg:"CALL…"`
+	Timeout time.Duration    `flag:"timeout" doc:"give up after this {TIME}, with exit code 6"`
 }
 
 func doCallsWait(r *run, in *waitIn) error {
@@ -338,7 +339,7 @@ func doCallsWait(r *run, in *waitIn) error {
 	if err != nil {
 		return err
 	}
-	var calls []*chatctx.Call
+	var calls []*record.Call
 	for _, ref := range in.Calls {
 		c, err := r.callByRef(st, ref)
 		if err != nil {
@@ -367,7 +368,7 @@ func doCallsWait(r *run, in *waitIn) error {
 		if c.Status == pool.Denied {
 			return &deniedError{c}
 		}
-		if !slices.ContainsFunc(c.Decisions, func(d chatctx.Decision) bool { return !d.Said }) {
+		if !slices.ContainsFunc(c.Decisions, func(d record.Decision) bool { return !d.Said }) {
 			return &elsewhereError{c}
 		}
 	}
@@ -375,7 +376,7 @@ func doCallsWait(r *run, in *waitIn) error {
 }
 
 // ruled lets the rules, or an expiry, decide about a call, and returns its new state.
-func (r *run) ruled(st *chatctx.Store, c *chatctx.Call) (*chatctx.Call, error) {
+func (r *run) ruled(st *chatctx.Store, c *record.Call) (*record.Call, error) {
 	cc, err := st.Context(r.ctx, c.Context.String())
 	if err != nil {
 		return nil, err
@@ -396,8 +397,8 @@ func (r *run) ruled(st *chatctx.Store, c *chatctx.Call) (*chatctx.Call, error) {
 }
 
 // decided waits until a call is decided or its time is over. ctx ends after limit.
-func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, changes <-chan chatctx.Change,
-	limit time.Duration) (*chatctx.Call, error) {
+func (r *run) decided(ctx context.Context, st *chatctx.Store, c *record.Call, changes <-chan record.Change,
+	limit time.Duration) (*record.Call, error) {
 	for {
 		now, err := r.ruled(st, c)
 		if err != nil {

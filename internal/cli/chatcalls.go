@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -65,7 +66,7 @@ func (s *chat) goOn() {
 		calls, err := c.OpenCalls(s.r.ctx, branch)
 		midway := s.midway(c, branch)
 		s.front.Unlock()
-		approved := slices.ContainsFunc(calls, func(k *chatctx.Call) bool { return k.WaitsFor() == chatctx.WaitsForProgram })
+		approved := slices.ContainsFunc(calls, func(k *record.Call) bool { return k.WaitsFor() == record.WaitsForProgram })
 		switch {
 		case err != nil:
 			s.complain(err)
@@ -110,7 +111,7 @@ func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided int, all 
 	r := *s.r
 	r.ctx, r.con = ctx, s.console(ctx)
 	v := &reviewer{r: &r, st: r.st}
-	v.takes = func(c *chatctx.Call) bool { return c.Context != t.Context.ID || c.Branch == t.Branch }
+	v.takes = func(c *record.Call) bool { return c.Context != t.Context.ID || c.Branch == t.Branch }
 	v.line = func(prompt string) (string, error) {
 		r.con.out.flush()
 		above, label, more := cutLast(prompt)
@@ -126,7 +127,7 @@ func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided int, all 
 			return "", io.EOF
 		}
 	}
-	seen, err := v.all(chatctx.CallFilter{Context: t.Context.ID, State: contract.CallStates["pending"]})
+	seen, err := v.all(record.CallFilter{Context: t.Context.ID, State: contract.CallStates["pending"]})
 	err = errors.Join(err, r.con.out.close())
 	return v.decided, ctx.Err() == nil && v.decided == seen, err
 }

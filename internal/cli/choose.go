@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -27,11 +28,11 @@ func (w *whichFlags) options() chatctx.ListOptions {
 }
 
 // listed yields the contexts that fit and in which search finds the words, in the order of ls.
-func (r *run) listed(o chatctx.ListOptions, words string, yield func(*chatctx.ContextInfo) error) error {
+func (r *run) listed(o chatctx.ListOptions, words string, yield func(*record.ContextInfo) error) error {
 	var has map[chatctx.ID]bool
 	if words != "" {
 		has = map[chatctx.ID]bool{}
-		for h, err := range r.st.Search(r.ctx, chatctx.SearchOptions{Text: words, Trash: o.Trash}) {
+		for h, err := range r.st.Search(r.ctx, record.SearchOptions{Text: words, Trash: o.Trash}) {
 			if err != nil {
 				return err
 			}
@@ -53,13 +54,13 @@ func (r *run) listed(o chatctx.ListOptions, words string, yield func(*chatctx.Co
 }
 
 // chosen returns the contexts that arguments name, each once, or without arguments those that fit the filters. Names also find contexts in the trash.
-func (r *run) chosen(names []string, which whichFlags) ([]*chatctx.ContextInfo, error) {
+func (r *run) chosen(names []string, which whichFlags) ([]*record.ContextInfo, error) {
 	if len(names) > 0 && which.given() {
 		return nil, usagef("%s takes names or filters, not both", r.name)
 	}
-	var all []*chatctx.ContextInfo
+	var all []*record.ContextInfo
 	if len(names) == 0 {
-		err := r.listed(which.options(), which.Words, func(info *chatctx.ContextInfo) error { all = append(all, info); return nil })
+		err := r.listed(which.options(), which.Words, func(info *record.ContextInfo) error { all = append(all, info); return nil })
 		return all, err
 	}
 	for _, name := range names {
@@ -67,7 +68,7 @@ func (r *run) chosen(names []string, which whichFlags) ([]*chatctx.ContextInfo, 
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(all, func(i *chatctx.ContextInfo) bool { return i.ID == c.ID }) {
+		if slices.ContainsFunc(all, func(i *record.ContextInfo) bool { return i.ID == c.ID }) {
 			continue
 		}
 		info, err := c.Info(r.ctx)
@@ -80,12 +81,12 @@ func (r *run) chosen(names []string, which whichFlags) ([]*chatctx.ContextInfo, 
 }
 
 // withThoseBelow adds the contexts below those of all, which go into the trash with them.
-func (r *run) withThoseBelow(all []*chatctx.ContextInfo) ([]*chatctx.ContextInfo, error) {
+func (r *run) withThoseBelow(all []*record.ContextInfo) ([]*record.ContextInfo, error) {
 	chosen := map[chatctx.ID]bool{}
 	for _, info := range all {
 		chosen[info.ID] = true
 	}
-	below := map[chatctx.ID][]*chatctx.ContextInfo{}
+	below := map[chatctx.ID][]*record.ContextInfo{}
 	for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{}) {
 		if err != nil {
 			return nil, err
@@ -109,11 +110,11 @@ func (r *run) needsNames(names []string, which whichFlags, example string) error
 }
 
 // wouldDo prints what a command would do to contexts, a line for each.
-func (r *run) wouldDo(all []*chatctx.ContextInfo, what string) error {
+func (r *run) wouldDo(all []*record.ContextInfo, what string) error {
 	for _, info := range all {
 		err := r.emit(struct {
 			DryRun bool `json:"dry_run"`
-			*chatctx.ContextInfo
+			*record.ContextInfo
 		}{true, info}, func() {
 			r.printf("would %s %s: %s, %s\n", what, named(info.Title, info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -25,9 +26,9 @@ chatctx compare main trains@a1 --html > compare.html`},
 }
 
 type compareIn struct {
-	Refs     []chatctx.Ref `arg:"[REF…]"`
-	Markdown bool          `flag:"markdown" doc:"write Markdown"`
-	HTML     bool          `flag:"html" doc:"write one page that needs nothing else"`
+	Refs     []record.Ref `arg:"[REF…]"`
+	Markdown bool         `flag:"markdown" doc:"write Markdown"`
+	HTML     bool         `flag:"html" doc:"write one page that needs nothing else"`
 }
 
 func doCompare(r *run, in *compareIn) error {
@@ -61,13 +62,13 @@ func doCompare(r *run, in *compareIn) error {
 func (r *run) pen() screen.Pen { return screen.Pen{Styles: r.con.color, Color: r.con.color} }
 
 type takeIn struct {
-	Ref      chatctx.Ref `arg:"REF"`
-	KeepRest bool        `flag:"keep-rest" doc:"keep the later turns after the new answer"`
+	Ref      record.Ref `arg:"REF"`
+	KeepRest bool       `flag:"keep-rest" doc:"keep the later turns after the new answer"`
 }
 
 func doTake(r *run, in *takeIn) error {
 	c, err := r.change(func(b *chatctx.Batch) {
-		b.Take(in.Ref, chatctx.TakeOptions{KeepRest: in.KeepRest})
+		b.Take(in.Ref, record.TakeOptions{KeepRest: in.KeepRest})
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -337,14 +338,14 @@ func ofContext[T any](r *run, find func(*chatctx.ChatContext) ([]T, error), of f
 
 // toolNames returns the tools of the context and of all contexts.
 func (r *run) toolNames() []candidate {
-	return ofContext(r, func(c *chatctx.ChatContext) ([]chatctx.KeptTool, error) { return r.st.Tools(r.ctx, c.ID) },
-		func(t chatctx.KeptTool) candidate { return candidate{t.Name, t.Description} })
+	return ofContext(r, func(c *chatctx.ChatContext) ([]record.KeptTool, error) { return r.st.Tools(r.ctx, c.ID) },
+		func(t record.KeptTool) candidate { return candidate{t.Name, t.Description} })
 }
 
 // ruleNames returns the rules of the context and of the store.
 func (r *run) ruleNames() []candidate {
-	return ofContext(r, func(c *chatctx.ChatContext) ([]*chatctx.Rule, error) { return r.st.Rules(r.ctx, c.ID) },
-		func(rule *chatctx.Rule) candidate { return candidate{short(rule.ID), rule.Effect + " " + rule.Tool} })
+	return ofContext(r, func(c *chatctx.ChatContext) ([]*record.Rule, error) { return r.st.Rules(r.ctx, c.ID) },
+		func(rule *record.Rule) candidate { return candidate{short(rule.ID), rule.Effect + " " + rule.Tool} })
 }
 
 // operationNumbers returns the newest operations that can still be undone.
@@ -400,8 +401,8 @@ func settingValues(models []candidate) []candidate {
 }
 
 func (r *run) branchNames() []candidate {
-	return ofContext(r, func(c *chatctx.ChatContext) ([]*chatctx.BranchInfo, error) { return c.Branches(r.ctx) },
-		func(b *chatctx.BranchInfo) candidate { return candidate{b.Name, count(b.Messages, "message")} })
+	return ofContext(r, func(c *chatctx.ChatContext) ([]*record.BranchInfo, error) { return c.Branches(r.ctx) },
+		func(b *record.BranchInfo) candidate { return candidate{b.Name, count(b.Messages, "message")} })
 }
 
 func (r *run) tagNames() []candidate {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -66,7 +67,7 @@ func doNew(r *run, in *newIn) error {
 	if in.From != "" {
 		return copyContext(r, in)
 	}
-	n := chatctx.NewContext{Title: in.Title, Prompt: in.Prompt, Settings: map[string]json.RawMessage{}}
+	n := record.NewContext{Title: in.Title, Prompt: in.Prompt, Settings: map[string]json.RawMessage{}}
 	maps.Copy(n.Settings, r.con.begins)
 	for _, s := range []string{n.Title, n.Prompt, in.Model, in.Mode} {
 		if err := validText(s); err != nil {
@@ -163,7 +164,7 @@ func doLs(r *run, in *lsIn) error {
 		return err
 	}
 	n := 0
-	err = r.listed(o, in.Words, func(info *chatctx.ContextInfo) error {
+	err = r.listed(o, in.Words, func(info *record.ContextInfo) error {
 		if most > 0 && n == most {
 			return errEnough
 		}
@@ -200,7 +201,7 @@ func (r *run) nothingListed(o chatctx.ListOptions, filtered bool) string {
 }
 
 // contextLine prints a context in ls: current or not, id, last change, title, and what is in it.
-func (r *run) contextLine(i *chatctx.ContextInfo) {
+func (r *run) contextLine(i *record.ContextInfo) {
 	mark := " "
 	if i.Current {
 		mark = r.paint(green, "*")
@@ -372,12 +373,12 @@ func doRestore(r *run, in *restoreIn) error {
 	if err != nil {
 		return err
 	}
-	var back []*chatctx.ContextInfo // the one that was named first
+	var back []*record.ContextInfo // the one that was named first
 	for _, info := range before {
 		switch {
 		case info.ID == c.Context:
 			back = slices.Insert(back, 0, info)
-		case !slices.ContainsFunc(after, func(i *chatctx.ContextInfo) bool { return i.ID == info.ID }):
+		case !slices.ContainsFunc(after, func(i *record.ContextInfo) bool { return i.ID == info.ID }):
 			back = append(back, info)
 		}
 	}
@@ -392,7 +393,7 @@ func doRestore(r *run, in *restoreIn) error {
 }
 
 // inTrash are the contexts in the trash.
-func (r *run) inTrash() (all []*chatctx.ContextInfo, err error) {
+func (r *run) inTrash() (all []*record.ContextInfo, err error) {
 	for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Trash: true}) {
 		if err != nil {
 			return nil, err
@@ -403,9 +404,9 @@ func (r *run) inTrash() (all []*chatctx.ContextInfo, err error) {
 }
 
 type showIn struct {
-	Ref  chatctx.Ref `arg:"[REF]"`
-	Save string      `flag:"save" doc:"write the message's images and files into {DIR}; a file that is there stays"`
-	Text bool        `flag:"text" doc:"the text alone, as it is stored"`
+	Ref  record.Ref `arg:"[REF]"`
+	Save string     `flag:"save" doc:"write the message's images and files into {DIR}; a file that is there stays"`
+	Text bool       `flag:"text" doc:"the text alone, as it is stored"`
 }
 
 // doShow shows a message, or the context.
@@ -489,8 +490,8 @@ func showContext(r *run) error {
 		of = &v
 	}
 	return r.emit(struct {
-		chatctx.ContextFacts
-		Branches []*chatctx.BranchInfo      `json:"branches"`
+		record.ContextFacts
+		Branches []*record.BranchInfo       `json:"branches"`
 		Settings map[string]json.RawMessage `json:"settings"`
 		System   string                     `json:"system"`
 		Prompt   string                     `json:"prompt"`
@@ -504,7 +505,7 @@ func showContext(r *run) error {
 	})
 }
 
-func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.BranchInfo, snap *chatctx.Snapshot, inForce map[string]json.RawMessage) {
+func (r *run) printContext(info *record.ContextInfo, branches []*record.BranchInfo, snap *chatctx.Snapshot, inForce map[string]json.RawMessage) {
 	r.printf("%s\n", r.heading(info.Title, info.ID))
 	r.printf("%s, changed %s\n", count(info.Messages, "message"), moment(info.Updated))
 	if info.Trashed != 0 {

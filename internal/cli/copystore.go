@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func copyCommand() *command {
@@ -43,7 +44,7 @@ func doCopy(r *run, in *copyIn) error {
 		}
 	}
 	next := time.Now().Add(time.Second)
-	done, err := chatctx.CopyStore(r.ctx, from, to, chatctx.Options{Program: "chatctx", IdleHold: -1}, chatctx.CopyOptions{
+	done, err := chatctx.CopyStore(r.ctx, from, to, chatctx.Options{Program: "chatctx", IdleHold: -1}, record.CopyOptions{
 		Keep: in.Keep || isURL(from) && !in.Move,
 		Progress: func(records int) {
 			if now := time.Now(); now.After(next) {

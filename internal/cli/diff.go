@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -33,7 +34,7 @@ func doDiff(r *run, in *diffIn) error {
 }
 
 // printDiff prints what two branches do not share, turn by turn.
-func (r *run) printDiff(d *chatctx.Difference) {
+func (r *run) printDiff(d *record.Difference) {
 	r.printf("%s\n%s\n", r.paint(red, fmt.Sprintf("--- %s, %s of its own", clean(d.A), count(len(d.OnlyA), "message"))),
 		r.paint(green, fmt.Sprintf("+++ %s, %s of its own", clean(d.B), count(len(d.OnlyB), "message"))))
 	switch {

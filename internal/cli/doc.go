@@ -13,7 +13,7 @@
 //
 //	type forkIn struct {
 //		Name string      `arg:"NAME"`
-//		At   chatctx.Ref `flag:"at" doc:"end the new branch with {REF}; else with the head"`
+//		At   record.Ref `flag:"at" doc:"end the new branch with {REF}; else with the head"`
 //		Stay bool        `flag:"stay" doc:"stay on the branch where you are"`
 //	}
 //

@@ -7,13 +7,13 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 // editedText opens the message that ref names in the person's editor and returns the new text. An unchanged text is an error, since there is
 // nothing to do then.
-func (r *run) editedText(ref chatctx.Ref) (string, error) {
+func (r *run) editedText(ref record.Ref) (string, error) {
 	editor, err := chosenEditor()
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/nolink"
 )
@@ -97,7 +98,7 @@ type checkJSON struct {
 
 func (r *run) problems(st *chatctx.Store, full bool) ([]problemJSON, error) {
 	problems := []problemJSON{}
-	err := st.Maintenance().Check(r.ctx, chatctx.CheckOptions{Full: full}, func(p chatctx.Problem) {
+	err := st.Maintenance().Check(r.ctx, chatctx.CheckOptions{Full: full}, func(p record.Problem) {
 		problems = append(problems, problemJSON{p.Invariant, p.Where, p.Text})
 	})
 	return problems, err
@@ -125,7 +126,7 @@ func checkBackup(r *run, file string) error {
 	}
 	stats, err := st.Maintenance().Stats(r.ctx)
 	if err != nil {
-		stats = &chatctx.Stats{} // the problems say why
+		stats = &record.Stats{} // the problems say why
 	}
 	err = r.emit(struct {
 		checkJSON

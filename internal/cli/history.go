@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -52,7 +53,7 @@ func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
 }
 
 type rewindIn struct {
-	Ref chatctx.Ref `arg:"REF"`
+	Ref record.Ref `arg:"REF"`
 	dryRunFlag
 	yesFlag
 }
@@ -75,7 +76,7 @@ func doRewind(r *run, in *rewindIn) error {
 }
 
 type dropIn struct {
-	Refs []chatctx.Ref `arg:"REF…"`
+	Refs []record.Ref `arg:"REF…"`
 	dryRunFlag
 	yesFlag
 }
@@ -167,7 +168,7 @@ func positions(from, to int) []int {
 }
 
 // dryRunDrop counts the messages that REFs name and the results that would go with their calls.
-func (r *run) dryRunDrop(refs []chatctx.Ref) error {
+func (r *run) dryRunDrop(refs []record.Ref) error {
 	return r.dryRunHistory(func(snap *chatctx.Snapshot) ([]int, error) {
 		gone := map[int]bool{}
 		calls := map[string]bool{}
@@ -201,7 +202,7 @@ func (r *run) dryRunDrop(refs []chatctx.Ref) error {
 }
 
 // named returns the messages of the branch that a REF or a range names.
-func (r *run) named(snap *chatctx.Snapshot, ref chatctx.Ref) ([]*chatctx.Entry, error) {
+func (r *run) named(snap *chatctx.Snapshot, ref record.Ref) ([]*chatctx.Entry, error) {
 	part, err := snap.Range(r.ctx, ref)
 	switch {
 	case err != nil:
@@ -218,8 +219,8 @@ func (r *run) named(snap *chatctx.Snapshot, ref chatctx.Ref) ([]*chatctx.Entry, 
 }
 
 type pickIn struct {
-	Branch string        `arg:"BRANCH"`
-	Refs   []chatctx.Ref `arg:"REF…"`
+	Branch string       `arg:"BRANCH"`
+	Refs   []record.Ref `arg:"REF…"`
 }
 
 func doPick(r *run, in *pickIn) error {
@@ -270,8 +271,8 @@ var tagVerbs = map[string]string{
 }
 
 type tagIn struct {
-	Name string      `arg:"[NAME]"`
-	Ref  chatctx.Ref `arg:"[REF]"`
+	Name string     `arg:"[NAME]"`
+	Ref  record.Ref `arg:"[REF]"`
 }
 
 func doTag(r *run, in *tagIn) error {

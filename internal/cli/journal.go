@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -22,13 +23,13 @@ func journalLooks() map[string]look {
 			in.Both = true
 			_, err := r.most(in.Limit)
 			return err
-		}, as(func(r *run, _ *operation.Journal, o *chatctx.Operation) { r.operationLine(o) }).orNone(func(r *run) { r.note("nothing was done yet") })),
+		}, as(func(r *run, _ *operation.Journal, o *record.Operation) { r.operationLine(o) }).orNone(func(r *run) { r.note("nothing was done yet") })),
 		"undo": as(func(r *run, _ *operation.ToUndo, out contract.Undone) { r.undone(out.Done, true) }),
 		"redo": as(func(r *run, _ *operation.Change, out contract.Undone) { r.undone(out.Done, false) }),
 	}
 }
 
-func (r *run) operationLine(o *chatctx.Operation) {
+func (r *run) operationLine(o *record.Operation) {
 	what := clean(o.What)
 	if len(o.Branches) > 0 {
 		what += " on " + cut(oneLine(strings.Join(o.Branches, ", ")), 60)

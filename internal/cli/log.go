@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -15,17 +16,17 @@ import (
 const aroundMost = 5
 
 type logIn struct {
-	Range    chatctx.Ref `arg:"[A..B]"`
-	Follow   bool        `flag:"follow,f" doc:"or -f: go on with what is added, until Ctrl-C"`
-	Raw      bool        `flag:"raw" doc:"show the text unchanged, on a terminal too"`
-	N        *int        `flag:"n" doc:"only the last {N} of them; with --around so many before and after"`
-	Around   chatctx.Ref `flag:"around" doc:"only {REF} and the messages around it"`
-	Reverse  bool        `flag:"reverse" doc:"the newest first"`
-	Since    instant     `flag:"since" doc:"only what was written since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
-	Role     pool.Role   `flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
-	Grep     string      `flag:"grep" doc:"only messages in which the regular expression {PATTERN} matches, calls and results too"`
-	Hidden   bool        `flag:"hidden" doc:"hidden messages too (JSON always has them)"`
-	Thinking bool        `flag:"thinking" doc:"show the model's thinking in full"`
+	Range    record.Ref `arg:"[A..B]"`
+	Follow   bool       `flag:"follow,f" doc:"or -f: go on with what is added, until Ctrl-C"`
+	Raw      bool       `flag:"raw" doc:"show the text unchanged, on a terminal too"`
+	N        *int       `flag:"n" doc:"only the last {N} of them; with --around so many before and after"`
+	Around   record.Ref `flag:"around" doc:"only {REF} and the messages around it"`
+	Reverse  bool       `flag:"reverse" doc:"the newest first"`
+	Since    instant    `flag:"since" doc:"only what was written since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Role     pool.Role  `flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
+	Grep     string     `flag:"grep" doc:"only messages in which the regular expression {PATTERN} matches, calls and results too"`
+	Hidden   bool       `flag:"hidden" doc:"hidden messages too (JSON always has them)"`
+	Thinking bool       `flag:"thinking" doc:"show the model's thinking in full"`
 }
 
 // doLog prints the branch's messages, or those that the flags select.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
@@ -55,7 +56,7 @@ func (r *run) mark(in markIn, mark, only, done string) error {
 	}
 	v := marksJSON{DryRun: in.DryRun, where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
 	for _, a := range in.Messages {
-		named, err := r.named(snap, chatctx.Ref(a))
+		named, err := r.named(snap, record.Ref(a))
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (r *run) mark(in markIn, mark, only, done string) error {
 	r.close()
 	done2, err := r.change(func(b *chatctx.Batch) {
 		for _, m := range v.Messages {
-			b.Mark(chatctx.Ref(m.Message.String()), mark)
+			b.Mark(record.Ref(m.Message.String()), mark)
 		}
 	})
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *run) listMarks() error {
 	}
 	var list []*chatctx.Entry
 	for id := range marks {
-		e, err := snap.Find(r.ctx, chatctx.Ref(id.String()))
+		e, err := snap.Find(r.ctx, record.Ref(id.String()))
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -125,7 +126,7 @@ func (r *run) somewhere(try func(*chatctx.ChatContext) error) error {
 			return err
 		}
 		if st, err = r.creator(); err == nil {
-			_, err = st.New(r.ctx, chatctx.NewContext{IfNone: true})
+			_, err = st.New(r.ctx, record.NewContext{IfNone: true})
 		}
 		return err
 	}
@@ -146,7 +147,7 @@ func (r *run) somewhere(try func(*chatctx.ChatContext) error) error {
 		err = r.tried(defaults, try)
 	}
 	if err == nil {
-		_, err = st.New(r.ctx, chatctx.NewContext{IfNone: true})
+		_, err = st.New(r.ctx, record.NewContext{IfNone: true})
 	}
 	return err
 }
@@ -163,7 +164,7 @@ func (r *run) tried(defaults map[string]json.RawMessage, try func(*chatctx.ChatC
 			return err
 		}
 	}
-	c, err := st.New(r.ctx, chatctx.NewContext{})
+	c, err := st.New(r.ctx, record.NewContext{})
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,10 @@ func approvedBefore(t *testing.T) (file string, c *chatctx.ChatContext) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "s.db")
 	s := storetest.Open(t, file, chatctx.Options{Create: true, Judge: approval.Rules{}})
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: "Old", Messages: []*chatctx.Message{pool.NewText(pool.User, "go"),
+	c, err := s.New(t.Context(), record.NewContext{Title: "Old", Messages: []*chatctx.Message{pool.NewText(pool.User, "go"),
 		{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "look", Arguments: json.RawMessage(`{}`)}}}}})
 	if err == nil {
-		_, err = s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "seen"}})
+		_, err = s.PutTool(t.Context(), record.Tool{Name: "look", Command: []string{"echo", "seen"}})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -139,7 +140,7 @@ func eachEntry(o *operation.Operation, l look) *entry {
 			return err
 		}
 		if c, ok := in.(operation.Chooser); ok {
-			all = slices.DeleteFunc(all, func(i *chatctx.ContextInfo) bool { return !c.Concerns(i, each.given()) })
+			all = slices.DeleteFunc(all, func(i *record.ContextInfo) bool { return !c.Concerns(i, each.given()) })
 		}
 		if each.DryRun {
 			return r.wouldDo(all, l.would)

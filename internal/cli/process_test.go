@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -67,7 +68,7 @@ func filledStore(t *testing.T, n int) string {
 	for i := range n {
 		msgs = append(msgs, pool.NewText(pool.User, fmt.Sprintf("message %d %s", i+1, strings.Repeat("x", 1000))))
 	}
-	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "Full", Messages: msgs}); err != nil {
+	if _, err := st.New(t.Context(), record.NewContext{Title: "Full", Messages: msgs}); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -38,7 +39,7 @@ func TestProcessesDecideOnce(t *testing.T) {
 	for i := range calls {
 		asks = append(asks, &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: fmt.Sprint("c", i), Tool: "look", Arguments: json.RawMessage(`{"at":1}`)}}})
 	}
-	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "One", Messages: asks}); err != nil {
+	if _, err := st.New(t.Context(), record.NewContext{Title: "One", Messages: asks}); err != nil {
 		t.Fatal(err)
 	}
 	out := make([]bytes.Buffer, 8)

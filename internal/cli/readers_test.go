@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -134,16 +135,16 @@ func leftBehind(t *testing.T, at string) string {
 	}
 	defer st.Close()
 	calls := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "read", Arguments: []byte("{}")}, {ID: "c2", Tool: "read", Arguments: []byte("{}")}}}
-	c, err := st.New(t.Context(), chatctx.NewContext{Title: "One", Settings: map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}, Messages: []*chatctx.Message{words("words to begin with " + strings.Repeat("and more of them ", 400)), calls}})
+	c, err := st.New(t.Context(), record.NewContext{Title: "One", Settings: map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}, Messages: []*chatctx.Message{words("words to begin with " + strings.Repeat("and more of them ", 400)), calls}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	message := calls.ID.String()
 	b := c.Begin("")
-	b.ExpireCall(chatctx.CallRef(message+":1"), pool.TimeOf(past.Add(time.Minute)))
-	b.Decide(chatctx.CallRef(message+":2"), chatctx.Verdict{Status: pool.Approved})
+	b.ExpireCall(record.CallRef(message+":1"), pool.TimeOf(past.Add(time.Minute)))
+	b.Decide(record.CallRef(message+":2"), chatctx.Verdict{Status: pool.Approved})
 	if _, err = b.Commit(t.Context()); err == nil {
-		_, err = st.ClaimCall(t.Context(), c.ID.String(), "", chatctx.CallRef(message+":2"), chatctx.ClaimOptions{})
+		_, err = st.ClaimCall(t.Context(), c.ID.String(), "", record.CallRef(message+":2"), record.ClaimOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/secrets"
 )
 
@@ -41,16 +42,16 @@ type redactIn struct {
 }
 
 // finder returns what finds the secrets in a text.
-func (in *redactIn) finder() (func(string) ([]chatctx.Secret, error), error) {
+func (in *redactIn) finder() (func(string) ([]record.Secret, error), error) {
 	if (in.Pattern != "") == in.Secrets {
 		return nil, &usageError{"redact needs --pattern RE or --secrets", "chatctx redact --secrets --dry-run"}
 	}
 	if in.Secrets {
-		return func(text string) ([]chatctx.Secret, error) {
+		return func(text string) ([]record.Secret, error) {
 			found, err := secrets.Find(text)
-			out := make([]chatctx.Secret, len(found))
+			out := make([]record.Secret, len(found))
 			for i, m := range found {
-				out[i] = chatctx.Secret{From: m.From, To: m.To, What: m.Rule}
+				out[i] = record.Secret{From: m.From, To: m.To, What: m.Rule}
 			}
 			return out, err
 		}, nil
@@ -62,10 +63,10 @@ func (in *redactIn) finder() (func(string) ([]chatctx.Secret, error), error) {
 	if re.MatchString("") || re.MatchString(chatctx.RedactedMark) {
 		return nil, usagef("--pattern matches the empty text, or %s: make it narrower", chatctx.RedactedMark)
 	}
-	return func(text string) ([]chatctx.Secret, error) {
-		var out []chatctx.Secret
+	return func(text string) ([]record.Secret, error) {
+		var out []record.Secret
 		for _, at := range re.FindAllStringIndex(text, -1) {
-			out = append(out, chatctx.Secret{From: at[0], To: at[1], What: "pattern"})
+			out = append(out, record.Secret{From: at[0], To: at[1], What: "pattern"})
 		}
 		return out, nil
 	}, nil
@@ -81,7 +82,7 @@ func doRedact(r *run, in *redactIn) error {
 	if err != nil {
 		return err
 	}
-	o := chatctx.RedactOptions{Context: in.Context, Find: find, DryRun: true}
+	o := record.RedactOptions{Context: in.Context, Find: find, DryRun: true}
 	plan, err := st.Maintenance().Redact(r.ctx, o)
 	if err != nil {
 		return err

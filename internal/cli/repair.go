@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func repairCommand() *command {
@@ -25,7 +26,7 @@ type repairedJSON struct {
 	Left   []problemJSON `json:"left"`
 }
 
-func mendedJSON(all []chatctx.Mended) []problemJSON {
+func mendedJSON(all []record.Mended) []problemJSON {
 	out := []problemJSON{}
 	for _, m := range all {
 		out = append(out, problemJSON{m.Invariant, m.Where, m.Text})
@@ -85,7 +86,7 @@ func repairHint(err error, path string) error {
 	return err
 }
 
-func (r *run) repaired(done *chatctx.Repaired, dry bool) error {
+func (r *run) repaired(done *record.Repaired, dry bool) error {
 	left := []problemJSON{}
 	for _, p := range done.Left {
 		left = append(left, problemJSON{p.Invariant, p.Where, p.Text})

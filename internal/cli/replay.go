@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -79,8 +80,8 @@ type replayIn struct {
 	askFlags
 	modelsFlag
 	setFlag
-	From   chatctx.Ref `flag:"from" doc:"begin with the question of the turn of {REF}; else with the first"`
-	System *string     `flag:"system" doc:"another system prompt {TEXT}, - for standard input"`
+	From   record.Ref `flag:"from" doc:"begin with the question of the turn of {REF}; else with the first"`
+	System *string    `flag:"system" doc:"another system prompt {TEXT}, - for standard input"`
 	yesFlag
 	dryRunFlag
 }
@@ -128,14 +129,14 @@ func doReplay(r *run, in *replayIn) error {
 }
 
 // toReplay reads the questions to ask again.
-func (r *run) toReplay(snap *chatctx.Snapshot, ref chatctx.Ref) (*turn.Replay, error) {
+func (r *run) toReplay(snap *chatctx.Snapshot, ref record.Ref) (*turn.Replay, error) {
 	from := 1
 	if ref != "" {
 		e, err := snap.Place(r.ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		q, err := snap.Place(r.ctx, chatctx.Ref("branch:"+snap.Info.Name+"@u"+strings.TrimLeft(e.Turn, "ua")))
+		q, err := snap.Place(r.ctx, record.Ref("branch:"+snap.Info.Name+"@u"+strings.TrimLeft(e.Turn, "ua")))
 		if err != nil {
 			return nil, err
 		}

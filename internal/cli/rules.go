@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -47,7 +48,7 @@ func ruleLooks() map[string]look {
 }
 
 // checkedRule makes the rule that flags describe, and refuses what the store is not needed to refuse.
-func checkedRule(in *operation.RuleTerms, effect, tool string) (*chatctx.Rule, error) {
+func checkedRule(in *operation.RuleTerms, effect, tool string) (*record.Rule, error) {
 	rule := in.Rule(effect, tool)
 	if in.For != nil && *in.For <= 0 {
 		return nil, usagef("--for takes a time: 10m, 24h")
@@ -67,13 +68,13 @@ func checkedRule(in *operation.RuleTerms, effect, tool string) (*chatctx.Rule, e
 // ruleAdded shows a rule that was added, and the examples that it breaks.
 func (r *run) ruleAdded(v contract.Rule) {
 	for _, b := range v.Broken {
-		r.noteBroken(b.BrokenExample)
+		r.noteBroken(b.Broken)
 	}
 	r.printf("rule %s: %s, for the %s\n", short(v.Rule.ID), clean(v.Rule.String()), screen.Scope(v.Rule))
 }
 
 // noteBroken names examples that a change of rules breaks.
-func (r *run) noteBroken(all ...chatctx.BrokenExample) {
+func (r *run) noteBroken(all ...record.Broken) {
 	for _, b := range all {
 		from := ""
 		if b.At != 0 {
@@ -83,7 +84,7 @@ func (r *run) noteBroken(all ...chatctx.BrokenExample) {
 	}
 }
 
-func (r *run) ruleLine(rule *chatctx.Rule) {
+func (r *run) ruleLine(rule *record.Rule) {
 	words := []string{r.paint(yellow, short(rule.ID)), pad(screen.Scope(rule), 12), clean(rule.String())}
 	if rule.Expires != 0 {
 		words = append(words, "until "+moment(rule.Expires))
@@ -112,7 +113,7 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 	if (in.Rm != "") == (in.Effect != "") || in.Effect != "" && in.Tool == "" {
 		return usagef("rules diff takes EFFECT TOOL like rules add, or --rm RULE")
 	}
-	var rule *chatctx.Rule
+	var rule *record.Rule
 	var err error
 	if in.Rm == "" {
 		if rule, err = checkedRule(&in.RuleTerms, in.Effect, in.Tool); err != nil {
@@ -141,7 +142,7 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 		return err
 	}
 	n, titles := 0, map[chatctx.ID]string{}
-	err = st.DiffRules(r.ctx, rule, gone, func(d chatctx.RuleDifference) error {
+	err = st.DiffRules(r.ctx, rule, gone, func(d record.RuleDifference) error {
 		n++
 		v := differenceJSON{callToJSON(d.Call), rulingToJSON(d.Before), rulingToJSON(d.After)}
 		return r.emit(v, func() {
@@ -156,7 +157,7 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 }
 
 // scopeRule sets where a rule that is only tried would hold: on this branch alone if here, and for a call if that is not "".
-func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.ID, here bool, call chatctx.CallRef) error {
+func (r *run) scopeRule(st *chatctx.Store, rule *record.Rule, context chatctx.ID, here bool, call record.CallRef) error {
 	rule.Context = context
 	if here {
 		c, err := st.Context(r.ctx, context.String())
@@ -179,7 +180,7 @@ func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.I
 	return nil
 }
 
-func rulingToJSON(j *chatctx.Ruling) withoutJSON {
+func rulingToJSON(j *record.Ruling) withoutJSON {
 	v := withoutJSON{Effect: j.Effect}
 	if j.Rule != nil {
 		v.Rule = &j.Rule.ID
@@ -187,7 +188,7 @@ func rulingToJSON(j *chatctx.Ruling) withoutJSON {
 	return v
 }
 
-func rulingText(j *chatctx.Ruling) string {
+func rulingText(j *record.Ruling) string {
 	if j.Rule == nil {
 		return j.Effect
 	}
@@ -232,8 +233,8 @@ func doRulesTest(r *run, in *rulesTestIn) error {
 	if err != nil {
 		return err
 	}
-	var j *chatctx.Ruling
-	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(in.Name))
+	var j *record.Ruling
+	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), record.CallRef(in.Name))
 	if len(args) == 0 && err == nil {
 		j, err = st.Judge(r.ctx, c)
 	} else {
@@ -249,7 +250,7 @@ func doRulesTest(r *run, in *rulesTestIn) error {
 	return r.judged(j)
 }
 
-func (r *run) judged(j *chatctx.Ruling) error {
+func (r *run) judged(j *record.Ruling) error {
 	v := judgedJSON{Effect: j.Effect, Untold: j.Untold, Inherited: j.Inherited, Why: j.Why, Rules: []ruleNoteJSON{}}
 	for _, n := range j.Notes {
 		v.Rules = append(v.Rules, ruleNoteJSON{n.Rule.ID, n.Rule.Effect, n.Rule.Tool, n.Holds, n.Why})
@@ -274,4 +275,4 @@ func (r *run) judged(j *chatctx.Ruling) error {
 }
 
 // rulingLine says what rules decide, and why.
-func (r *run) rulingLine(j *chatctx.Ruling) string { return screen.RulingLine(j) }
+func (r *run) rulingLine(j *record.Ruling) string { return screen.RulingLine(j) }

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -97,7 +98,7 @@ func decides(args []string) int {
 			for i := range calls {
 				call := fmt.Sprint("c", (i+(4*process+g)*calls/32)%calls)
 				b := st.Begin("", "")
-				b.Decide(chatctx.CallRef(call), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[g%2]})
+				b.Decide(record.CallRef(call), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[g%2]})
 				switch _, err := b.Commit(context.Background()); {
 				case err == nil:
 					fmt.Println("decided", call)

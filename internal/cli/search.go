@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -90,7 +91,7 @@ func doSearch(r *run, in *searchIn) error {
 }
 
 // printHits prints the hits, and returns how many there are.
-func (r *run) printHits(o chatctx.SearchOptions) (n int, err error) {
+func (r *run) printHits(o record.SearchOptions) (n int, err error) {
 	for h, err := range r.st.Search(r.ctx, o) {
 		if err != nil {
 			return n, err
@@ -104,12 +105,12 @@ func (r *run) printHits(o chatctx.SearchOptions) (n int, err error) {
 }
 
 // partsOfWords returns the command that looks for parts of words.
-func (r *run) partsOfWords(o chatctx.SearchOptions) string {
+func (r *run) partsOfWords(o record.SearchOptions) string {
 	return r.again("search --regexp " + quote("(?i)"+regexp.QuoteMeta(strings.Trim(o.Text, `"*`))))
 }
 
 // widen says how to find more.
-func (r *run) widen(in *searchIn, o chatctx.SearchOptions) string {
+func (r *run) widen(in *searchIn, o record.SearchOptions) string {
 	var more []string
 	if narrow := in.narrowed(); len(narrow) > 0 {
 		more = append(more, "leave out "+strings.Join(narrow, ", "))
@@ -126,8 +127,8 @@ func (r *run) widen(in *searchIn, o chatctx.SearchOptions) string {
 	return "\n  " + strings.Join(more, "\n  ")
 }
 
-func (in *searchIn) options() (chatctx.SearchOptions, error) {
-	o := chatctx.SearchOptions{Context: in.Context, Labels: in.Label, Role: in.Role, Model: in.Model, Tool: in.Tool,
+func (in *searchIn) options() (record.SearchOptions, error) {
+	o := record.SearchOptions{Context: in.Context, Labels: in.Label, Role: in.Role, Model: in.Model, Tool: in.Tool,
 		Since: pool.Time(in.Since), Until: pool.Time(in.Until), Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: in.Most}
 	text := strings.Join(in.Text, " ")
 	if in.Regexp {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
@@ -36,14 +37,14 @@ type compactedJSON struct {
 }
 
 type compactIn struct {
-	Range        string      `arg:"[A..B]"`
-	KeepTokens   *int        `flag:"keep-tokens" doc:"keep the newest {N} tokens as they are; else the setting compact.keep"`
-	KeepMessages *int        `flag:"keep-messages" doc:"keep the newest {N} messages instead"`
-	From         chatctx.Ref `flag:"from" doc:"summarise a stretch in the middle alone, from {REF} on"`
-	To           chatctx.Ref `flag:"to" doc:"the last message {REF} of that stretch"`
-	Anew         bool        `flag:"anew" doc:"make the newest summary again, of the messages as they are now"`
-	Summary      string      `flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
-	Digest       bool        `flag:"digest" doc:"a summary made by rules, without a model"`
+	Range        string     `arg:"[A..B]"`
+	KeepTokens   *int       `flag:"keep-tokens" doc:"keep the newest {N} tokens as they are; else the setting compact.keep"`
+	KeepMessages *int       `flag:"keep-messages" doc:"keep the newest {N} messages instead"`
+	From         record.Ref `flag:"from" doc:"summarise a stretch in the middle alone, from {REF} on"`
+	To           record.Ref `flag:"to" doc:"the last message {REF} of that stretch"`
+	Anew         bool       `flag:"anew" doc:"make the newest summary again, of the messages as they are now"`
+	Summary      string     `flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
+	Digest       bool       `flag:"digest" doc:"a summary made by rules, without a model"`
 	dryRunFlag
 	rawFlag
 }
@@ -142,7 +143,7 @@ func (r *run) stretch(c *chatctx.ChatContext, name string, in *compactIn) (given
 		return true, from, to, err
 	}
 	var at [2]int
-	for i, ref := range []chatctx.Ref{in.From, in.To} {
+	for i, ref := range []record.Ref{in.From, in.To} {
 		e, err := snap.Place(r.ctx, ref)
 		if err != nil {
 			return false, 0, 0, err
@@ -157,7 +158,7 @@ func (r *run) stretch(c *chatctx.ChatContext, name string, in *compactIn) (given
 
 // stretchOf returns the positions of a range on the branch. The newest message is always kept, so a range without an end goes up to the one before.
 func (r *run) stretchOf(snap *chatctx.Snapshot, ref string) (from, to int, err error) {
-	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
+	part, err := snap.Range(r.ctx, record.Ref(ref))
 	switch {
 	case err != nil:
 		return 0, 0, err

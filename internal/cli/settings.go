@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 )
@@ -40,15 +41,15 @@ type promptIn struct {
 }
 
 func doSystem(r *run, in *promptIn) error {
-	return r.promptCommand(in, "system prompt", func(b *chatctx.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)
+	return r.promptCommand(in, "system prompt", func(b *record.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)
 }
 
 func doPrompt(r *run, in *promptIn) error {
-	return r.promptCommand(in, "user prompt", func(b *chatctx.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
+	return r.promptCommand(in, "user prompt", func(b *record.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
 }
 
 // promptCommand shows or sets one of a branch's prompts.
-func (r *run) promptCommand(in *promptIn, what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, string)) error {
+func (r *run) promptCommand(in *promptIn, what string, get func(*record.BranchInfo) string, set func(*chatctx.Batch, string)) error {
 	if in.Clear && in.Text != nil {
 		return usagef("%s --clear takes no text", r.name)
 	}

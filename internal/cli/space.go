@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 func spaceCommands() []*command {
@@ -83,7 +84,7 @@ type gcIn struct {
 }
 
 func doGC(r *run, in *gcIn) error {
-	o := chatctx.GCOptions{OlderThan: in.OlderThan.Duration, MaxSize: int64(in.MaxSize), KeepOperations: in.KeepOperations, DryRun: true}
+	o := record.GCOptions{OlderThan: in.OlderThan.Duration, MaxSize: int64(in.MaxSize), KeepOperations: in.KeepOperations, DryRun: true}
 	if o.KeepOperations < 0 {
 		return usagef("gc --keep-operations takes a number of 0 or more")
 	}
@@ -171,9 +172,9 @@ type purgedJSON struct {
 }
 
 type purgeIn struct {
-	Context  string        `arg:"[CTX]"`
-	Messages []chatctx.Ref `flag:"message" doc:"erase the message {REF} from all branches, with its copies; may be given again"`
-	Forget   bool          `flag:"forget" doc:"keep no mark of what was erased: an import of its source brings it back"`
+	Context  string       `arg:"[CTX]"`
+	Messages []record.Ref `flag:"message" doc:"erase the message {REF} from all branches, with its copies; may be given again"`
+	Forget   bool         `flag:"forget" doc:"keep no mark of what was erased: an import of its source brings it back"`
 	dryRunFlag
 	yesFlag
 }

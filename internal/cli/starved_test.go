@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
@@ -34,9 +35,9 @@ func TestALongImportIsNotStarved(t *testing.T) {
 	defer other.Close()
 	var all []*chatctx.Incoming
 	for i := range conversations {
-		in := &chatctx.Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint("Brought ", i), Branches: []chatctx.IncomingBranch{{Name: "main", Leaf: 5}}}
+		in := &chatctx.Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint("Brought ", i), Branches: []record.IncomingBranch{{Name: "main", Leaf: 5}}}
 		for n := range 5 {
-			in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint("n", n), Parent: n, Message: words(fmt.Sprint("words ", n, " of ", i))})
+			in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint("n", n), Parent: n, Message: words(fmt.Sprint("words ", n, " of ", i))})
 		}
 		all = append(all, in)
 	}
@@ -47,7 +48,7 @@ func TestALongImportIsNotStarved(t *testing.T) {
 	for range 4 {
 		others.Go(func() {
 			for !ended.Load() && made.Load() < mostOthers {
-				if _, err := other.New(t.Context(), chatctx.NewContext{Title: "Another", Messages: []*chatctx.Message{words("hello")}}); err != nil {
+				if _, err := other.New(t.Context(), record.NewContext{Title: "Another", Messages: []*chatctx.Message{words("hello")}}); err != nil {
 					t.Error(err)
 					return
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -49,7 +50,7 @@ type cacheJSON struct {
 
 // replyingJSON is who works on a reply on the branch.
 type replyingJSON struct {
-	*chatctx.Claim
+	*record.Claim
 	Since pool.Time `json:"since" empty:"null"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
@@ -43,11 +44,11 @@ func subCommands() []*command {
 }
 
 // parentEnded words the state of a task's parent that has ended.
-var parentEnded = map[string]string{chatctx.TaskReturned: "has returned", chatctx.TaskFailed: "has failed", chatctx.TaskAbandoned: "was abandoned"}
+var parentEnded = map[string]string{record.TaskReturned: "has returned", record.TaskFailed: "has failed", record.TaskAbandoned: "was abandoned"}
 
 func (r *run) subLine(i *chatctx.TaskInfo) {
 	state := i.State
-	if state == chatctx.TaskRunning && i.Messages <= 1 { // the goal alone
+	if state == record.TaskRunning && i.Messages <= 1 { // the goal alone
 		state = "not begun"
 	}
 	words := fmt.Sprintf("%s  %s  %s, from %s", r.paint(yellow, short(i.ID)), pad(state, 9), titled(i.Title, i.ID), clean(i.BranchName))
@@ -104,7 +105,7 @@ func (r *run) subOptions(in *subStartIn) (o subtask.Options, err error) {
 		}
 	}
 	if in.NoTools {
-		o.Tools = []chatctx.Tool{}
+		o.Tools = []record.Tool{}
 	}
 	set, show, err := parseSettings(in.Set)
 	if err != nil {
@@ -251,9 +252,9 @@ func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchNa
 		switch {
 		case c.Err != nil:
 			r.note("sub-context %s broke off: %s", named(c.Task.Title, c.Task.ID), clean(c.Err.Error()))
-		case c.Outcome.State == chatctx.TaskWaiting:
+		case c.Outcome.State == record.TaskWaiting:
 			r.note("sub-context %s waits: %s", named(c.Task.Title, c.Task.ID), r.onStore("calls ls --context "+short(c.Task.ID)))
-		case c.Outcome.State == chatctx.TaskFailed:
+		case c.Outcome.State == record.TaskFailed:
 			r.note("sub-context %s is failed: %s", named(c.Task.Title, c.Task.ID), clean(c.Outcome.Summary))
 		default:
 			r.note("sub-context %s is %s", named(c.Task.Title, c.Task.ID), c.Outcome.State)
@@ -272,7 +273,7 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 	if err != nil {
 		return talkHint(err)
 	}
-	if out.State == chatctx.TaskWaiting {
+	if out.State == record.TaskWaiting {
 		info, err := child.TaskInfo(r.ctx)
 		if err != nil {
 			return err
@@ -289,7 +290,7 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 	if err := r.subEnded(child, out.Ended, out.Summary); err != nil {
 		return err
 	}
-	if out.State == chatctx.TaskFailed {
+	if out.State == record.TaskFailed {
 		if errors.Is(out.Cause, pool.ErrNotWhole) {
 			return &hinted{fmt.Errorf("the task failed: %w", out.Cause), "what helps: another model, sub start GOAL --model NAME, or a larger limit, --set max_tokens=N"}
 		}

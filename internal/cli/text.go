@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -91,7 +92,7 @@ func readFile(ctx context.Context, path string) ([]byte, error) {
 var (
 	clean, plainly, oneLine = screen.Clean, screen.Plainly, screen.OneLine
 	cut, pad                = screen.Cut, screen.Pad
-	short, titled           = chatctx.Short, screen.Titled
+	short, titled           = record.Short, screen.Titled
 	count, size, moment     = screen.Count, screen.Size, screen.Moment
 	body, preview, callLine = screen.Body, screen.Preview, screen.CallLine
 	compact, pretty         = screen.Compact, screen.Pretty

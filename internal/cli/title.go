@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
@@ -18,7 +19,7 @@ func titleCommand() *command {
 
 // untitled is a conversation that will get a title.
 type untitled struct {
-	info *chatctx.ContextInfo
+	info *record.ContextInfo
 	*turn.Titling
 }
 
@@ -58,7 +59,7 @@ func doTitle(r *run, in *titleIn) error {
 
 // toTitle makes the questions, the oldest conversation first, which keeps their order in ls.
 func (r *run) toTitle(in *titleIn) ([]*untitled, error) {
-	var infos []*chatctx.ContextInfo
+	var infos []*record.ContextInfo
 	names := in.Contexts
 	if len(names) == 0 {
 		names = []string{r.contextRef()}
@@ -69,7 +70,7 @@ func (r *run) toTitle(in *titleIn) ([]*untitled, error) {
 			if err != nil {
 				return nil, err
 			}
-			infos = append([]*chatctx.ContextInfo{info}, infos...)
+			infos = append([]*record.ContextInfo{info}, infos...)
 		}
 	}
 	for _, name := range names {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -111,7 +111,7 @@ func (r *run) readSchema(file string, in *operation.NewTool) error {
 	return nil
 }
 
-func (r *run) toolLine(t *chatctx.KeptTool) {
+func (r *run) toolLine(t *record.KeptTool) {
 	words := make([]string, len(t.Command))
 	for i, w := range t.Command {
 		words[i] = quote(w)

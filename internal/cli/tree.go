@@ -9,6 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -17,7 +18,7 @@ type tree struct {
 	*screen.Tree
 	r     *run
 	c     *chatctx.ChatContext
-	info  *chatctx.ContextInfo
+	info  *record.ContextInfo
 	tags  map[chatctx.ID][]string
 	snaps map[int]*chatctx.Snapshot
 	err   error

@@ -13,6 +13,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -37,7 +38,7 @@ func newBuilder(t testing.TB) *builder {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	c, err := st.New(t.Context(), chatctx.NewContext{Title: "Tree"})
+	c, err := st.New(t.Context(), record.NewContext{Title: "Tree"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (b *builder) say(on string, n int, words string) {
 func (b *builder) fork(from, name string, at int) {
 	b.t.Helper()
 	b.do(from, func(x *chatctx.Batch) {
-		x.Fork(name, chatctx.ForkOptions{At: chatctx.Ref("@" + strconv.Itoa(at)), Stay: true})
+		x.Fork(name, chatctx.ForkOptions{At: record.Ref("@" + strconv.Itoa(at)), Stay: true})
 	})
 }
 
@@ -139,7 +140,7 @@ func TestTreeShapes(t *testing.T) {
 		},
 		"two beginnings": func(b *builder) {
 			b.say("main", 4, "main")
-			b.do("main", func(x *chatctx.Batch) { x.Edit("@1", "another beginning", chatctx.EditOptions{}) })
+			b.do("main", func(x *chatctx.Batch) { x.Edit("@1", "another beginning", record.EditOptions{}) })
 			b.say("main.2", 3, "other")
 		},
 		"wide": func(b *builder) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -144,7 +145,7 @@ func contextsMade(t *testing.T, url string, n int) {
 	}
 	defer st.Close()
 	for i := range n {
-		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
+		if _, err := st.New(t.Context(), record.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +182,7 @@ func TestAppendTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := st.New(t.Context(), chatctx.NewContext{Title: "One", Messages: []*chatctx.Message{words("the first")}})
+	made, err := st.New(t.Context(), record.NewContext{Title: "One", Messages: []*chatctx.Message{words("the first")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -15,13 +16,13 @@ type waits struct{ contract.Open }
 
 func (w *waits) add(what string) {
 	switch what {
-	case chatctx.WaitsForPerson:
+	case record.WaitsForPerson:
 		w.Person++
-	case chatctx.WaitsForProgram:
+	case record.WaitsForProgram:
 		w.Program++
-	case chatctx.WaitsForChild:
+	case record.WaitsForChild:
 		w.Child++
-	case chatctx.WaitsForResult:
+	case record.WaitsForResult:
 		w.Running++
 	}
 }
@@ -75,18 +76,18 @@ func (e *waitsError) Error() string {
 }
 
 // waitsFor returns what a call waits for. A call that a rule decides waits for a program that applies the rule.
-func (r *run) waitsFor(c *chatctx.Call) (string, error) {
+func (r *run) waitsFor(c *record.Call) (string, error) {
 	if c.Status == pool.Pending {
 		j, err := r.st.Judge(r.ctx, c)
-		if err != nil || j.Effect != chatctx.Ask {
-			return chatctx.WaitsForProgram, err
+		if err != nil || j.Effect != record.Ask {
+			return record.WaitsForProgram, err
 		}
 	}
 	return c.WaitsFor(), nil
 }
 
 // openOn returns the open calls of a branch, and what they wait for.
-func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*chatctx.Call, w waits, err error) {
+func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*record.Call, w waits, err error) {
 	calls, err = c.OpenCalls(r.ctx, branchName)
 	for _, call := range calls {
 		if err != nil {
@@ -100,7 +101,7 @@ func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*chatct
 }
 
 // openAfter returns the open calls that an answer left.
-func (r *run) openAfter(out *turn.Outcome) ([]*chatctx.Call, waits, error) {
+func (r *run) openAfter(out *turn.Outcome) ([]*record.Call, waits, error) {
 	if out.Waiting == 0 {
 		return nil, waits{}, nil
 	}
@@ -112,20 +113,20 @@ func (r *run) openAfter(out *turn.Outcome) ([]*chatctx.Call, waits, error) {
 }
 
 // tellWaiting names open calls, and what each waits for.
-func (r *run) tellWaiting(calls []*chatctx.Call) {
+func (r *run) tellWaiting(calls []*record.Call) {
 	for _, call := range calls {
 		what := "is " + callState(call)
 		switch call.WaitsFor() {
-		case chatctx.WaitsForPerson:
+		case record.WaitsForPerson:
 			what = "waits for a decision: " + r.again("calls approve "+callName(call)) + ", or deny"
 			if call.Execution == pool.Uncertain {
 				what = "waits for a word about what became of it: " + r.again("calls resolve "+callName(call)) + ", or calls run --again"
 			}
-		case chatctx.WaitsForProgram:
+		case record.WaitsForProgram:
 			what = "waits for a program that runs it"
-		case chatctx.WaitsForChild:
+		case record.WaitsForChild:
 			what = "waits for " + call.Claim.Who()
-		case chatctx.WaitsForResult:
+		case record.WaitsForResult:
 			what = "is run by " + clean(call.Claim.Who())
 		}
 		r.note("%s %s %s", callName(call), clean(call.Tool), what)
@@ -139,7 +140,7 @@ func (r *run) tellUnrun(c *chatctx.ChatContext, branchName string) {
 		return
 	}
 	for _, call := range calls {
-		if call.WaitsFor() == chatctx.WaitsForProgram {
+		if call.WaitsFor() == record.WaitsForProgram {
 			r.note("%s %s is approved and did not run: %s", callName(call), clean(call.Tool), r.again("calls run "+callName(call)))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
@@ -36,7 +37,7 @@ func TestAWatcherMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writing.Close()
-	c, err := writing.New(t.Context(), chatctx.NewContext{Title: "Watched"})
+	c, err := writing.New(t.Context(), record.NewContext{Title: "Watched"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
@@ -96,7 +97,7 @@ func TestWritersSeldomRunAgain(t *testing.T) {
 	st, c := countedStore(t)
 	var all []*chatctx.ChatContext
 	for i := range 32 {
-		made, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Number ", i)})
+		made, err := st.New(t.Context(), record.NewContext{Title: fmt.Sprint("Number ", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +144,7 @@ func ofWriters(t *testing.T, c *chatctx.ChatContext) map[int]int {
 // TestWritersOfOneBranch: 32 writers on one branch store everything, each in its own order.
 func TestWritersOfOneBranch(t *testing.T) {
 	st, c := countedStore(t)
-	made, err := st.New(t.Context(), chatctx.NewContext{Title: "One"})
+	made, err := st.New(t.Context(), record.NewContext{Title: "One"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -42,7 +43,7 @@ func (c *cluster) makeStore(ctx context.Context, programs int) (names []string, 
 	defer s.Close()
 	for i := range programs {
 		names = append(names, fmt.Sprintf("program%d", i+1))
-		if _, err := s.New(ctx, chatctx.NewContext{Title: names[i]}); err != nil {
+		if _, err := s.New(ctx, record.NewContext{Title: names[i]}); err != nil {
 			return nil, err
 		}
 	}
@@ -113,8 +114,8 @@ func write(url, name string) error {
 
 // denySome denies the oldest calls that wait, as the others try too. Who comes late gets a conflict.
 func denySome(ctx context.Context, s *chatctx.Store, name string) error {
-	var calls []*chatctx.Call
-	for call, err := range s.Calls(ctx, chatctx.CallFilter{}) {
+	var calls []*record.Call
+	for call, err := range s.Calls(ctx, record.CallFilter{}) {
 		if len(calls) == 2 || again(err) {
 			break
 		}
@@ -247,7 +248,7 @@ func (c *cluster) compare(ctx context.Context, names []string, t *tally) error {
 			note("there, and nobody was told", change)
 		}
 	}
-	err = s.Maintenance().Check(ctx, chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { note("check", p.Where+" "+p.Text) })
+	err = s.Maintenance().Check(ctx, chatctx.CheckOptions{Full: true}, func(p record.Problem) { note("check", p.Where+" "+p.Text) })
 	fmt.Printf("%d changes acknowledged (%d denials); %d of unknown outcome; %d errors after which it was tried again; found: %v\n", t.stores, denials(t.stored), len(t.unknown), t.again, found)
 	if len(t.wrong) > 0 {
 		err = errors.Join(err, errors.New(strings.Join(t.wrong[:min(len(t.wrong), 20)], "\n")))

@@ -7,14 +7,15 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Call is a tool call.
 type Call struct {
-	CallRef chatctx.CallRef `json:"call"`
-	*chatctx.Call
+	CallRef record.CallRef `json:"call"`
+	*record.Call
 	Exact     string        `json:"exact_arguments,omitempty" after:"arguments"` // their text, if an object in them has a name twice
 	By        *pool.Decider `json:"by,omitempty"`
 	Program   string        `json:"program,omitempty"`
@@ -34,10 +35,10 @@ type Open struct {
 
 // Origin is the purpose of the sub-context of a call: the call belongs to a task of another conversation.
 type Origin struct {
-	Context chatctx.ID      `json:"context"`
-	Branch  string          `json:"branch"`
-	Call    chatctx.CallRef `json:"call" empty:"null"`
-	Goal    string          `json:"goal"`
+	Context chatctx.ID     `json:"context"`
+	Branch  string         `json:"branch"`
+	Call    record.CallRef `json:"call" empty:"null"`
+	Goal    string         `json:"goal"`
 }
 
 // OriginOf returns the JSON of a task's purpose.
@@ -46,7 +47,7 @@ func OriginOf(t *chatctx.TaskInfo) *Origin {
 }
 
 // CallOf returns the JSON of a call.
-func CallOf(c *chatctx.Call) Call {
+func CallOf(c *record.Call) Call {
 	v := Call{CallRef: c.Ref(), Call: c}
 	if _, same := jsontree.Unique(c.Arguments); !same {
 		v.Exact = string(c.Arguments)
@@ -65,7 +66,7 @@ type Claim struct {
 }
 
 // ClaimOf returns the JSON of a claim.
-func ClaimOf(c *chatctx.Call, token chatctx.ID) Claim {
+func ClaimOf(c *record.Call, token chatctx.ID) Claim {
 	return Claim{Call: CallOf(c), Token: token, RunArguments: c.RunArguments()}
 }
 
@@ -87,16 +88,16 @@ func AnsweredOf(done *chatctx.Committed) Answered {
 
 // Step is a step in the life of a call.
 type Step struct {
-	CallRef chatctx.CallRef `json:"call"`
-	*chatctx.CallStep
+	CallRef record.CallRef `json:"call"`
+	*record.CallStep
 }
 
 // StepOf returns the JSON of a step in the life of a call.
-func StepOf(s *chatctx.CallStep) Step { return Step{s.Ref(), s} }
+func StepOf(s *record.CallStep) Step { return Step{s.Ref(), s} }
 
 // Runs is what runs a call.
 type Runs struct {
-	*chatctx.Runs
+	*record.Runs
 	Argv    []string `json:"argv,omitempty" after:"command"` // the command with its arguments
 	Timeout string   `json:"timeout,omitempty"`
 	Why     string   `json:"why,omitempty"` // why it would not run
@@ -105,14 +106,14 @@ type Runs struct {
 // Shown is a call with its history and what it runs.
 type Shown struct {
 	Call
-	Description string         `json:"description,omitempty"` // of the tool
-	Runs        *Runs          `json:"runs,omitempty"`
-	Decisions   []Step         `json:"decisions"`
-	Claim       *chatctx.Claim `json:"claim,omitempty"` // of the program that runs it
+	Description string        `json:"description,omitempty"` // of the tool
+	Runs        *Runs         `json:"runs,omitempty"`
+	Decisions   []Step        `json:"decisions"`
+	Claim       *record.Claim `json:"claim,omitempty"` // of the program that runs it
 }
 
 // ShownOf returns the JSON of a call with its history. judged is the call as CallOf returned it, plan what it runs.
-func ShownOf(c *chatctx.Call, judged Call, plan *approval.Plan) Shown {
+func ShownOf(c *record.Call, judged Call, plan *approval.Plan) Shown {
 	v := Shown{Call: judged, Claim: c.Claim}
 	if plan != nil {
 		v.Description, v.Runs = plan.Description, &Runs{Runs: plan.Runs, Argv: plan.Argv}
@@ -124,31 +125,31 @@ func ShownOf(c *chatctx.Call, judged Call, plan *approval.Plan) Shown {
 		}
 	}
 	for _, d := range c.Decisions {
-		v.Decisions = append(v.Decisions, StepOf(&chatctx.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
+		v.Decisions = append(v.Decisions, StepOf(&record.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
 	}
 	return v
 }
 
 // Rule is a rule about calls.
 type Rule struct {
-	*chatctx.Rule
-	Scope     string          `json:"scope" after:"default" words:"call branch context store"`
-	Call      chatctx.CallRef `json:"call,omitempty" after:"branch_id"`
-	Broken    []Broken        `json:"broken,omitempty"`
-	Operation string          `json:"operation,omitempty"`
+	*record.Rule
+	Scope     string         `json:"scope" after:"default" words:"call branch context store"`
+	Call      record.CallRef `json:"call,omitempty" after:"branch_id"`
+	Broken    []Broken       `json:"broken,omitempty"`
+	Operation string         `json:"operation,omitempty"`
 }
 
 // RuleOf returns the JSON of a rule.
-func RuleOf(r *chatctx.Rule) Rule { return Rule{Rule: r, Scope: r.ScopeWord(), Call: r.Call()} }
+func RuleOf(r *record.Rule) Rule { return Rule{Rule: r, Scope: r.ScopeWord(), Call: r.Call()} }
 
 // Broken is an example that the rules do not satisfy.
 type Broken struct {
 	Rule chatctx.ID `json:"rule"`
-	chatctx.BrokenExample
+	record.Broken
 }
 
 // BrokenOf returns the JSON of examples that the rules do not satisfy.
-func BrokenOf(all []chatctx.BrokenExample) (out []Broken) {
+func BrokenOf(all []record.Broken) (out []Broken) {
 	for _, b := range all {
 		out = append(out, Broken{b.Rule.ID, b})
 	}
@@ -157,7 +158,7 @@ func BrokenOf(all []chatctx.BrokenExample) (out []Broken) {
 
 // Tool is a tool.
 type Tool struct {
-	chatctx.KeptTool
+	record.KeptTool
 	Env       []string  `json:"env,omitempty" after:"cwd"` // only the names
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
 	Operation string    `json:"operation,omitempty"`
@@ -165,7 +166,7 @@ type Tool struct {
 }
 
 // ToolOf returns the JSON of a tool.
-func ToolOf(t *chatctx.KeptTool) Tool {
+func ToolOf(t *record.KeptTool) Tool {
 	return Tool{KeptTool: *t, Env: slices.Sorted(maps.Keys(t.Env))}
 }
 
@@ -177,8 +178,8 @@ type LeftOut struct {
 
 // CallStates maps the words by which one asks for open calls to the recorded states.
 var CallStates = map[string]string{
-	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
-	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),
-	"running":   chatctx.CallState(pool.Approved, pool.Running),
-	"uncertain": chatctx.CallState(pool.Approved, pool.Uncertain),
+	"pending":   record.CallState(pool.Pending, pool.NotRun),
+	"approved":  record.CallState(pool.Approved, pool.NotRun),
+	"running":   record.CallState(pool.Approved, pool.Running),
+	"uncertain": record.CallState(pool.Approved, pool.Uncertain),
 }

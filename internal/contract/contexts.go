@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -101,10 +102,10 @@ type Task struct {
 	Context chatctx.ID `json:"context"`
 	Title   string     `json:"title"`
 	Parent  chatctx.ID `json:"parent"`
-	*chatctx.Task
-	Call       chatctx.CallRef `json:"call,omitempty" after:"branch"`
-	Open       int             `json:"open_calls" after:"depth"`
-	ParentGone bool            `json:"parent_gone" after:"reason"`
+	*record.Task
+	Call       record.CallRef `json:"call,omitempty" after:"branch"`
+	Open       int            `json:"open_calls" after:"depth"`
+	ParentGone bool           `json:"parent_gone" after:"reason"`
 	// ParentState is how the parent, itself a sub-context, has ended; empty if it has not.
 	ParentState string     `json:"parent_state,omitempty" after:"parent_gone"`
 	BranchGone  bool       `json:"branch_gone" after:"parent_state"`

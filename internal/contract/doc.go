@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,7 +67,7 @@ type Where struct {
 	Context   chatctx.ID `json:"context"`
 	Branch    string     `json:"branch,omitempty"`
 	// Affected has the summaries that tell of messages that the change concerns.
-	Affected []chatctx.SummaryChange `json:"affected_summaries,omitempty"`
+	Affected []record.SummaryChange `json:"affected_summaries,omitempty"`
 }
 
 // WhereOf returns where a change was made.

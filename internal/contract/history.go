@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Placed is a message that was put on a branch.
@@ -78,7 +79,7 @@ type Difference struct {
 }
 
 // DifferenceOf returns the JSON of what two branches of a context do not share.
-func DifferenceOf(c chatctx.ID, d *chatctx.Difference) Difference {
+func DifferenceOf(c chatctx.ID, d *record.Difference) Difference {
 	return Difference{c, d.A, d.B, d.Ancestor, Entries(d.OnlyA), Entries(d.OnlyB)}
 }
 
@@ -92,9 +93,9 @@ type Tag struct {
 // Undone is the result of an undo or redo.
 type Undone struct {
 	Where
-	Undid  *chatctx.Operation `json:"undid"`
-	Broken []Broken           `json:"broken,omitempty"` // by rules that deny and are back in force
-	Done   *chatctx.Undone    `json:"-"`
+	Undid  *record.Operation `json:"undid"`
+	Broken []Broken          `json:"broken,omitempty"` // by rules that deny and are back in force
+	Done   *chatctx.Undone   `json:"-"`
 }
 
 // UndoneOf returns the JSON of the result of an undo or redo.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 )
@@ -28,10 +29,10 @@ func branchOperations() []*Operation {
 	}
 }
 
-func listBranches(r *Request, in *Conversation) (List[*chatctx.BranchInfo], error) {
+func listBranches(r *Request, in *Conversation) (List[*record.BranchInfo], error) {
 	c, err := r.settled(in.Context)
 	if err != nil {
-		return List[*chatctx.BranchInfo]{}, err
+		return List[*record.BranchInfo]{}, err
 	}
 	all, err := c.Branches(r.Ctx)
 	return ListOf(all), err
@@ -39,13 +40,13 @@ func listBranches(r *Request, in *Conversation) (List[*chatctx.BranchInfo], erro
 
 // shownBranch is a branch with everything in force on it.
 type shownBranch struct {
-	*chatctx.BranchInfo
+	*record.BranchInfo
 	Context  chatctx.ID                 `json:"context"`
 	System   string                     `json:"system"`
 	Prompt   string                     `json:"prompt"`
 	Settings map[string]json.RawMessage `json:"settings"`
 	Queued   int                        `json:"queued"`
-	Replying *chatctx.Claim             `json:"replying"`
+	Replying *record.Claim              `json:"replying"`
 }
 
 func getBranch(r *Request, in *Target) (shownBranch, error) {
@@ -69,7 +70,7 @@ func getBranch(r *Request, in *Target) (shownBranch, error) {
 }
 
 // replying returns the program that works on a reply on a branch, nil if there is none.
-func (r *Request) replying(c *chatctx.ChatContext, branch string) (*chatctx.Claim, error) {
+func (r *Request) replying(c *chatctx.ChatContext, branch string) (*record.Claim, error) {
 	claim, err := c.Running(r.Ctx, branch)
 	if err != nil || !chatctx.Held(claim, r.Store.Now()) {
 		return nil, err
@@ -86,7 +87,7 @@ type forkParams struct {
 
 func forkBranch(r *Request, in *forkParams) (contract.Forked, error) {
 	return forked(r.commit(in.Change, func(b *chatctx.Batch) {
-		b.Fork(in.Name, chatctx.ForkOptions{At: chatctx.Ref(in.At), Stay: !in.Activate})
+		b.Fork(in.Name, chatctx.ForkOptions{At: record.Ref(in.At), Stay: !in.Activate})
 	}))
 }
 
@@ -108,7 +109,7 @@ type editParams struct {
 
 func editMessage(r *Request, in *editParams) (contract.Forked, error) {
 	return forked(r.commit(in.Change, func(b *chatctx.Batch) {
-		b.Edit(chatctx.Ref(in.Message), in.Text, chatctx.EditOptions{Name: in.Name, KeepRest: in.KeepRest, Stay: !in.Activate})
+		b.Edit(record.Ref(in.Message), in.Text, record.EditOptions{Name: in.Name, KeepRest: in.KeepRest, Stay: !in.Activate})
 	}))
 }
 
@@ -158,13 +159,13 @@ type treeParams struct {
 // row is a branch of the tree.
 type row struct {
 	contract.Tree
-	Row      int            `json:"row"`
-	Leaves   int            `json:"leaves"`   // the row that it leaves after shared messages; 0 for none
-	Depth    int            `json:"depth"`    // the number of rows between it and one that leaves none
-	Lanes    []int          `json:"lanes"`    // the depths of rows above that a row below leaves; their lines pass this row
-	Children bool           `json:"children"` // a row leaves it
-	Calls    int            `json:"open_calls"`
-	Replying *chatctx.Claim `json:"replying"`
+	Row      int           `json:"row"`
+	Leaves   int           `json:"leaves"`   // the row that it leaves after shared messages; 0 for none
+	Depth    int           `json:"depth"`    // the number of rows between it and one that leaves none
+	Lanes    []int         `json:"lanes"`    // the depths of rows above that a row below leaves; their lines pass this row
+	Children bool          `json:"children"` // a row leaves it
+	Calls    int           `json:"open_calls"`
+	Replying *record.Claim `json:"replying"`
 }
 
 // shownTree is a part of a tree.
@@ -192,7 +193,7 @@ func readTree(r *Request, in *treeParams) (shownTree, error) {
 		return out, err
 	}
 	calls := map[string]int{}
-	for call, err := range r.Store.Calls(r.Ctx, chatctx.CallFilter{Context: c.ID}) {
+	for call, err := range r.Store.Calls(r.Ctx, record.CallFilter{Context: c.ID}) {
 		if err != nil {
 			return out, err
 		}

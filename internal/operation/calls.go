@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -53,7 +54,7 @@ func listCalls(r *Request, in *callsParams) (List[contract.Call], error) {
 	if state == "" && in.State != "" {
 		return none, chatctx.Invalid("state is %q, and has to be pending, approved, running or uncertain", in.State)
 	}
-	f := chatctx.CallFilter{Branch: in.Branch, Tool: in.Tool, State: state}
+	f := record.CallFilter{Branch: in.Branch, Tool: in.Tool, State: state}
 	if in.Context != "" {
 		c, err := r.Store.Context(r.Ctx, in.Context)
 		if err != nil {
@@ -69,7 +70,7 @@ func listCalls(r *Request, in *callsParams) (List[contract.Call], error) {
 		}
 	}
 	out := ListOf[contract.Call](nil)
-	var last *chatctx.Call
+	var last *record.Call
 	j := &judging{r: r}
 	for c, err := range r.Store.Calls(r.Ctx, f) {
 		if err != nil {
@@ -79,7 +80,7 @@ func listCalls(r *Request, in *callsParams) (List[contract.Call], error) {
 		if err != nil {
 			return none, err
 		}
-		if in.State == "pending" && ruling != nil && ruling.Effect != chatctx.Ask {
+		if in.State == "pending" && ruling != nil && ruling.Effect != record.Ask {
 			continue // the rules decide: it waits for no person
 		}
 		if len(out.Items) == limit {
@@ -92,18 +93,18 @@ func listCalls(r *Request, in *callsParams) (List[contract.Call], error) {
 }
 
 // callCursor returns the cursor for the place of a call in the list.
-func callCursor(c *chatctx.Call) string {
+func callCursor(c *record.Call) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(c.Since))
 	b = append(append(b, c.Context[:]...), c.Message[:]...)
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint16(b, uint16(c.Index)))
 }
 
-func readCallCursor(s string) (*chatctx.Call, error) {
+func readCallCursor(s string) (*record.Call, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != 42 {
 		return nil, chatctx.Invalid("after is no cursor of a page")
 	}
-	return &chatctx.Call{Since: pool.Time(binary.BigEndian.Uint64(b)), Context: chatctx.ID(b[8:24]), Message: chatctx.ID(b[24:40]), Index: int(binary.BigEndian.Uint16(b[40:]))}, nil
+	return &record.Call{Since: pool.Time(binary.BigEndian.Uint64(b)), Context: chatctx.ID(b[8:24]), Message: chatctx.ID(b[24:40]), Index: int(binary.BigEndian.Uint16(b[40:]))}, nil
 }
 
 // judging returns calls with the decision of the rules, and with the origins of those of sub-contexts.
@@ -112,7 +113,7 @@ type judging struct {
 	origins map[chatctx.ID]*contract.Origin
 }
 
-func (j *judging) call(c *chatctx.Call) (contract.Call, *chatctx.Ruling, error) {
+func (j *judging) call(c *record.Call) (contract.Call, *record.Ruling, error) {
 	v := contract.CallOf(c)
 	var err error
 	if v.Origin, err = j.origin(c.Context); err != nil || c.Status != pool.Pending {
@@ -177,8 +178,8 @@ type callRef struct {
 	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
 }
 
-func (r *Request) call(on Target, ref callRef) (*chatctx.Call, error) {
-	return r.Store.Call(r.Ctx, on.Context, on.Branch, chatctx.CallRef(ref.Call))
+func (r *Request) call(on Target, ref callRef) (*record.Call, error) {
+	return r.Store.Call(r.Ctx, on.Context, on.Branch, record.CallRef(ref.Call))
 }
 
 // shownCall is a call with everything that a person needs for the decision.
@@ -234,7 +235,7 @@ func getCall(r *Request, in *callParams) (shownCall, error) {
 }
 
 // plan returns what the server runs for a call.
-func (r *Request) plan(c *chatctx.Call) (*approval.Plan, error) {
+func (r *Request) plan(c *record.Call) (*approval.Plan, error) {
 	in, err := r.Store.Context(r.Ctx, c.Context.String())
 	if err != nil {
 		return nil, err
@@ -314,7 +315,7 @@ func denyCall(r *Request, in *reasonParams) (contract.Call, error) {
 }
 
 func cancelCall(r *Request, in *reasonParams) (contract.Call, error) {
-	return r.decide(in, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel})
+	return r.decide(in, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCancel})
 }
 
 type expireParams struct {
@@ -364,7 +365,7 @@ func claimCall(r *Request, in *claimParams) (contract.Claim, error) {
 	if err := in.check(); err != nil {
 		return contract.Claim{}, err
 	}
-	k, err := r.Store.ClaimCall(r.Ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.By})
+	k, err := r.Store.ClaimCall(r.Ctx, in.Context, in.Branch, record.CallRef(in.Call), record.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.By})
 	if err != nil {
 		return contract.Claim{}, err
 	}
@@ -420,7 +421,7 @@ func resolveCall(r *Request, in *resolveParams) (contract.Answered, error) {
 		}
 		a.By = ""
 	}
-	done, err := r.Store.ResolveCall(r.Ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), a)
+	done, err := r.Store.ResolveCall(r.Ctx, in.Context, in.Branch, record.CallRef(in.Call), a)
 	if err != nil {
 		return contract.Answered{}, err
 	}

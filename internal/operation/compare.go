@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
@@ -42,9 +43,9 @@ func compareBranches(r *Request, in *compareParams) (*compare.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs := make([]chatctx.Ref, len(in.With))
+	refs := make([]record.Ref, len(in.With))
 	for i, ref := range in.With {
-		refs[i] = chatctx.Ref(ref)
+		refs[i] = record.Ref(ref)
 	}
 	size, err := c.CompareSize(r.Ctx, in.Branch, refs...)
 	if err == nil {
@@ -69,7 +70,7 @@ type took struct {
 
 func takeAnswer(r *Request, in *takeParams) (took, error) {
 	done, err := r.commit(in.Change, func(b *chatctx.Batch) {
-		b.Take(chatctx.Ref(in.Message), chatctx.TakeOptions{KeepRest: in.KeepRest})
+		b.Take(record.Ref(in.Message), record.TakeOptions{KeepRest: in.KeepRest})
 	})
 	if err != nil {
 		return took{}, err

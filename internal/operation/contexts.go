@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -63,8 +64,8 @@ type listing struct {
 	Limit  int        `json:"limit,omitempty" doc:"the most conversations, up to 1000; 0 means 100"`
 }
 
-func listContexts(r *Request, in *listing) (List[*chatctx.ContextInfo], error) {
-	var out List[*chatctx.ContextInfo]
+func listContexts(r *Request, in *listing) (List[*record.ContextInfo], error) {
+	var out List[*record.ContextInfo]
 	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Labels: in.Labels}
 	limit, err := limitOf(in.Limit)
 	if err == nil && in.Parent != "" {
@@ -79,8 +80,8 @@ func listContexts(r *Request, in *listing) (List[*chatctx.ContextInfo], error) {
 	if err != nil {
 		return out, err
 	}
-	var items []*chatctx.ContextInfo
-	var last *chatctx.ContextInfo
+	var items []*record.ContextInfo
+	var last *record.ContextInfo
 	for info, err := range r.Store.Contexts(r.Ctx, o) {
 		if err != nil {
 			return out, err
@@ -96,16 +97,16 @@ func listContexts(r *Request, in *listing) (List[*chatctx.ContextInfo], error) {
 }
 
 // cursorOf returns the cursor for the place of a conversation in the list.
-func cursorOf(i *chatctx.ContextInfo) string {
+func cursorOf(i *record.ContextInfo) string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(i.Listed)), i.ID[:]...))
 }
 
-func readCursor(s string) (*chatctx.ContextInfo, error) {
+func readCursor(s string) (*record.ContextInfo, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != 24 {
 		return nil, chatctx.Invalid("after is no cursor of a page")
 	}
-	return &chatctx.ContextInfo{ContextFacts: chatctx.ContextFacts{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}}, nil
+	return &record.ContextInfo{ContextFacts: record.ContextFacts{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}}, nil
 }
 
 type newParams struct {
@@ -121,7 +122,7 @@ func newContext(r *Request, in *newParams) (contract.Named, error) {
 	if err := r.maySet(in.Settings); err != nil {
 		return contract.Named{}, err
 	}
-	c, err := r.Store.New(r.Ctx, chatctx.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
+	c, err := r.Store.New(r.Ctx, record.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
 	if err != nil {
 		return contract.Named{}, err
 	}
@@ -139,9 +140,9 @@ func (r *Request) named(c *chatctx.ChatContext) (contract.Named, error) {
 
 // shownContext is a conversation with its branches.
 type shownContext struct {
-	chatctx.ContextFacts
+	record.ContextFacts
 	Revision uint64                     `json:"revision"` // of the conversation's own data: title, labels, tags, marks, settings, rules, tools
-	Branches []*chatctx.BranchInfo      `json:"branches"`
+	Branches []*record.BranchInfo       `json:"branches"`
 	Settings map[string]json.RawMessage `json:"settings"`
 }
 

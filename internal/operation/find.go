@@ -3,7 +3,7 @@ package operation
 import (
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -37,7 +37,7 @@ func search(r *Request, in *searchParams) (List[contract.Hit], error) {
 	if err != nil {
 		return List[contract.Hit]{}, err
 	}
-	o := chatctx.SearchOptions{Text: in.Text, Regexp: in.Regexp, Context: in.Context, Role: pool.Role(in.Role), Model: in.Model, Tool: in.Tool,
+	o := record.SearchOptions{Text: in.Text, Regexp: in.Regexp, Context: in.Context, Role: pool.Role(in.Role), Model: in.Model, Tool: in.Tool,
 		Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Unheld: in.Unheld, First: in.First, Best: in.Best, Limit: limit}
 	var items []contract.Hit
 	for h, err := range r.Store.Search(r.Ctx, o) {

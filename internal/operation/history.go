@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -48,7 +49,7 @@ type refParams struct {
 }
 
 func rewind(r *Request, in *refParams) (moved, error) {
-	return r.move(in.Change, func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(in.Message)) })
+	return r.move(in.Change, func(b *chatctx.Batch) { b.Rewind(record.Ref(in.Message)) })
 }
 
 type refsParams struct {
@@ -56,10 +57,10 @@ type refsParams struct {
 	Messages []string `json:"messages" doc:"messages, or ranges A..B: after A, up to B and including it"`
 }
 
-func (p *refsParams) refs() []chatctx.Ref {
-	refs := make([]chatctx.Ref, len(p.Messages))
+func (p *refsParams) refs() []record.Ref {
+	refs := make([]record.Ref, len(p.Messages))
 	for i, m := range p.Messages {
-		refs[i] = chatctx.Ref(m)
+		refs[i] = record.Ref(m)
 	}
 	return refs
 }
@@ -183,7 +184,7 @@ type tagParams struct {
 }
 
 func setTag(r *Request, in *tagParams) (contract.Tag, error) {
-	done, err := r.commit(in.Change, func(b *chatctx.Batch) { b.Tag(in.Tag, chatctx.Ref(in.Message)) })
+	done, err := r.commit(in.Change, func(b *chatctx.Batch) { b.Tag(in.Tag, record.Ref(in.Message)) })
 	if err != nil {
 		return contract.Tag{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -37,7 +38,7 @@ type storeJournal struct {
 	Limit *int   `json:"limit,omitempty" flag:"n" doc:"only the newest {N}; the API gives at most 1000, and 100 without it"`
 }
 
-func listOperations(r *Request, in *Journal) (List[*chatctx.Operation], error) {
+func listOperations(r *Request, in *Journal) (List[*record.Operation], error) {
 	ops := r.Store.Operations(r.Ctx, in.Context)
 	if in.Store {
 		ops = r.Store.StoreOperations(r.Ctx)
@@ -47,11 +48,11 @@ func listOperations(r *Request, in *Journal) (List[*chatctx.Operation], error) {
 	return in.page(r, ops)
 }
 
-func storeOperations(r *Request, in *storeJournal) (List[*chatctx.Operation], error) {
+func storeOperations(r *Request, in *storeJournal) (List[*record.Operation], error) {
 	return in.page(r, r.Store.StoreOperations(r.Ctx))
 }
 
-func (in *storeJournal) page(r *Request, ops iter.Seq2[*chatctx.Operation, error]) (out List[*chatctx.Operation], err error) {
+func (in *storeJournal) page(r *Request, ops iter.Seq2[*record.Operation, error]) (out List[*record.Operation], err error) {
 	limit := 0
 	if in.Limit != nil {
 		limit = *in.Limit
@@ -62,7 +63,7 @@ func (in *storeJournal) page(r *Request, ops iter.Seq2[*chatctx.Operation, error
 	if limit, err = limitOf(limit); err != nil {
 		return out, err
 	}
-	items := []*chatctx.Operation{}
+	items := []*record.Operation{}
 	begun := in.After == ""
 	for o, err := range ops {
 		switch {
@@ -106,7 +107,7 @@ func (r *Request) mayUndo(context, operation string) error {
 	if operation == "" {
 		return &Refusal{403, "forbidden", "without the scopes decide and admin, undo names an operation"}
 	}
-	journals := []iter.Seq2[*chatctx.Operation, error]{r.Store.StoreOperations(r.Ctx)}
+	journals := []iter.Seq2[*record.Operation, error]{r.Store.StoreOperations(r.Ctx)}
 	if context != "" {
 		journals = append(journals, r.Store.Operations(r.Ctx, context))
 	}

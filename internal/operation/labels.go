@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -41,7 +42,7 @@ type NewLabel struct {
 }
 
 // Concerns reports whether a conversation lacks the label.
-func (in *NewLabel) Concerns(i *chatctx.ContextInfo, _ bool) bool {
+func (in *NewLabel) Concerns(i *record.ContextInfo, _ bool) bool {
 	return !slices.Contains(i.Labels, in.Label)
 }
 
@@ -56,7 +57,7 @@ type OldLabel struct {
 }
 
 // Concerns reports whether a conversation has the label. One that is named and does not have it is told so.
-func (in *OldLabel) Concerns(i *chatctx.ContextInfo, filtered bool) bool {
+func (in *OldLabel) Concerns(i *record.ContextInfo, filtered bool) bool {
 	return !filtered || slices.Contains(i.Labels, in.Label)
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
@@ -100,7 +101,7 @@ func (in *messagesParams) stretch(r *Request, snap *chatctx.Snapshot, limit int)
 	}
 	switch {
 	case in.Range != "":
-		part, err := snap.Range(r.Ctx, chatctx.Ref(in.Range))
+		part, err := snap.Range(r.Ctx, record.Ref(in.Range))
 		if err != nil {
 			return nil, 0, 0, err
 		}
@@ -112,9 +113,9 @@ func (in *messagesParams) stretch(r *Request, snap *chatctx.Snapshot, limit int)
 		}
 		return part.Snapshot, part.From, part.To, nil
 	case in.Around != "":
-		_, position, _, err := snap.Locate(r.Ctx, chatctx.Ref(in.Around))
+		_, position, _, err := snap.Locate(r.Ctx, record.Ref(in.Around))
 		if err == nil && position == 0 {
-			_, err = snap.Place(r.Ctx, chatctx.Ref(in.Around)) // its error says where the message is
+			_, err = snap.Place(r.Ctx, record.Ref(in.Around)) // its error says where the message is
 		}
 		if err != nil {
 			return nil, 0, 0, err
@@ -148,14 +149,14 @@ func getMessage(r *Request, in *messageParams) (*chatctx.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, _, size, err := snap.Locate(r.Ctx, chatctx.Ref(in.Message))
+	id, _, size, err := snap.Locate(r.Ctx, record.Ref(in.Message))
 	if err == nil {
 		err = r.hold(size)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return snap.Find(r.Ctx, chatctx.RefTo(id))
+	return snap.Find(r.Ctx, record.RefTo(id))
 }
 
 type appendParams struct {
@@ -197,7 +198,7 @@ func (r *Request) mayAppend(at Target, messages []*chatctx.Message) error {
 		if err := r.need(Run); err != nil {
 			return err
 		}
-		call, err := r.Store.Call(r.Ctx, at.Context, at.Branch, chatctx.CallRef(m.Result.RequestID))
+		call, err := r.Store.Call(r.Ctx, at.Context, at.Branch, record.CallRef(m.Result.RequestID))
 		if errors.Is(err, chatctx.ErrNotFound) {
 			continue // its call comes with it, or is not on the branch
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
 )
@@ -123,7 +124,7 @@ func (c *Conversation) locate(context, _ string) Place { c.Context = context; re
 
 // Chooser are parameters of an operation for several conversations that knows which of them it concerns. filtered means that filters found it, and nobody named it.
 type Chooser interface {
-	Concerns(i *chatctx.ContextInfo, filtered bool) bool
+	Concerns(i *record.ContextInfo, filtered bool) bool
 }
 
 // DryRun is embedded in the parameters of operations that can be tried.
@@ -305,7 +306,7 @@ func (r *Request) onContext(ref string, fill func(*chatctx.Batch)) (done *chatct
 }
 
 // conversation returns a conversation as it is now.
-func (r *Request) conversation(ref string) (*chatctx.ChatContext, *chatctx.ContextInfo, error) {
+func (r *Request) conversation(ref string) (*chatctx.ChatContext, *record.ContextInfo, error) {
 	c, err := r.Store.Context(r.Ctx, ref)
 	if err != nil {
 		return nil, nil, err

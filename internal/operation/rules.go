@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -52,7 +53,7 @@ func listRules(r *Request, in *RuleList) (List[contract.Rule], error) {
 }
 
 // Condition is a condition on the arguments of a call: as text, ARGUMENT OP VALUE, or an object.
-type Condition struct{ chatctx.Condition }
+type Condition struct{ record.Condition }
 
 // UnmarshalText reads a condition that was typed.
 func (c *Condition) UnmarshalText(text []byte) (ok error) {
@@ -72,7 +73,7 @@ func (c *Condition) UnmarshalJSON(raw []byte) error {
 		}
 		return nil
 	}
-	if err := codec.Exact(raw, reflect.TypeFor[chatctx.Condition]()); err != nil {
+	if err := codec.Exact(raw, reflect.TypeFor[record.Condition]()); err != nil {
 		return chatctx.Invalid("a condition: %s", err)
 	}
 	return json.Unmarshal(raw, &c.Condition)
@@ -80,11 +81,11 @@ func (c *Condition) UnmarshalJSON(raw []byte) error {
 
 // RuleTerms describe a rule.
 type RuleTerms struct {
-	When   []Condition     `json:"when,omitempty" flag:"when" doc:"a {CONDITION}: \"path under /srv\"; may be given again, all must hold"`
-	Unless []Condition     `json:"unless,omitempty" flag:"unless" doc:"a {CONDITION} under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"`
-	Call   chatctx.CallRef `json:"call,omitempty" flag:"call" doc:"for one {CALL} alone"`
-	Branch string          `json:"branch,omitempty" doc:"for this branch alone; with call, the branch where the call is"`
-	Here   bool            `json:"-" flag:"here" doc:"for this branch alone"`
+	When   []Condition    `json:"when,omitempty" flag:"when" doc:"a {CONDITION}: \"path under /srv\"; may be given again, all must hold"`
+	Unless []Condition    `json:"unless,omitempty" flag:"unless" doc:"a {CONDITION} under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"`
+	Call   record.CallRef `json:"call,omitempty" flag:"call" doc:"for one {CALL} alone"`
+	Branch string         `json:"branch,omitempty" doc:"for this branch alone; with call, the branch where the call is"`
+	Here   bool           `json:"-" flag:"here" doc:"for this branch alone"`
 	ScopedChange
 	For      *time.Duration `json:"-" flag:"for" doc:"the rule applies for this {TIME}"`
 	Expires  *time.Time     `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
@@ -103,8 +104,8 @@ func (in *RuleTerms) locate(context, branch string) Place {
 }
 
 // Rule makes the rule.
-func (in *RuleTerms) Rule(effect, tool string) chatctx.Rule {
-	rule := chatctx.Rule{Effect: effect, Tool: tool, Examples: in.Examples, Expires: timeOf(in.Expires), After: time.Duration(in.Delay), Mode: in.Mode, Reason: in.Reason}
+func (in *RuleTerms) Rule(effect, tool string) record.Rule {
+	rule := record.Rule{Effect: effect, Tool: tool, Examples: in.Examples, Expires: timeOf(in.Expires), After: time.Duration(in.Delay), Mode: in.Mode, Reason: in.Reason}
 	if in.For != nil {
 		rule.Expires = pool.Now() + pool.Time(in.For.Microseconds())
 	}

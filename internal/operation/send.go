@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -111,13 +112,13 @@ func send(r *Request, in *sendParams) (answers, error) {
 	}
 	defer s.close()
 	if len(in.Models) > 0 || in.Times > 1 {
-		at := chatctx.Ref("")
+		at := record.Ref("")
 		if m == nil {
 			question, _, err := turn.Question(r.Ctx, s.snap)
 			if err != nil {
 				return answers{}, err
 			}
-			at = chatctx.RefTo(question.ID)
+			at = record.RefTo(question.ID)
 		}
 		return s.many(m, at)
 	}
@@ -142,7 +143,7 @@ func retry(r *Request, in *retryParams) (answers, error) {
 		return answers{}, err
 	}
 	if len(in.Models) > 0 || in.Times > 1 {
-		return s.many(nil, chatctx.RefTo(question.ID))
+		return s.many(nil, record.RefTo(question.ID))
 	}
 	if err := fits(s.turn.Fits(r.Ctx)); err != nil {
 		return answers{}, err
@@ -276,7 +277,7 @@ func answersOf(out *turn.Outcome) []contract.Answer {
 }
 
 // many asks all at once, each on a branch of its own.
-func (s *sending) many(m *chatctx.Message, at chatctx.Ref) (answers, error) {
+func (s *sending) many(m *chatctx.Message, at record.Ref) (answers, error) {
 	taken, err := turn.NamesOf(s.r.Ctx, s.turn.Context)
 	if err != nil {
 		return answers{}, err

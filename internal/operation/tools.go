@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -31,7 +32,7 @@ func toolOperations() []*Operation {
 	}
 }
 
-func (in *Owner) tools(r *Request) ([]chatctx.KeptTool, error) {
+func (in *Owner) tools(r *Request) ([]record.KeptTool, error) {
 	id, err := in.id(r)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (in *Owner) tools(r *Request) ([]chatctx.KeptTool, error) {
 
 func listTools(r *Request, in *Scoped) (List[contract.Tool], error) {
 	tools, err := in.tools(r)
-	return ListEach(tools, err, func(t chatctx.KeptTool) contract.Tool { return contract.ToolOf(&t) }) // with only the names of its environment
+	return ListEach(tools, err, func(t record.KeptTool) contract.Tool { return contract.ToolOf(&t) }) // with only the names of its environment
 }
 
 // ToolRef names a tool of a conversation or of the store.
@@ -55,7 +56,7 @@ func getTool(r *Request, in *ToolRef) (contract.Tool, error) {
 	if err != nil {
 		return contract.Tool{}, err
 	}
-	i := slices.IndexFunc(tools, func(t chatctx.KeptTool) bool { return t.Name == in.Tool })
+	i := slices.IndexFunc(tools, func(t record.KeptTool) bool { return t.Name == in.Tool })
 	if i < 0 {
 		return contract.Tool{}, chatctx.NotFound("tool", in.Tool)
 	}
@@ -88,8 +89,8 @@ type NewTool struct {
 const discoverTime = 30 * time.Second
 
 // Made makes the tool, and refuses what nobody needs a store to refuse.
-func (in *NewTool) Made() (chatctx.Tool, error) {
-	t := chatctx.Tool{Name: in.Tool, Description: in.Description, Schema: in.Schema, Command: in.Command, Stdin: in.Stdin, Dashes: in.Dashes, MCP: in.MCP, URL: in.URL, Dir: in.Dir,
+func (in *NewTool) Made() (record.Tool, error) {
+	t := record.Tool{Name: in.Tool, Description: in.Description, Schema: in.Schema, Command: in.Command, Stdin: in.Stdin, Dashes: in.Dashes, MCP: in.MCP, URL: in.URL, Dir: in.Dir,
 		Env: in.Env, Headers: in.Headers, Repeatable: in.Repeatable, Prune: in.Prune, Timeout: time.Duration(in.Timeout)}
 	known(&t)
 	if err := t.Check(); err != nil {
@@ -128,14 +129,14 @@ func putTool(r *Request, in *NewTool) (contract.Tool, error) {
 	if err != nil {
 		return contract.Tool{}, err
 	}
-	v := contract.ToolOf(&chatctx.KeptTool{Tool: t, Store: in.ofStore()})
+	v := contract.ToolOf(&record.KeptTool{Tool: t, Store: in.ofStore()})
 	v.Operation, v.LeftOut = r.Done.Operation, left
-	v.Replaced = slices.ContainsFunc(before, func(k chatctx.KeptTool) bool { return k.Name == t.Name && k.Store == in.ofStore() })
+	v.Replaced = slices.ContainsFunc(before, func(k record.KeptTool) bool { return k.Name == t.Name && k.Store == in.ofStore() })
 	return v, nil
 }
 
 // known completes a tool that is added by its name alone and that this program knows.
-func known(t *chatctx.Tool) {
+func known(t *record.Tool) {
 	if t.Name != subtask.Tool.Name || len(t.Command) > 0 || t.MCP {
 		return
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // minColumn is the smallest width of a readable column; gap separates two columns.
@@ -33,7 +33,7 @@ func WithSigns(e compare.Edit) string {
 func Compared(t *compare.Table, columns int, width Width, color bool) []Line {
 	c := &compared{Table: t, color: color, width: width}
 	if t.Ancestor != nil {
-		c.add(Dim, "common up to #%d %s %s: %s", t.Ancestor.Position, t.Ancestor.Turn, chatctx.Short(t.Ancestor.ID), Cut(Preview(t.Ancestor.Message), 60))
+		c.add(Dim, "common up to #%d %s %s: %s", t.Ancestor.Position, t.Ancestor.Turn, record.Short(t.Ancestor.ID), Cut(Preview(t.Ancestor.Message), 60))
 	} else {
 		c.add(Dim, "no common beginning")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -100,7 +101,7 @@ func CallLine(m *chatctx.Message, index int) string {
 		arguments = Cut(OneLine(string(Compact(c.Effective))), 200)
 		state += fmt.Sprintf("; %s, asked for: %s", ChangedBy(c), Cut(OneLine(string(Compact(c.Arguments))), 200))
 	}
-	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), arguments, chatctx.Short(m.ID), index+1, state)
+	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), arguments, record.Short(m.ID), index+1, state)
 }
 
 // ChangedBy says who put other arguments in place of the model's.
@@ -171,7 +172,7 @@ func Pretty(raw json.RawMessage) string {
 }
 
 // Scope names a rule's scope in words.
-func Scope(rule *chatctx.Rule) string {
+func Scope(rule *record.Rule) string {
 	if scope := rule.ScopeWord(); scope != "context" {
 		return scope
 	}
@@ -179,18 +180,18 @@ func Scope(rule *chatctx.Rule) string {
 }
 
 // RulingLine returns the rules' decision about a call, and the reason.
-func RulingLine(j *chatctx.Ruling) string {
+func RulingLine(j *record.Ruling) string {
 	switch {
 	case j.Rule == nil:
 		return "ask: no rule decides"
 	case j.Untold:
-		return fmt.Sprintf("%s: rule %s of the %s denies, but is undecided: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), Scope(j.Rule), Clean(j.Rule.String()), Clean(j.Why))
+		return fmt.Sprintf("%s: rule %s of the %s denies, but is undecided: %s (%s)", j.Effect, record.Short(j.Rule.ID), Scope(j.Rule), Clean(j.Rule.String()), Clean(j.Why))
 	}
-	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), Scope(j.Rule), Clean(j.Rule.String()), Clean(j.Why))
+	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, record.Short(j.Rule.ID), Scope(j.Rule), Clean(j.Rule.String()), Clean(j.Why))
 }
 
 // About says what an operation was about: its first words, and the values that it replaced.
-func About(o *chatctx.Operation) string {
+func About(o *record.Operation) string {
 	var words []string
 	if o.About != "" {
 		words = append(words, "“"+Clean(o.About)+"”")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -94,7 +95,7 @@ func header(e *chatctx.Entry, mark string) []Span {
 	} else if e.Position > 0 {
 		spans = append(spans, Span{fmt.Sprintf("#%d %s ", e.Position, e.Turn), 0})
 	}
-	spans = append(spans, Span{string(e.Role), RoleStyle(e.Role) | Bold}, Span{" " + chatctx.Short(e.ID), Yellow})
+	spans = append(spans, Span{string(e.Role), RoleStyle(e.Role) | Bold}, Span{" " + record.Short(e.ID), Yellow})
 	for _, word := range []string{Moment(e.Created), OneLine(e.Meta.Model)} {
 		if word != "" {
 			spans = append(spans, Span{"  " + word, Dim})
@@ -115,7 +116,7 @@ func header(e *chatctx.Entry, mark string) []Span {
 // callLines returns a call with everything that it would run.
 func callLines(m *chatctx.Message, index, columns int, width Width) []Line {
 	c := &m.Calls[index]
-	lines := Wrap([]Span{{"→ " + OneLine(c.Tool), Bold}, {fmt.Sprintf("  call %s:%d, %s", chatctx.Short(m.ID), index+1, callState(c)), Dim}}, columns, width, nil, Line{{"  ", 0}})
+	lines := Wrap([]Span{{"→ " + OneLine(c.Tool), Bold}, {fmt.Sprintf("  call %s:%d, %s", record.Short(m.ID), index+1, callState(c)), Dim}}, columns, width, nil, Line{{"  ", 0}})
 	if c.Reason != "" {
 		lines = append(lines, Wrap([]Span{{Clean(c.Reason), Dim}}, columns, width, Line{{"  ", 0}}, Line{{"  ", 0}})...)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -132,7 +133,7 @@ func Pad(s string, width int) string {
 // Titled returns the name of a context for text.
 func Titled(title string, id chatctx.ID) string {
 	if title == "" {
-		return chatctx.Short(id)
+		return record.Short(id)
 	}
 	return fmt.Sprintf("“%s”", Cut(OneLine(title), 60))
 }

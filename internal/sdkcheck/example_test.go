@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	_ "github.com/chatctx/chatctx/adapter/anthropic" // registers itself
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -40,7 +41,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	conversation, err := store.New(ctx, chatctx.NewContext{
+	conversation, err := store.New(ctx, record.NewContext{
 		Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-opus-4-6"`)},
 		Messages: []*chatctx.Message{pool.NewText(pool.User, "Hello")},
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Open opens the store at path, in memory if that is "". The end of the test checks and closes it.
@@ -26,7 +27,7 @@ func Open(t testing.TB, path string, o chatctx.Options) *chatctx.Store {
 // Check fails the test for each invariant that the store breaks.
 func Check(t testing.TB, s *chatctx.Store) {
 	t.Helper()
-	err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("check: invariant %d, %s: %s", p.Invariant, p.Where, p.Text) })
+	err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p record.Problem) { t.Errorf("check: invariant %d, %s: %s", p.Invariant, p.Where, p.Text) })
 	if err != nil {
 		t.Errorf("check: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -145,7 +146,7 @@ func (m *model) forkHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		on := v.nameOf(v.branchHere())
 		m.ask("fork at "+e.Turn+": the new branch's name", "", func(m *model, name string) (tea.Cmd, error) {
-			return m.change(on, func(b *chatctx.Batch) { b.Fork(name, chatctx.ForkOptions{At: chatctx.RefTo(e.ID)}) },
+			return m.change(on, func(b *chatctx.Batch) { b.Fork(name, chatctx.ForkOptions{At: record.RefTo(e.ID)}) },
 				func(c *chatctx.Committed) doneMsg {
 					return doneMsg{note: "forked; now on " + c.Last().Branch, head: c.Last().Branch}
 				}), nil
@@ -180,7 +181,7 @@ func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*mo
 			m.say(false, "the text was not changed, so nothing was done")
 			return nil, nil
 		}
-		return m.change(on, func(b *chatctx.Batch) { b.Edit(chatctx.RefTo(e.ID), text, chatctx.EditOptions{}) },
+		return m.change(on, func(b *chatctx.Batch) { b.Edit(record.RefTo(e.ID), text, record.EditOptions{}) },
 			func(c *chatctx.Committed) doneMsg {
 				return doneMsg{note: "edited; now on " + c.Last().Branch, head: c.Last().Branch}
 			}), nil
@@ -190,7 +191,7 @@ func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*mo
 func (m *model) pickHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		from := v.nameOf(r.Branch)
-		return m.change("", func(b *chatctx.Batch) { b.Pick(from, chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+		return m.change("", func(b *chatctx.Batch) { b.Pick(from, record.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("picked %s for %s", screen.Count(len(c.Last().Placed), "message"), c.Branch), head: c.Branch}
 		})
 	})
@@ -221,7 +222,7 @@ func (m *model) rewindHere() tea.Cmd {
 			m.say(true, on+" ends here already")
 			return nil
 		}
-		return m.change(on, func(b *chatctx.Batch) { b.Rewind(chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+		return m.change(on, func(b *chatctx.Batch) { b.Rewind(record.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("rewound %s by %s", c.Branch, screen.Count(c.Last().Removed, "message"))}
 		})
 	})
@@ -230,7 +231,7 @@ func (m *model) rewindHere() tea.Cmd {
 func (m *model) dropHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		on := v.nameOf(v.branchHere())
-		return m.change(on, func(b *chatctx.Batch) { b.Drop(chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+		return m.change(on, func(b *chatctx.Batch) { b.Drop(record.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("took %s off %s", screen.Count(c.Last().Removed, "message"), c.Branch)}
 		})
 	})
@@ -251,7 +252,7 @@ func (m *model) tagHere() tea.Cmd {
 					b.Untag(had)
 				}
 				if name != "" {
-					b.Tag(name, chatctx.RefTo(e.ID))
+					b.Tag(name, record.RefTo(e.ID))
 				}
 			}, said("tagged %s", name)), nil
 		})
@@ -355,7 +356,7 @@ func undone(did string) func(*chatctx.Undone, error) tea.Msg {
 }
 
 // openContext opens a conversation.
-func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
+func (m *model) openContext(info *record.ContextInfo) tea.Cmd {
 	m.focus, m.readsOn = onTree, false
 	if m.conv != nil && m.conv.c.ID == info.ID {
 		return nil
@@ -364,7 +365,7 @@ func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
 }
 
 // inList calls do with the conversation at the cursor of the list, and shows the returned note.
-func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.Cmd {
+func (m *model) inList(do func(info *record.ContextInfo) (string, error)) tea.Cmd {
 	info := m.list.at(m.list.cursor)
 	if info == nil {
 		return nil
@@ -373,7 +374,7 @@ func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.C
 }
 
 // changeOf calls do with a conversation of the list, and reads what it changed.
-func (m *model) changeOf(info *chatctx.ContextInfo, do func(info *chatctx.ContextInfo) (string, error)) tea.Cmd {
+func (m *model) changeOf(info *record.ContextInfo, do func(info *record.ContextInfo) (string, error)) tea.Cmd {
 	find := m.opener(info.ID)
 	return m.act(func() tea.Msg {
 		note, err := do(info)
@@ -395,18 +396,18 @@ func (m *model) changeOf(info *chatctx.ContextInfo, do func(info *chatctx.Contex
 // listedMsg is a change of a conversation in the list.
 type listedMsg struct {
 	note string
-	info *chatctx.ContextInfo
+	info *record.ContextInfo
 }
 
 func (m *model) use() tea.Cmd {
-	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+	return m.inList(func(info *record.ContextInfo) (string, error) {
 		_, err := m.st.Use(m.ctx, info.ID.String())
 		return "the current conversation is " + screen.Titled(info.Title, info.ID), err
 	})
 }
 
 func (m *model) trash() tea.Cmd {
-	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+	return m.inList(func(info *record.ContextInfo) (string, error) {
 		_, err := m.st.Trash(m.ctx, info.ID.String())
 		return screen.Titled(info.Title, info.ID) + " is in the trash; u brings it back", err
 	})
@@ -415,12 +416,12 @@ func (m *model) trash() tea.Cmd {
 // undoInList restores the conversation that was last put into the trash, or else undoes the last operation in the conversation at the cursor.
 func (m *model) undoInList() tea.Cmd {
 	if info := m.trashed; info != nil {
-		return m.changeOf(info, func(info *chatctx.ContextInfo) (string, error) {
+		return m.changeOf(info, func(info *record.ContextInfo) (string, error) {
 			_, err := m.st.Restore(m.ctx, info.ID.String())
 			return screen.Titled(info.Title, info.ID) + " is back", err
 		})
 	}
-	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+	return m.inList(func(info *record.ContextInfo) (string, error) {
 		c, err := m.st.Context(m.ctx, info.ID.String())
 		if err != nil {
 			return "", err
@@ -439,7 +440,7 @@ func (m *model) rename() tea.Cmd {
 		return nil
 	}
 	m.ask("rename "+screen.Titled(info.Title, info.ID), info.Title, func(m *model, title string) (tea.Cmd, error) {
-		return m.changeOf(info, func(info *chatctx.ContextInfo) (string, error) {
+		return m.changeOf(info, func(info *record.ContextInfo) (string, error) {
 			b := m.st.Begin(info.ID.String(), "")
 			b.SetTitle(title)
 			_, err := b.Commit(m.ctx)
@@ -452,7 +453,7 @@ func (m *model) rename() tea.Cmd {
 func (m *model) create() tea.Cmd {
 	m.ask("a new conversation: its title", "", func(m *model, title string) (tea.Cmd, error) {
 		return m.act(func() tea.Msg {
-			c, err := m.st.New(m.ctx, chatctx.NewContext{Title: title})
+			c, err := m.st.New(m.ctx, record.NewContext{Title: title})
 			if err != nil {
 				return errMsg{err}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -70,7 +71,7 @@ func (h *hasty) rest() {
 // told tells the program of changes as the watch does: some time after they were made, and perhaps with others.
 func (h *hasty) told() {
 	if h.conv != nil {
-		h.come = append(h.come, changesMsg{[]chatctx.Change{{Context: h.conv.c.ID}}})
+		h.come = append(h.come, changesMsg{[]record.Change{{Context: h.conv.c.ID}}})
 	}
 }
 
@@ -140,7 +141,7 @@ func TestTypingFast(t *testing.T) {
 		fast.rest()
 		fast.told()
 		fast.rest()
-		slow.take(changesMsg{[]chatctx.Change{{Context: slow.conv.c.ID}}})
+		slow.take(changesMsg{[]record.Change{{Context: slow.conv.c.ID}}})
 		if want, got := plain(slow.model), plain(fast.model); got != want {
 			t.Fatalf("seed %d: after %q the screen is\n%s\nand for who types slowly\n%s", seed, keys, got, want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -35,10 +36,10 @@ type queue struct {
 
 // waiting is a call that waits, with the rules' decision and with what it would do.
 type waiting struct {
-	*chatctx.Call
+	*record.Call
 	title  string // of its conversation
-	ruling *chatctx.Ruling
-	tool   *chatctx.Tool // nil if it is no command
+	ruling *record.Ruling
+	tool   *record.Tool // nil if it is no command
 }
 
 type callsMsg struct {
@@ -71,7 +72,7 @@ func (q *queue) read(m *model) tea.Cmd {
 	}
 	return func() tea.Msg {
 		titles := map[chatctx.ID]string{}
-		for c, err := range st.Calls(ctx, chatctx.CallFilter{State: chatctx.CallState(pool.Pending, pool.NotRun)}) {
+		for c, err := range st.Calls(ctx, record.CallFilter{State: record.CallState(pool.Pending, pool.NotRun)}) {
 			if err != nil || len(msg.calls) == mostCalls {
 				msg.err = err
 				break
@@ -81,7 +82,7 @@ func (q *queue) read(m *model) tea.Cmd {
 				msg.err = err
 				break
 			}
-			if w.ruling.Effect != chatctx.Ask {
+			if w.ruling.Effect != record.Ask {
 				continue // the rules decide
 			}
 			in, err := st.Context(ctx, c.Context.String())
@@ -93,7 +94,7 @@ func (q *queue) read(m *model) tea.Cmd {
 				break
 			}
 			if _, ok := titles[c.Context]; !ok {
-				titles[c.Context] = chatctx.Short(c.Context)
+				titles[c.Context] = record.Short(c.Context)
 				if info, err := in.Info(ctx); err == nil {
 					titles[c.Context] = screen.Titled(info.Title, info.ID)
 				}
@@ -256,7 +257,7 @@ func (q *queue) askArguments(m *model, c *waiting) *question {
 }
 
 // decide makes a decision, together with new rules; it reports if another person was faster.
-func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx.Rule) tea.Cmd {
+func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...record.Rule) tea.Cmd {
 	v.Name, q.ours[string(c.Ref())] = m.o.By, false
 	if v.Status == pool.Approved {
 		q.last = c
@@ -323,7 +324,7 @@ func (q *queue) goOn(m *model) tea.Cmd {
 			return nil
 		}
 		q.opened = c
-		return tea.Batch(m.openContext(&chatctx.ContextInfo{ContextFacts: chatctx.ContextFacts{ID: c.Context}}), m.await(func() bool { return !m.opening }))
+		return tea.Batch(m.openContext(&record.ContextInfo{ContextFacts: record.ContextFacts{ID: c.Context}}), m.await(func() bool { return !m.opening }))
 	}
 	if !m.talks() {
 		return nil
@@ -368,7 +369,7 @@ func (q *queue) draw(m *model, lines int) []screen.Line {
 func (q *queue) details(m *model, c *waiting) []screen.Line {
 	width, columns := m.width(), max(q.columns, 4)
 	rule := func(text string) screen.Line { return screen.Line{{Text: "── " + text, Style: screen.Dim}} }
-	out := []screen.Line{rule(fmt.Sprintf("%s  call %s:%d, since %s", screen.OneLine(screen.Plainly(c.Tool)), chatctx.Short(c.Message), c.Index, screen.Moment(c.Since)))}
+	out := []screen.Line{rule(fmt.Sprintf("%s  call %s:%d, since %s", screen.OneLine(screen.Plainly(c.Tool)), record.Short(c.Message), c.Index, screen.Moment(c.Since)))}
 	hard := func(text string, style screen.Style) {
 		out = append(out, screen.Hard(text, style, columns, width, nil)...)
 	}

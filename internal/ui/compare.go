@@ -8,18 +8,19 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
 // pin is a marked place: a branch up to a message.
 type pin struct {
 	id  chatctx.ID
-	ref chatctx.Ref
+	ref record.Ref
 }
 
 // placeRef returns a reference to a branch up to a row's message.
-func (v *conversation) placeRef(r *screen.Row) chatctx.Ref {
-	return chatctx.Ref(fmt.Sprintf("branch:%s@%d", v.nameOf(r.Branch), r.Position))
+func (v *conversation) placeRef(r *screen.Row) record.Ref {
+	return record.Ref(fmt.Sprintf("branch:%s@%d", v.nameOf(r.Branch), r.Position))
 }
 
 func (m *model) markHere() tea.Cmd {
@@ -58,7 +59,7 @@ func (m *model) compareHere() tea.Cmd {
 }
 
 // parting returns the branches that part at the fork at the cursor or above it, one for each way on, the one at the cursor first.
-func (v *conversation) parting() []chatctx.Ref {
+func (v *conversation) parting() []record.Ref {
 	r := v.here()
 	if r == nil || r.Kind == screen.BeginRow {
 		return nil
@@ -72,13 +73,13 @@ func (v *conversation) parting() []chatctx.Ref {
 		for b := range v.tree.Branches {
 			order = append(order, b)
 		}
-		var refs []chatctx.Ref
+		var refs []record.Ref
 		seen := map[screen.Place]bool{}
 		for _, b := range order {
 			next := screen.Place{Branch: b, Position: fork.Position + 1}
 			if v.tree.Holds(b, fork.Place) && v.tree.Branches[b].Messages >= next.Position && !seen[v.tree.Owner(next)] && len(refs) < chatctx.MaxCompared {
 				seen[v.tree.Owner(next)] = true
-				refs = append(refs, chatctx.Ref("branch:"+v.nameOf(b)))
+				refs = append(refs, record.Ref("branch:"+v.nameOf(b)))
 			}
 		}
 		return refs
@@ -102,7 +103,7 @@ type comparedMsg struct {
 	err   error
 }
 
-func (m *model) compare(refs ...chatctx.Ref) tea.Cmd {
+func (m *model) compare(refs ...record.Ref) tea.Cmd {
 	o := &comparison{color: m.pen.Color, width: m.width()}
 	o.heading, o.reads = "reading …", true
 	m.over = o
@@ -154,7 +155,7 @@ func (o *comparison) draw(m *model, _ int) []screen.Line {
 // takeHere replaces the active branch's own answer by the one at the cursor.
 func (m *model) takeHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
-		return m.change("", func(b *chatctx.Batch) { b.Take(chatctx.RefTo(e.ID), chatctx.TakeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+		return m.change("", func(b *chatctx.Batch) { b.Take(record.RefTo(e.ID), record.TakeOptions{}) }, func(c *chatctx.Committed) doneMsg {
 			if c.Operation == "" {
 				return doneMsg{note: "this answer stands on " + c.Branch + " already"}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -36,7 +37,7 @@ type conversation struct {
 // facts are everything about a conversation except its messages.
 type facts struct {
 	c        *chatctx.ChatContext
-	info     *chatctx.ContextInfo
+	info     *record.ContextInfo
 	tree     *screen.Tree
 	tags     map[chatctx.ID][]string
 	marks    map[chatctx.ID]string
@@ -46,7 +47,7 @@ type facts struct {
 	spent    string // the cost of the last reply, "" if unknown
 	calls    int    // the number that wait for a decision on the active branch
 	queued   int
-	claim    *chatctx.Claim // the claim of an answer on the active branch
+	claim    *record.Claim // the claim of an answer on the active branch
 }
 
 // cached is a message with the revision of its branch at reading.
@@ -82,7 +83,7 @@ func (m *model) readFacts(c *chatctx.ChatContext) (*facts, error) {
 	}
 }
 
-func info(ctx context.Context, c *chatctx.ChatContext) (*chatctx.ContextInfo, error) {
+func info(ctx context.Context, c *chatctx.ChatContext) (*record.ContextInfo, error) {
 	info, err := c.Info(ctx)
 	if errors.Is(err, chatctx.ErrNotFound) {
 		err = errors.Join(errGone, err)

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -14,7 +14,7 @@ import (
 // on its operation rather than its line.
 type journal struct {
 	sheet
-	ops   []*chatctx.Operation
+	ops   []*record.Operation
 	want  int  // how many to read
 	busy  bool // a reading is running
 	stale bool // another one must follow
@@ -25,7 +25,7 @@ type journal struct {
 
 type opsMsg struct {
 	of    *journal
-	ops   []*chatctx.Operation
+	ops   []*record.Operation
 	whole bool
 	err   error
 }
@@ -105,7 +105,7 @@ func (j *journal) put(msg opsMsg) {
 	}
 	j.ops, j.whole = msg.ops, msg.whole
 	j.resize(len(j.ops), j.height)
-	if i := slices.IndexFunc(j.ops, func(o *chatctx.Operation) bool { return o.ID == here }); i >= 0 {
+	if i := slices.IndexFunc(j.ops, func(o *record.Operation) bool { return o.ID == here }); i >= 0 {
 		j.to(i)
 	}
 }
@@ -167,7 +167,7 @@ func (j *journal) draw(m *model, lines int) []screen.Line {
 }
 
 // line returns an operation as `op log` prints it, on one line.
-func line(o *chatctx.Operation) screen.Line {
+func line(o *record.Operation) screen.Line {
 	what := o.What
 	if len(o.Branches) > 0 {
 		what += " on " + strings.Join(o.Branches, ", ")

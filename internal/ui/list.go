@@ -8,12 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // list has the conversations, last changed first, and the filter on their titles. It is read as far as the screen needs; with a filter to its end.
 type list struct {
 	roll
-	infos  []*chatctx.ContextInfo
+	infos  []*record.ContextInfo
 	known  map[chatctx.ID]bool
 	folds  [][]rune // the titles in the filter's form
 	found  []int    // the indexes that match the filter, nil without one
@@ -21,7 +22,7 @@ type list struct {
 	typing bool       // keys go to the filter
 	sought chatctx.ID // the cursor goes there once it is read
 
-	next  func() (*chatctx.ContextInfo, error, bool)
+	next  func() (*record.ContextInfo, error, bool)
 	stop  func()
 	busy  bool
 	whole bool
@@ -30,7 +31,7 @@ type list struct {
 
 // listMsg has more conversations.
 type listMsg struct {
-	infos []*chatctx.ContextInfo
+	infos []*record.ContextInfo
 	whole bool
 	err   error
 }
@@ -50,7 +51,7 @@ func (l *list) count() int {
 }
 
 // at returns the conversation on a line, nil if there is none.
-func (l *list) at(line int) *chatctx.ContextInfo {
+func (l *list) at(line int) *record.ContextInfo {
 	switch {
 	case line < 0 || line >= l.count():
 		return nil
@@ -106,7 +107,7 @@ func (l *list) read(msg listMsg) {
 
 // index returns the index of a conversation, -1 if it is not in the list.
 func (l *list) index(id chatctx.ID) int {
-	return slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.ID == id })
+	return slices.IndexFunc(l.infos, func(x *record.ContextInfo) bool { return x.ID == id })
 }
 
 // forget removes a conversation from the list until it is read again.
@@ -130,7 +131,7 @@ func (l *list) gone(id chatctx.ID) {
 
 // changed updates a conversation: it moves to the place of its last change, or goes if it is in the trash. It ignores information that is older than what is
 // known.
-func (l *list) changed(info *chatctx.ContextInfo) {
+func (l *list) changed(info *record.ContextInfo) {
 	i := l.index(info.ID)
 	if i >= 0 && l.infos[i].Listed > info.Listed {
 		return
@@ -141,7 +142,7 @@ func (l *list) changed(info *chatctx.ContextInfo) {
 	}
 	l.known[info.ID] = true
 	if info.Trashed == 0 {
-		i := slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.Listed <= info.Listed })
+		i := slices.IndexFunc(l.infos, func(x *record.ContextInfo) bool { return x.Listed <= info.Listed })
 		switch {
 		case i < 0 && !l.whole:
 			delete(l.known, info.ID) // it comes when that part is read
@@ -190,9 +191,9 @@ func (l *list) seek(id chatctx.ID) {
 }
 
 // titleOf returns the name of a conversation on one line.
-func titleOf(info *chatctx.ContextInfo) string {
+func titleOf(info *record.ContextInfo) string {
 	if info.Title == "" {
-		return "(no title) " + chatctx.Short(info.ID)
+		return "(no title) " + record.Short(info.ID)
 	}
 	return info.Title
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -87,11 +88,11 @@ func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatc
 	}
 	t.Cleanup(func() { st.Close() })
 	for i := range conversations {
-		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Conversation ", i)}); err != nil {
+		if _, err := st.New(t.Context(), record.NewContext{Title: fmt.Sprint("Conversation ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c, err := st.New(t.Context(), chatctx.NewContext{Title: "Large"})
+	c, err := st.New(t.Context(), record.NewContext{Title: "Large"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatc
 		b.Append(pool.NewText(role, fmt.Sprintf("Message %d with **words**", i+1)))
 	}
 	for i := range branches {
-		b.Fork(fmt.Sprint("branch-", i), chatctx.ForkOptions{At: chatctx.Ref(fmt.Sprintf("main@%d", messages-i%10)), Stay: true})
+		b.Fork(fmt.Sprint("branch-", i), chatctx.ForkOptions{At: record.Ref(fmt.Sprintf("main@%d", messages-i%10)), Stay: true})
 	}
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ func hostileStore(t testing.TB) *chatctx.Store {
 			}
 			return c
 		}, "T "+h[:min(len(h), 900)])
-		c, err := st.New(t.Context(), chatctx.NewContext{Title: strings.ToValidUTF8(title, "")})
+		c, err := st.New(t.Context(), record.NewContext{Title: strings.ToValidUTF8(title, "")})
 		if err != nil {
 			t.Fatal(err)
 		}

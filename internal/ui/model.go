@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -56,13 +57,13 @@ type model struct {
 	streams   []*stream
 	found     *search // the last search, for n and N
 
-	trashed *chatctx.ContextInfo // the conversation that was last put into the trash
-	undone  string               // the branch of the last undo
-	goHead  string               // the branch to whose head the cursor goes when the tree is read again
-	reached *chatctx.Hit         // the search hit to go to
-	follow  *asking              // the cursor follows the head of the branch with this answer; nil if it stays
-	atEnd   bool                 // the preview shows the end of its text while it grows
-	warned  bool                 // about stopping answers by leaving
+	trashed *record.ContextInfo // the conversation that was last put into the trash
+	undone  string              // the branch of the last undo
+	goHead  string              // the branch to whose head the cursor goes when the tree is read again
+	reached *chatctx.Hit        // the search hit to go to
+	follow  *asking             // the cursor follows the head of the branch with this answer; nil if it stays
+	atEnd   bool                // the preview shows the end of its text while it grows
+	warned  bool                // about stopping answers by leaving
 	errands errands
 	fatal   error
 }
@@ -90,7 +91,7 @@ type (
 		read map[screen.Place]cached
 		err  error
 	}
-	changesMsg struct{ changes []chatctx.Change }
+	changesMsg struct{ changes []record.Change }
 	errMsg     struct{ error }
 )
 
@@ -228,7 +229,7 @@ func (m *model) watch(read *facts) {
 	}
 	m.send(m.meanwhile(read))
 	for c := range changes {
-		all := []chatctx.Change{c}
+		all := []record.Change{c}
 		for waiting := len(changes); waiting > 0; waiting-- {
 			all = append(all, <-changes)
 		}
@@ -244,7 +245,7 @@ func (m *model) meanwhile(read *facts) changesMsg {
 			break
 		}
 		if read == nil || info.ID != read.info.ID || info.Updated != read.info.Updated {
-			msg.changes = append(msg.changes, chatctx.Change{Context: info.ID})
+			msg.changes = append(msg.changes, record.Change{Context: info.ID})
 		}
 	}
 	return msg

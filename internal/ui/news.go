@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // news are the conversations of the list that changed and must be read. One reading runs at a time, so that an older result never follows a newer one.
@@ -24,7 +25,7 @@ func (n *news) add(id chatctx.ID) {
 
 // newsMsg has conversations that changed; those that do not exist any more have no info.
 type newsMsg struct {
-	infos map[chatctx.ID]*chatctx.ContextInfo
+	infos map[chatctx.ID]*record.ContextInfo
 	err   error
 }
 
@@ -37,7 +38,7 @@ func (m *model) readNews() tea.Cmd {
 	of, ctx, st := n.of, m.ctx, m.st
 	n.of, n.reading = nil, true
 	return func() tea.Msg {
-		msg := newsMsg{infos: map[chatctx.ID]*chatctx.ContextInfo{}}
+		msg := newsMsg{infos: map[chatctx.ID]*record.ContextInfo{}}
 		for id := range of {
 			info, err := infoOf(ctx, st, id)
 			if err != nil && !errors.Is(err, chatctx.ErrNotFound) {
@@ -51,7 +52,7 @@ func (m *model) readNews() tea.Cmd {
 }
 
 // infoOf reads the information about a conversation.
-func infoOf(ctx context.Context, st *chatctx.Store, id chatctx.ID) (*chatctx.ContextInfo, error) {
+func infoOf(ctx context.Context, st *chatctx.Store, id chatctx.ID) (*record.ContextInfo, error) {
 	c, err := st.Context(ctx, id.String())
 	if err != nil {
 		return nil, err

@@ -12,13 +12,14 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
 // TestDraft: text that was typed but not sent is kept for each conversation, and offered again.
 func TestDraft(t *testing.T) {
 	st := asked(t)
-	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "Another"}); err != nil {
+	if _, err := st.New(t.Context(), record.NewContext{Title: "Another"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.Use(t.Context(), "Boats"); err != nil {

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -45,7 +46,7 @@ func (m *model) search(q *question, text string, all bool) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
 	s := &search{asked: q, text: text, all: all, busy: true, cancel: cancel}
 	m.found, m.over = s, s
-	o := chatctx.SearchOptions{Text: text, Limit: mostHits}
+	o := record.SearchOptions{Text: text, Limit: mostHits}
 	if !all {
 		o.Context = m.conv.c.ID.String()
 	}
@@ -140,7 +141,7 @@ func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
 	if m.conv != nil && m.conv.c.ID == h.Context {
 		return m.reach(h)
 	}
-	open := m.openContext(&chatctx.ContextInfo{ContextFacts: chatctx.ContextFacts{ID: h.Context}})
+	open := m.openContext(&record.ContextInfo{ContextFacts: record.ContextFacts{ID: h.Context}})
 	m.reached = h
 	return open
 }
@@ -162,12 +163,12 @@ func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 		if err != nil {
 			return errMsg{err}
 		}
-		e, err := snap.Place(ctx, chatctx.RefTo(h.Message.ID))
+		e, err := snap.Place(ctx, record.RefTo(h.Message.ID))
 		var elsewhere *chatctx.RefError
 		if errors.As(err, &elsewhere) && elsewhere.On != "" {
 			branch = elsewhere.On
 			if snap, err = c.Snapshot(ctx, branch); err == nil {
-				e, err = snap.Place(ctx, chatctx.RefTo(h.Message.ID))
+				e, err = snap.Place(ctx, record.RefTo(h.Message.ID))
 			}
 		}
 		if err != nil {

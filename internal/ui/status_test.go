@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // TestModelOfTheEnvironment: the model on the screen is the one that would be asked.
 func TestModelOfTheEnvironment(t *testing.T) {
 	t.Setenv("CHATCTX_MODEL", "of-the-environment")
 	st := newStore(t)
-	c, err := st.New(t.Context(), chatctx.NewContext{Title: "T"})
+	c, err := st.New(t.Context(), record.NewContext{Title: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}

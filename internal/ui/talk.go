@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
@@ -443,7 +444,7 @@ func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, mess
 	if err != nil {
 		return nil, false, err
 	}
-	at, err := snap.Place(ctx, chatctx.RefTo(message))
+	at, err := snap.Place(ctx, record.RefTo(message))
 	if err != nil {
 		return nil, false, err
 	}
@@ -572,7 +573,7 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 }
 
 // toAll returns the message for all models, or, if it is blank, a reference to the last user message, which is answered again.
-func toAll(ctx context.Context, c *chatctx.ChatContext, branch, text string) (*chatctx.Message, chatctx.Ref, error) {
+func toAll(ctx context.Context, c *chatctx.ChatContext, branch, text string) (*chatctx.Message, record.Ref, error) {
 	if strings.TrimSpace(text) != "" {
 		return pool.NewText(pool.User, text), "", nil
 	}
@@ -584,5 +585,5 @@ func toAll(ctx context.Context, c *chatctx.ChatContext, branch, text string) (*c
 	if err != nil {
 		return nil, "", err
 	}
-	return nil, chatctx.RefTo(question.ID), nil
+	return nil, record.RefTo(question.ID), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -94,11 +95,11 @@ func talking(t *testing.T, st *chatctx.Store, ran func(json.RawMessage)) Options
 func asked(t *testing.T) *chatctx.Store {
 	t.Helper()
 	st := newStore(t)
-	c, err := st.New(t.Context(), chatctx.NewContext{Title: "Boats"})
+	c, err := st.New(t.Context(), record.NewContext{Title: "Boats"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.PutTool(t.Context(), chatctx.Tool{Name: "write_file", Schema: json.RawMessage(`{"type":"object"}`)}); err != nil {
+	if _, err := st.PutTool(t.Context(), record.Tool{Name: "write_file", Schema: json.RawMessage(`{"type":"object"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "A name for a boat?"), pool.NewText(pool.Assistant, "Petrel.")); err != nil {
@@ -199,7 +200,7 @@ func TestModelOfConversation(t *testing.T) {
 // TestAnsweredElsewhere: an answer that ends after another conversation was opened says where it is, and not that u takes it back there.
 func TestAnsweredElsewhere(t *testing.T) {
 	st := asked(t)
-	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "Another"}); err != nil {
+	if _, err := st.New(t.Context(), record.NewContext{Title: "Another"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.Use(t.Context(), "Boats"); err != nil {
@@ -395,7 +396,7 @@ func TestAlways(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules, err := st.Rules(t.Context(), c.ID)
-	if err != nil || len(rules) != 1 || rules[0].Effect != chatctx.Allow {
+	if err != nil || len(rules) != 1 || rules[0].Effect != record.Allow {
 		t.Errorf("%v %v", rules, err)
 	}
 }

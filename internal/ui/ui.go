@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -28,7 +29,7 @@ type Options struct {
 	// has to know of the calls that it runs.
 	Turn func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, told func(text string)) *turn.Turn
 	// Command returns the tool that a call would run if that is a command, else nil; a nil Command knows none.
-	Command func(ctx context.Context, in *chatctx.ChatContext, c *chatctx.Call) (*chatctx.Tool, error)
+	Command func(ctx context.Context, in *chatctx.ChatContext, c *record.Call) (*record.Tool, error)
 	// Editor returns the command with which the person edits a file.
 	Editor func(file string) (*exec.Cmd, error)
 	Prices *cost.Prices

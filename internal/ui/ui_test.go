@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -106,7 +107,7 @@ func TestOthers(t *testing.T) {
 	x.until("“Renamed elsewhere”")
 	x.press("esc")
 	x.until("* Renamed elsewhere")
-	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "A new one"}); err != nil {
+	if _, err := st.New(t.Context(), record.NewContext{Title: "A new one"}); err != nil {
 		t.Fatal(err)
 	}
 	x.until("* A new one", "Renamed elsewhere")
@@ -124,7 +125,7 @@ func TestOthersAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			d.take(changesMsg{[]chatctx.Change{{Context: d.conv.c.ID}}})
+			d.take(changesMsg{[]record.Change{{Context: d.conv.c.ID}}})
 			if r := d.conv.here(); r.Kind != screen.MessageRow || r.Position != 2 {
 				t.Errorf("after %d messages of %v the cursor is on %+v", n, at, r)
 			}
@@ -133,7 +134,7 @@ func TestOthersAtOnce(t *testing.T) {
 		if _, err := d.conv.c.Append(t.Context(), "", pool.NewText(pool.User, "One more")); err != nil {
 			t.Fatal(err)
 		}
-		d.take(changesMsg{[]chatctx.Change{{Context: d.conv.c.ID}}})
+		d.take(changesMsg{[]record.Change{{Context: d.conv.c.ID}}})
 		if r := d.conv.here(); r.Kind != screen.GapRow || r.Count != 5 {
 			t.Errorf("after %v and a fold the cursor is on %+v", at, r)
 		}
@@ -182,7 +183,7 @@ func TestKeysAreInTheDocs(t *testing.T) {
 func TestBackToTheList(t *testing.T) {
 	st := newStore(t)
 	for i := range 3 * listPage {
-		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
+		if _, err := st.New(t.Context(), record.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,7 +307,7 @@ func TestResizeOver(t *testing.T) {
 func TestOutdatedNote(t *testing.T) {
 	st := bread(t)
 	d := drive(t, Options{Store: st}, 80, 24)
-	changed := func() { d.take(changesMsg{[]chatctx.Change{{Context: d.conv.c.ID}}}) }
+	changed := func() { d.take(changesMsg{[]record.Change{{Context: d.conv.c.ID}}}) }
 	d.press("T", "x", "enter")
 	for range 2 { // its own change is told too
 		if changed(); d.note != "tagged x; u takes it back" {

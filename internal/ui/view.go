@@ -8,7 +8,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -294,7 +294,7 @@ func (m *model) rowLine(r *screen.Row, columns int) screen.Line {
 		return append(append(line, m.names(r)...), screen.Span{Text: "…", Style: screen.Dim})
 	}
 	if columns >= 40 {
-		line = append(line, screen.Span{Text: chatctx.Short(e.ID) + " ", Style: screen.Yellow})
+		line = append(line, screen.Span{Text: record.Short(e.ID) + " ", Style: screen.Yellow})
 	}
 	if v.pinned != nil && v.pinned.id == e.ID {
 		line = append(line, screen.Span{Text: "(marked) ", Style: screen.Bold | screen.Cyan})

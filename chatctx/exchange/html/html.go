@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -117,7 +118,7 @@ type step struct {
 	message chatctx.ID
 }
 
-func (t *pathTree) add(ctx context.Context, c *chatctx.ChatContext, b *chatctx.BranchInfo) error {
+func (t *pathTree) add(ctx context.Context, c *chatctx.ChatContext, b *record.BranchInfo) error {
 	snap, err := c.Snapshot(ctx, b.Name)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -16,9 +17,9 @@ type Store struct {
 	User    string // of a store on a server: the server's user, a slash, and the user who started this program
 	Before  func(*pool.Message) error
 	Clock   func() time.Time
-	Judge   Judge   // nil: none
-	ID      pool.ID // of a store at a URL; else zero
-	Place   Place   // nil: the store keeps the place
+	Judge   record.Judge // nil: none
+	ID      pool.ID      // of a store at a URL; else zero
+	Place   Place        // nil: the store keeps the place
 
 	Claimed string // the name that the user of this handle gave; Program contains it already
 

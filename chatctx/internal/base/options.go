@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -22,7 +23,7 @@ type Options struct {
 	// several goroutines at the same time, and may get a text twice.
 	BeforeStore func(*pool.Message) error
 	// Judge knows the language of rules: approval.Rules{}. Without one, no rules can be added, and calls cannot be decided in a store with rules.
-	Judge Judge
+	Judge record.Judge
 	// Place returns the keeper of this person's place in a store on a server, by the store's id; nil: the store keeps one place for all its users.
 	Place func(store pool.ID) Place
 	// Clock returns the time; nil means the clock of the server that keeps the store, else the system's. No order depends on it.

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/plural"
 )
@@ -85,15 +86,9 @@ func freeFile(path, what string) (string, error) {
 	return "", base.Conflict("there are a thousand files %s.%s… already: remove some", path, what)
 }
 
-// Restored is the result of Restore. Kept is the new name of the store that was at path before, "" if there was none.
-type Restored struct {
-	Kept  string
-	Stats Stats // of the restored store
-}
-
 // Restore puts a copy of a backup in the place of the store at path, or at path if there is none. It first checks the whole backup and refuses one with a
 // problem (ErrDamaged). It keeps the file that was at path, whole or not, beside it. Programs that use the store go on with the restored one.
-func Restore(ctx context.Context, path, backup string) (*Restored, error) {
+func Restore(ctx context.Context, path, backup string) (*record.Restored, error) {
 	if same, err := sameFile(path, backup); err != nil || same {
 		if same {
 			err = base.Invalidf("%s is the store itself: name another file", backup)
@@ -105,7 +100,7 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 		return nil, err
 	}
 	defer from.Close()
-	out := &Restored{}
+	out := &record.Restored{}
 	if err := Sound(ctx, from); err != nil {
 		return nil, err
 	}
@@ -132,9 +127,9 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 
 // Sound returns nil if a full check finds nothing, else ErrDamaged with the first problem.
 func Sound(ctx context.Context, s *base.Store) error {
-	var first *Problem
+	var first *record.Problem
 	n := 0
-	err := Check(ctx, s, true, func(p Problem) {
+	err := Check(ctx, s, true, func(p record.Problem) {
 		if n++; first == nil {
 			first = &p
 		}

@@ -16,13 +16,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Problem is a fault that Check found. Invariant is its number in docs/design.md, 0 for a fault of the file itself.
-type Problem struct {
-	Invariant int
-	Where     string
-	Text      string
-}
-
 // DoubtPlace is the Where of the problem that the newest change may be lost. EndDoubt ends it.
 const DoubtPlace = "newest change"
 
@@ -43,19 +36,19 @@ func endDoubt(tx kv.RwTx) error {
 type checker struct {
 	tx      kv.Tx
 	full    bool
-	report  func(Problem)
+	report  func(record.Problem)
 	home    map[pool.ID]pool.ID // the context of each message
 	wanted  map[pool.Hash]bool  // artifacts that are referred to
 	parents map[pool.ID]pool.ID // each context's parent
 }
 
 func (c *checker) problem(invariant int, where, format string, args ...any) {
-	c.report(Problem{invariant, where, fmt.Sprintf(format, args...)})
+	c.report(record.Problem{Invariant: invariant, Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
 // Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. With full it also reads the
 // search index and every artifact's bytes. It returns an error only if it cannot read on; a damaged store gives problems and no error.
-func Check(ctx context.Context, s *base.Store, full bool, problem func(Problem)) error {
+func Check(ctx context.Context, s *base.Store, full bool, problem func(record.Problem)) error {
 	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
 	if k, ok := s.Engine.(kv.Keeper); ok {
 		if err := k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }); err != nil {
@@ -533,15 +526,9 @@ func (c *checker) strays(bucket string) error {
 	})
 }
 
-// Stats has sizes in bytes, and counts.
-type Stats struct {
-	kv.Space
-	Contexts, Branches, Messages, Artifacts, Operations int
-}
-
 // Measure counts what the store holds. On an engine without sizes, such as memory, Space is zero.
-func Measure(ctx context.Context, s *base.Store) (*Stats, error) {
-	out := &Stats{}
+func Measure(ctx context.Context, s *base.Store) (*record.Stats, error) {
+	out := &record.Stats{}
 	if k, ok := s.Engine.(kv.Sized); ok {
 		space, err := k.Space(ctx)
 		if err != nil {
@@ -551,7 +538,7 @@ func Measure(ctx context.Context, s *base.Store) (*Stats, error) {
 	}
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		space := out.Space
-		*out = Stats{Space: space}
+		*out = record.Stats{Space: space}
 		err := tx.Scan(base.ContextBucket, kv.Range{}, func(key, value []byte) error {
 			rec, err := base.DecodeContext(pool.ID(key), value)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -188,7 +189,7 @@ func (c *checker) store() error {
 // passed ignores damage that another part of the check reports.
 func (c *checker) passed(err error) error {
 	var quiet checker
-	quiet.report = func(Problem) {}
+	quiet.report = func(record.Problem) {}
 	return quiet.damage(err)
 }
 

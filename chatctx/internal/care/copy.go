@@ -26,22 +26,6 @@ import (
 var AllBuckets = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.SourceBucket, base.OpenBucket, base.LooseBucket, base.LabelBucket, base.GoneBucket, pool.ArtifactBucket,
 	index.WaitingBucket, index.DocBucket, index.TermBucket}, OwnBuckets...)
 
-// CopyOptions are options of CopyStore.
-type CopyOptions struct {
-	// Keep leaves the original in use; the copy is then a separate store with an id of its own. Without Keep the store moves: from the beginning of the
-	// copy on the original refuses to open and says where the store went, until Reopen takes it back.
-	Keep bool
-	// Progress, if not nil, is called now and then with the number of records copied.
-	Progress func(records int)
-}
-
-// Copied is the result of CopyStore.
-type Copied struct {
-	Records int
-	Digest  pool.Hash // of all records, the same for both stores
-	Stats   Stats     // of the copy
-}
-
 // Reopen takes back a store that has moved, or begun to: it opens again as it was, in today's form, and the copy goes on by itself. It returns where the store
 // had moved to, ErrConflict if it has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
 func Reopen(ctx context.Context, path string, o base.Options) (to string, err error) {
@@ -86,7 +70,7 @@ func owned(ctx context.Context, db kv.DB) error {
 // target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns ErrConflict. At the
 // end it checks the copy in full and compares the digests of both; its error names the first problem. A store on a server is copied by its owner alone, else
 // CopyStore returns fs.ErrPermission.
-func CopyStore(ctx context.Context, from, to string, o base.Options, co CopyOptions) (*Copied, error) {
+func CopyStore(ctx context.Context, from, to string, o base.Options, co record.CopyOptions) (*record.Copied, error) {
 	if from == to {
 		return nil, base.Invalidf("a store cannot be copied onto itself: name another one")
 	}
@@ -128,7 +112,7 @@ const (
 
 // copying is a CopyStore under way.
 type copying struct {
-	CopyOptions
+	record.CopyOptions
 	ctx            context.Context
 	from, to       string
 	source, target kv.DB
@@ -368,8 +352,8 @@ func (c *copying) write(bucket string, r kv.Range, page []pair) error {
 }
 
 // end checks that the copy equals the original, and makes it a store that opens.
-func (c *copying) end(o base.Options) (*Copied, error) {
-	out := &Copied{Records: c.records, Digest: c.sum}
+func (c *copying) end(o base.Options) (*record.Copied, error) {
+	out := &record.Copied{Records: c.records, Digest: c.sum}
 	var sum pool.Hash
 	err := c.target.View(c.ctx, func(tx kv.Tx) (err error) { out.Records, sum, err = digest(tx); return err })
 	if err != nil {
@@ -380,8 +364,8 @@ func (c *copying) end(o base.Options) (*Copied, error) {
 	}
 	w := &base.Warnings{}
 	s := newStore(c.target, o, base.NewFormat(w), w)
-	var problem *Problem
-	err = Check(c.ctx, s, true, func(p Problem) {
+	var problem *record.Problem
+	err = Check(c.ctx, s, true, func(p record.Problem) {
 		if problem == nil && p.Invariant != 9 { // the copy has no format yet
 			problem = &p
 		}

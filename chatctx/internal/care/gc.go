@@ -21,18 +21,6 @@ import (
 var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, base.CallBucket, base.UnansweredBucket, base.CallIDBucket, base.ClaimBucket,
 	base.TagBucket, base.MarkBucket, base.OperationBucket, base.KeyBucket, base.ToolBucket, base.RuleBucket, base.CountBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket}
 
-// GCOptions says what GC may remove. A zero field removes nothing.
-type GCOptions struct {
-	// OlderThan removes conversations that were longer in the trash, and operations that are older.
-	OlderThan time.Duration
-	// KeepOperations is how many of the newest operations of each context stay at any age.
-	KeepOperations int
-	// MaxSize is the aim in bytes. If more would be in use afterwards, GC shortens OlderThan, of a year if it is 0, as far as needed, to a minute at the least. 0: no aim.
-	MaxSize int64
-	// DryRun changes nothing: GC only returns what it would remove.
-	DryRun bool
-}
-
 // Collected is what GC removed or would remove. Bytes counts keys and values.
 type Collected struct {
 	Contexts, Messages, Operations, Artifacts int
@@ -49,7 +37,7 @@ type Collected struct {
 // operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
 // receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back. It runs also with o.DryRun, for which its
 // caller gives it a trial.
-func GC(ctx context.Context, s *base.Store, o GCOptions) (*Collected, error) {
+func GC(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected, error) {
 	ctx = kv.WithPurpose(ctx, "gc")
 	var err error
 	if o.OlderThan, err = fitting(ctx, s, o); err != nil {
@@ -58,7 +46,7 @@ func GC(ctx context.Context, s *base.Store, o GCOptions) (*Collected, error) {
 	return collect(ctx, s, o)
 }
 
-func collect(ctx context.Context, s *base.Store, o GCOptions) (*Collected, error) {
+func collect(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected, error) {
 	out := &Collected{Kept: map[string]int{}, OlderThan: o.OlderThan}
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
@@ -103,7 +91,7 @@ func (c *Collected) add(o *Collected) {
 type collector struct {
 	tx  kv.RwTx
 	id  pool.ID
-	o   GCOptions
+	o   record.GCOptions
 	now pool.Time
 	out *Collected
 }

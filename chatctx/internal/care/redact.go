@@ -22,36 +22,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Secret is a part of a text to redact. From and To are byte offsets; What is the name of the rule or the expression that found it.
-type Secret struct {
-	From, To int
-	What     string
-}
-
-// RedactOptions are options of Redact.
-type RedactOptions struct {
-	// Context is a reference to a context; "" means all contexts, including those in the trash.
-	Context string
-	// Find returns the secrets of a text, in order and without overlaps. It may be called more than once for a text.
-	Find func(text string) ([]Secret, error)
-	// DryRun changes nothing: Redact only returns what it would redact. Its caller gives it a trial.
-	DryRun bool
-}
-
-// Redaction is a secret that was found. Shown is its beginning.
-type Redaction struct {
-	Context pool.ID
-	Title   string
-	Message pool.ID // zero: the title, a prompt or settings
-	Field   string  // text, thinking, call, result, file, title, prompt, settings, branch, tag, tool, rule, undo …
-	What    string
-	Shown   string
-	Left    string // why it stays; "" if it is redacted
-}
-
 // Redacted is what Redact did or would do.
 type Redacted struct {
-	Found     []Redaction
+	Found     []record.Redaction
 	Collected Collected
 	// NotSearched counts the artifacts that are no text and show no secret as they are, by kind (image, archive, PDF, file …): one may be in what is packed.
 	NotSearched map[string]int
@@ -61,7 +34,7 @@ type Redacted struct {
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
 // records are found (of tools, calls and imports), and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
 // bytes are gone.
-func Redact(ctx context.Context, s *base.Store, o RedactOptions) (*Redacted, error) {
+func Redact(ctx context.Context, s *base.Store, o record.RedactOptions) (*Redacted, error) {
 	if o.Find == nil {
 		return nil, base.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
 	}
@@ -133,14 +106,14 @@ func toRedact(s *base.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
 type redactor struct {
 	tx       kv.RwTx
 	store    *base.Store
-	find     func(string) ([]Secret, error)
-	found    []Redaction
+	find     func(string) ([]record.Secret, error)
+	found    []record.Redaction
 	blind    map[pool.Hash]string // artifacts in which nothing can be found, and their kinds
 	changed  map[index.Doc]bool
 	purged   *Purged          // of a context: it notes the changed messages
 	reworded map[pool.ID]bool // messages
 	prompts  map[string]bool  // ids of prompts that were stored under a new id
-	at       Redaction        // the place that it looks at
+	at       record.Redaction // the place that it looks at
 	hit      bool             // a secret was replaced since hit was last reset
 	put      bool             // a secret was replaced anywhere
 	err      error
@@ -148,7 +121,7 @@ type redactor struct {
 }
 
 // newRedactor also compiles its expression, since as a variable of the package that would link package regexp into every program with a store.
-func newRedactor(tx kv.RwTx, s *base.Store, find func(string) ([]Secret, error), blind map[pool.Hash]string) *redactor {
+func newRedactor(tx kv.RwTx, s *base.Store, find func(string) ([]record.Secret, error), blind map[pool.Hash]string) *redactor {
 	return &redactor{tx: tx, store: s, find: find, blind: blind, changed: map[index.Doc]bool{}, reworded: map[pool.ID]bool{}, prompts: map[string]bool{}, quoted: regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)}
 }
 
@@ -169,11 +142,11 @@ func (r *redactor) text(field, left string, text *string) {
 }
 
 // secrets finds the secrets of a text and lists them.
-func (r *redactor) secrets(field, left, text string) []Secret {
+func (r *redactor) secrets(field, left, text string) []record.Secret {
 	if text == "" || r.err != nil {
 		return nil
 	}
-	var secrets []Secret
+	var secrets []record.Secret
 	secrets, r.err = r.find(text)
 	for _, s := range secrets {
 		at := r.at
@@ -327,7 +300,7 @@ func (r *redactor) context(id pool.ID, out *Collected) error {
 	if err != nil {
 		return err
 	}
-	r.at = Redaction{Context: id, Title: t.Rec.Title}
+	r.at = record.Redaction{Context: id, Title: t.Rec.Title}
 	for _, step := range []func(*journal.Txn) error{r.record, r.messages, r.branches, r.calls, r.tags, r.tools, r.forgotten, r.imports} {
 		if err := step(t); err != nil {
 			return err

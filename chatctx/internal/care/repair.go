@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -27,34 +28,20 @@ type RepairOptions struct {
 	pages bool
 }
 
-// Mended is something that Repair did or would do. Invariant is its number in docs/design.md, 0 for the file itself.
-type Mended struct {
-	Invariant int
-	Where     string
-	Text      string
-}
-
-// Repaired is the result of Repair.
-type Repaired struct {
-	Backup string // a copy of the file before the repair; "" if there was nothing to do
-	Mended []Mended
-	Left   []Problem // problems that remain; empty after a dry run
-}
-
 // RecoveredBranch is the name of the branch for messages that have lost their place.
 const RecoveredBranch = "recovered"
 
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages that have lost
 // their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails with ErrDamaged;
 // then Salvage reads what it can into a new file.
-func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*Repaired, error) {
+func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*record.Repaired, error) {
 	ctx = kv.WithPurpose(ctx, "repair")
-	out := &Repaired{}
+	out := &record.Repaired{}
 	found, err := Problems(ctx, s)
 	if err != nil || len(found) == 0 && !o.pages {
 		return out, err
 	}
-	pages := o.pages || slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 0 && p.Where == "file" })
+	pages := o.pages || slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 0 && p.Where == "file" })
 	if pages && o.DryRun {
 		return rehearse(ctx, s)
 	}
@@ -80,16 +67,16 @@ func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*Repaired, err
 
 // mendPages rewrites the file before anything else is mended, since records cannot be found in pages whose keys are out of order. It returns what a check
 // finds then.
-func mendPages(ctx context.Context, s *base.Store, out *Repaired) ([]Problem, error) {
+func mendPages(ctx context.Context, s *base.Store, out *record.Repaired) ([]record.Problem, error) {
 	if err := Vacuum(ctx, s); err != nil {
 		return nil, fmt.Errorf("it cannot be mended in place: %w", err)
 	}
-	out.Mended = append(out.Mended, Mended{0, "file", "is written anew, page by page"})
+	out.Mended = append(out.Mended, record.Mended{Invariant: 0, Where: "file", Text: "is written anew, page by page"})
 	return Problems(ctx, s)
 }
 
 // rehearse repairs a copy to show what a repair would do. If pages have to be rewritten, there is no other way.
-func rehearse(ctx context.Context, s *base.Store) (*Repaired, error) {
+func rehearse(ctx context.Context, s *base.Store) (*record.Repaired, error) {
 	dir, err := os.MkdirTemp("", leftover.Name("repair"))
 	if err != nil {
 		return nil, err
@@ -112,9 +99,9 @@ func rehearse(ctx context.Context, s *base.Store) (*Repaired, error) {
 }
 
 // Problems returns what a full check finds.
-func Problems(ctx context.Context, s *base.Store) ([]Problem, error) {
-	var all []Problem
-	err := Check(ctx, s, true, func(p Problem) { all = append(all, p) })
+func Problems(ctx context.Context, s *base.Store) ([]record.Problem, error) {
+	var all []record.Problem
+	err := Check(ctx, s, true, func(p record.Problem) { all = append(all, p) })
 	return all, err
 }
 
@@ -142,8 +129,8 @@ func copyBeside(ctx context.Context, s *base.Store, path, what string) (string, 
 }
 
 // mend mends everything in one transaction.
-func mend(ctx context.Context, s *base.Store, dry bool, out *Repaired) error {
-	var done []Mended
+func mend(ctx context.Context, s *base.Store, dry bool, out *record.Repaired) error {
+	var done []record.Mended
 	err := update(ctx, s, dry, func(tx kv.RwTx) error {
 		m := &mender{tx: tx, store: s, now: s.Now()}
 		err := errors.Join(m.doubt(), m.all())
@@ -160,7 +147,7 @@ func (m *mender) doubt() error {
 	if was == nil || err != nil {
 		return err
 	}
-	m.done = append(m.done, Mended{0, DoubtPlace, "is as the file has it; the warning ends"})
+	m.done = append(m.done, record.Mended{Invariant: 0, Where: DoubtPlace, Text: "is as the file has it; the warning ends"})
 	return endDoubt(m.tx)
 }
 
@@ -228,11 +215,11 @@ func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
 }
 
 // mendRest rebuilds the search index if something is wrong with it or anything was mended.
-func mendRest(ctx context.Context, s *base.Store, dry bool, found []Problem, out *Repaired) error {
-	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 10 }) {
+func mendRest(ctx context.Context, s *base.Store, dry bool, found []record.Problem, out *record.Repaired) error {
+	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 10 }) {
 		return nil
 	}
-	out.Mended = append(out.Mended, Mended{10, "search index", "is made anew"})
+	out.Mended = append(out.Mended, record.Mended{Invariant: 10, Where: "search index", Text: "is made anew"})
 	if dry {
 		return nil
 	}

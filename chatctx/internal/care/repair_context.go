@@ -23,12 +23,12 @@ type mender struct {
 	tx    kv.RwTx
 	store *base.Store
 	now   pool.Time
-	done  []Mended
+	done  []record.Mended
 	where string // the context
 }
 
 func (m *mender) say(invariant int, where, format string, args ...any) {
-	m.done = append(m.done, Mended{invariant, where, fmt.Sprintf(format, args...)})
+	m.done = append(m.done, record.Mended{Invariant: invariant, Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
 // mended is a context under repair.

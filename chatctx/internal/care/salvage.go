@@ -14,20 +14,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// Salvaged is the result of Salvage.
-type Salvaged struct {
-	Contexts, Branches, Messages, Artifacts int
-	// Mended is what the repair of the new store did.
-	Mended []Mended
-}
 
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
 // branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read. The error
 // is ErrNotOurs where nothing of a store is left, and then no new one is made.
-func Salvage(ctx context.Context, from, to string, o base.Options) (out *Salvaged, err error) {
+func Salvage(ctx context.Context, from, to string, o base.Options) (out *record.Salvaged, err error) {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return nil, base.Conflict("%s is there already: name a new file", to)
 	}
@@ -35,7 +29,7 @@ func Salvage(ctx context.Context, from, to string, o base.Options) (out *Salvage
 	if err := sameVersion(ctx, from); err != nil {
 		return nil, err
 	}
-	out = &Salvaged{}
+	out = &record.Salvaged{}
 	o.Create, o.ReadOnly = true, false
 	var s *base.Store
 	v := &salvager{ctx: ctx, begin: func() (_ *base.Store, err error) {
@@ -56,7 +50,7 @@ func Salvage(ctx context.Context, from, to string, o base.Options) (out *Salvage
 	if s == nil {
 		return nil, fmt.Errorf("%w: nothing in %s belongs to one", kv.ErrNotOurs, from)
 	}
-	mended := &Repaired{}
+	mended := &record.Repaired{}
 	if err := mend(ctx, s, false, mended); err != nil {
 		return nil, err
 	}

@@ -9,31 +9,19 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ContextSpace is the space that one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several
-// contexts share counts in each.
-type ContextSpace struct {
-	ID             pool.ID
-	Title          string
-	Trashed        pool.Time
-	Messages       int
-	Bytes          int64 // of all records
-	MessageBytes   int64 // of these in the pool
-	OperationBytes int64 // of these in the journal
-	ArtifactBytes  int64
-}
-
 // SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
-func SpaceByContext(ctx context.Context, s *base.Store) ([]*ContextSpace, error) {
+func SpaceByContext(ctx context.Context, s *base.Store) ([]*record.ContextSpace, error) {
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	var out []*ContextSpace
+	var out []*record.ContextSpace
 	for _, id := range ids {
-		var one *ContextSpace
+		var one *record.ContextSpace
 		err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
 			one, err = spaceOf(tx, id)
 			return err
@@ -45,16 +33,16 @@ func SpaceByContext(ctx context.Context, s *base.Store) ([]*ContextSpace, error)
 			out = append(out, one)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *ContextSpace) int { return int(b.Bytes + b.ArtifactBytes - a.Bytes - a.ArtifactBytes) })
+	slices.SortStableFunc(out, func(a, b *record.ContextSpace) int { return int(b.Bytes + b.ArtifactBytes - a.Bytes - a.ArtifactBytes) })
 	return out, nil
 }
 
-func spaceOf(tx kv.Tx, id pool.ID) (*ContextSpace, error) {
+func spaceOf(tx kv.Tx, id pool.ID) (*record.ContextSpace, error) {
 	rec, raw, err := base.GetContext(tx, id)
 	if rec == nil || err != nil {
 		return nil, err
 	}
-	out := &ContextSpace{ID: id, Title: rec.Title, Trashed: rec.Trashed, Messages: int(rec.Messages), Bytes: int64(len(id) + len(raw))}
+	out := &record.ContextSpace{ID: id, Title: rec.Title, Trashed: rec.Trashed, Messages: int(rec.Messages), Bytes: int64(len(id) + len(raw))}
 	for _, bucket := range OwnBuckets {
 		var bytes int64
 		err := tx.Scan(bucket, kv.Prefix(id[:]), func(key, value []byte) error {
@@ -97,7 +85,7 @@ const unlimited = 365 * 24 * time.Hour
 
 // fitting returns the largest age at which GC leaves at most o.MaxSize in use, by halving o.OlderThan, or else the shortest age, a minute. If no more is in
 // use already, that is o.OlderThan, zero too.
-func fitting(ctx context.Context, s *base.Store, o GCOptions) (time.Duration, error) {
+func fitting(ctx context.Context, s *base.Store, o record.GCOptions) (time.Duration, error) {
 	k, ok := s.Engine.(kv.Sized)
 	if !ok || o.MaxSize <= 0 {
 		return o.OlderThan, nil

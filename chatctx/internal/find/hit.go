@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -274,7 +275,7 @@ func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
 			others = append(others, h)
 			continue
 		}
-		h.Branches = []HitBranch{{main.Name, at + 1}}
+		h.Branches = []record.HitBranch{{Name: main.Name, Position: at + 1}}
 	}
 	return others, nil
 }
@@ -301,12 +302,12 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 			switch h.What {
 			case "prompt":
 				if prompt := string(h.doc[17:]); b.System == prompt || b.Prompt == prompt {
-					h.Branches = append(h.Branches, HitBranch{Name: b.Name})
+					h.Branches = append(h.Branches, record.HitBranch{Name: b.Name})
 				}
 			case "message":
 				for _, home := range at[h.Message.ID] {
 					if i := branch.Place(b.Pieces, home.Segment, home.Position); i >= 0 {
-						h.Branches = append(h.Branches, HitBranch{b.Name, i + 1})
+						h.Branches = append(h.Branches, record.HitBranch{Name: b.Name, Position: i + 1})
 						break
 					}
 				}

@@ -14,40 +14,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// SearchOptions is a query. A zero field does not narrow it.
-type SearchOptions struct {
-	// Text has words, "phrases" and beginnings*; a message must have all of them. Case does not count, nor do differences that Unicode folds. Accents do
-	// not count either, but messages with the accents of Text come first. Numbers with points between them, such as 1.2.3, also find versions such as
-	// v1.2.3, after all other hits.
-	Text string
-	// Beginnings makes each word of Text match words that begin with it, as if a * followed.
-	Beginnings bool
-	// Parts makes each word of Text match also the beginning of a part of an identifier, such as http of parseHTTPRequest. It reads all words of the index.
-	Parts bool
-	// Regexp replaces Text. It is matched against each text as it is, so the search reads everything.
-	Regexp string
-	// Context is a reference to a context; "" means all contexts.
-	Context string
-	Labels  []string // the context has all of these
-	Role    pool.Role
-	Model   string
-	Tool    string // the tool that the message calls or has a result of
-	// Since is the earliest time of creation; Until is the time that creation must precede.
-	Since, Until pool.Time
-	// Trash includes contexts in the trash. Unheld includes messages that no branch holds, for example after a rewind.
-	Trash, Unheld bool
-	// Best puts those first that have the words most often, where rarer words count more. Without it the last stored come first; of documents stored
-	// together, the newest.
-	Best bool
-	// First names only one of the branches that hold a message: main, if the message was first put there. That mostly needs no reading of the branches'
-	// entries.
-	First bool
-	// Limit is the largest number of hits; 0 means all.
-	Limit int
-}
 
 // Hit is a search result.
 type Hit struct {
@@ -56,7 +25,7 @@ type Hit struct {
 	Title    string // of the context
 	Trashed  bool
 	Message  *pool.Message // nil for titles and prompts
-	Branches []HitBranch
+	Branches []record.HitBranch
 	Field    string                 // text, thinking, call, result, summary, file, title, prompt
 	Snippet  string                 // the surroundings of the first match, with white space shortened
 	Match    struct{ From, To int } // its place in the snippet, in bytes
@@ -65,15 +34,9 @@ type Hit struct {
 	doc index.Doc
 }
 
-// HitBranch is a branch that holds a message, with its position from 1, or a branch whose prompt was found, with position 0.
-type HitBranch struct {
-	Name     string
-	Position int
-}
-
 // Search yields the hits, reading in short transactions. It finds everything that was stored before it began: documents that are not in the index yet it
 // reads. It yields ErrInvalid for a query without words and for a regular expression that does not compile.
-func Search(ctx context.Context, s *base.Store, o SearchOptions) iter.Seq2[*Hit, error] {
+func Search(ctx context.Context, s *base.Store, o record.SearchOptions) iter.Seq2[*Hit, error] {
 	return func(yield func(*Hit, error) bool) {
 		q, err := NewSearch(ctx, s, o)
 		if err != nil {
@@ -103,7 +66,7 @@ func Search(ctx context.Context, s *base.Store, o SearchOptions) iter.Seq2[*Hit,
 type search struct {
 	ctx    context.Context
 	store  *base.Store
-	o      SearchOptions
+	o      record.SearchOptions
 	in     pool.ID // the context; zero: all
 	query  words.Query
 	finder *words.Finder
@@ -114,7 +77,7 @@ type search struct {
 	Yield  func(*Hit) bool
 }
 
-func NewSearch(ctx context.Context, s *base.Store, o SearchOptions) (*search, error) {
+func NewSearch(ctx context.Context, s *base.Store, o record.SearchOptions) (*search, error) {
 	q := &search{ctx: ctx, store: s, o: o, given: map[index.Doc]bool{}}
 	var err error
 	if o.Regexp != "" {

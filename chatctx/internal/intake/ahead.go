@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -87,7 +88,7 @@ func (in *Incoming) large() bool {
 }
 
 // branchAhead stores a branch and the messages on it that are not stored yet, some in each transaction.
-func (i *NativeImport) branchAhead(ctx context.Context, g *graft, want *IncomingBranch, now pool.Time) error {
+func (i *NativeImport) branchAhead(ctx context.Context, g *graft, want *record.IncomingBranch, now pool.Time) error {
 	if i.named(want.Name) != nil {
 		return base.Invalidf("two branches are named %q", want.Name)
 	}

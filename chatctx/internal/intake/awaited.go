@@ -5,13 +5,14 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // awaited has which conversations others wait for, by the notes in the source bucket. It is read at the beginning of a transaction, for all conversations
 // of a round at once, so that a server is not asked for each of them. Notes that are made in the transaction are added.
 type awaited struct {
-	parents, copied map[SourceLink]bool
+	parents, copied map[record.SourceLink]bool
 	followed        map[string]bool                // by format
 	nodes           map[string]map[string]*pool.ID // by format: the messages that conversations of the round continue, with the contexts that have them
 	looked          map[string]bool                // by format: nodes has what is stored
@@ -22,7 +23,7 @@ const fetchedAtOnce = 500
 
 // readAwaited reads the notes about the conversations of a round, and has a server send at once what importOne reads of each.
 func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
-	a := &awaited{parents: map[SourceLink]bool{}, copied: map[SourceLink]bool{}, followed: map[string]bool{}, nodes: map[string]map[string]*pool.ID{}, looked: map[string]bool{}}
+	a := &awaited{parents: map[record.SourceLink]bool{}, copied: map[record.SourceLink]bool{}, followed: map[string]bool{}, nodes: map[string]map[string]*pool.ID{}, looked: map[string]bool{}}
 	parents, copied := map[string]bool{}, map[string]bool{} // the formats with such notes
 	var keys []kv.Key
 	for _, in := range round {
@@ -53,7 +54,7 @@ func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
 			keys = append(keys, kv.In(base.SourceBucket, kv.Prefix(parentKey(l))))
 		}
 		if copied[in.Format] {
-			keys = append(keys, kv.In(base.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{Conversation: in.Conversation}))))
+			keys = append(keys, kv.In(base.SourceBucket, kv.Prefix(copyKey(in.Format, record.NodeLink{Conversation: in.Conversation}))))
 		}
 	}
 	for ; len(keys) > 0; keys = keys[min(fetchedAtOnce, len(keys)):] {
@@ -67,7 +68,7 @@ func readAwaited(tx kv.Tx, round []*Incoming) (*awaited, error) {
 			a.parents[l], err = has(tx, parentKey(l))
 		}
 		if err == nil && copied[in.Format] {
-			a.copied[l], err = has(tx, copyKey(in.Format, NodeLink{Conversation: in.Conversation}))
+			a.copied[l], err = has(tx, copyKey(in.Format, record.NodeLink{Conversation: in.Conversation}))
 		}
 		if err != nil {
 			return nil, err
@@ -99,7 +100,9 @@ func (a *awaited) note(in *Incoming) {
 }
 
 // link names the conversation.
-func (in *Incoming) link() SourceLink { return SourceLink{in.Format, in.Conversation} }
+func (in *Incoming) link() record.SourceLink {
+	return record.SourceLink{Format: in.Format, Conversation: in.Conversation}
+}
 
 // formatKey begins the keys of all notes of a kind about a format.
 func formatKey(kind, format string) []byte {

@@ -21,20 +21,13 @@ import (
 // Words have versions, on branches of their own; titles, labels and app data follow the file. All else stays as it is here: what stands beside the words of a
 // message, prompts, settings and summaries.
 
-// Untaken names something that a file says otherwise than the store, and that was not taken.
-type Untaken struct {
-	Message string // of a message: its id in the file
-	Branch  string // of a branch: its name in the file; neither: of the conversation
-	What    string // such as "title" or "metadata.model_id"
-}
-
 // mostUntaken is how many are listed of a conversation.
 const mostUntaken = 1000
 
 func (i *Imported) untaken(message, branch string, what ...string) {
 	for _, w := range what {
 		if i.UntakenCount++; len(i.Untaken) < mostUntaken {
-			i.Untaken = append(i.Untaken, Untaken{message, branch, w})
+			i.Untaken = append(i.Untaken, record.Untaken{Message: message, Branch: branch, What: w})
 		}
 	}
 }
@@ -238,7 +231,7 @@ func encoded(v any) string {
 }
 
 // besideBranch names what a file says of a branch beside its messages that is not here.
-func (g *graft) besideBranch(b *branch.Branch, want *IncomingBranch) (out []string, err error) {
+func (g *graft) besideBranch(b *branch.Branch, want *record.IncomingBranch) (out []string, err error) {
 	if g.in.Format == NativeFormat && want.Name != b.Name && !strings.HasPrefix(b.Name, want.Name+".") {
 		out = append(out, "name")
 	}

@@ -37,7 +37,7 @@ type line struct {
 }
 
 // line finds the branch here that holds the path of a file's branch, or ends inside it.
-func (g *graft) line(path []int, want *IncomingBranch) (line, error) {
+func (g *graft) line(path []int, want *record.IncomingBranch) (line, error) {
 	var out line
 	for n := 0; ; n++ {
 		out.id = lineID(g.t.ID, want.ID, n)

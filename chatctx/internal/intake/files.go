@@ -9,18 +9,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// ImportedFile is a file that was imported completely. Importing it again adds nothing as long as its conversations are as that import left them.
-type ImportedFile struct {
-	Name          string // without folders, since some formats take a conversation's id from it
-	Size          int64
-	SHA256        pool.Hash
-	Reader        uint64 // version of the reader: another version may read the file differently
-	Conversations []SourceLink
-	Report        []byte // the reader's own notes about the file
-}
 
 // fileRecord is an ImportedFile in the store. It is not on the journal: it holds only while the records of its conversations are unchanged, and undoing an
 // import changes these.
@@ -48,10 +39,10 @@ func fileKey(name string, size int64, sum pool.Hash) []byte {
 }
 
 // Note makes the run's next Import remember a file. All its conversations must have been given to the run before.
-func (r *ImportRun) Note(f ImportedFile) { r.files = append(r.files, f) }
+func (r *ImportRun) Note(f record.ImportedFile) { r.files = append(r.files, f) }
 
 // noteFile remembers a file if all its conversations are known, and nothing of them was left out since it was purged here.
-func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
+func noteFile(st *journal.StoreTxn, f *record.ImportedFile) error {
 	rec := fileRecord{Reader: f.Reader, Report: f.Report, SHA256: f.SHA256}
 	keys := make([]kv.Key, len(f.Conversations))
 	for i, l := range f.Conversations {
@@ -74,7 +65,7 @@ func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 // KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
 // one of its conversations is gone, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
 // is called only if a file of that name and size was noted.
-func KnownFile(ctx context.Context, s *base.Store, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
+func KnownFile(ctx context.Context, s *base.Store, f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []Imported, error) {
 	candidate := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		candidate = false
@@ -105,7 +96,7 @@ func KnownFile(ctx context.Context, s *base.Store, f ImportedFile, sum func() (p
 				return err
 			}
 			out = append(out, *done)
-			f.Conversations = append(f.Conversations, SourceLink{c.Format, c.Conversation})
+			f.Conversations = append(f.Conversations, record.SourceLink{Format: c.Format, Conversation: c.Conversation})
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -179,7 +180,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 		if same {
 			what, err := besideOf(m, was)
 			for _, w := range what {
-				i.more.other = append(i.more.other, Untaken{m.ID.String(), "", w})
+				i.more.other = append(i.more.other, record.Untaken{Message: m.ID.String(), Branch: "", What: w})
 			}
 			*into = *was
 			return asIs, err
@@ -195,7 +196,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			return no, err
 		}
 		if redacted {
-			i.more.other = append(i.more.other, Untaken{m.ID.String(), "", redactedHere})
+			i.more.other = append(i.more.other, record.Untaken{Message: m.ID.String(), Branch: "", What: redactedHere})
 			*into = *was
 			return asIs, nil
 		}

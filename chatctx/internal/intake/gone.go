@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -260,7 +261,7 @@ func hiddenMessage(m *pool.Message) *pool.Message {
 // prune takes nodes out of the tree. What stands below one goes below its parent.
 func (in *Incoming) prune(out func(i int) bool) {
 	to := make([]int, len(in.Nodes)+1) // by the old numbers, from 1
-	var nodes []Node
+	var nodes []record.Node
 	var words []pool.Hash
 	for i, n := range in.Nodes {
 		n.Parent = to[n.Parent]

@@ -33,18 +33,18 @@ type Incoming struct {
 	Settings             map[string]json.RawMessage
 	System, Prompt       string
 	AppData              map[string]json.RawMessage
-	Labels               []string    // they follow the file as its title does, but labels added or removed here stay so
-	Parent               *SourceLink // the conversation that owns this one, if this is a sub-context
-	Answers              string      // of one with Parent: the id of the call there that it answers
-	Follows              string      // of one without Parent: the id of the message that it continues, in an unnamed conversation of this format
-	Nodes                []Node
-	Branches             []IncomingBranch // the active one first
-	Tags                 map[string]int   // names of nodes; the numbers count from 1
-	Loose                []*pool.Message  // summaries of sessions, which are on no branch
+	Labels               []string           // they follow the file as its title does, but labels added or removed here stay so
+	Parent               *record.SourceLink // the conversation that owns this one, if this is a sub-context
+	Answers              string             // of one with Parent: the id of the call there that it answers
+	Follows              string             // of one without Parent: the id of the message that it continues, in an unnamed conversation of this format
+	Nodes                []record.Node
+	Branches             []record.IncomingBranch // the active one first
+	Tags                 map[string]int          // names of nodes; the numbers count from 1
+	Loose                []*pool.Message         // summaries of sessions, which are on no branch
 	// Digest is the digest of the conversation's record in the file; zero: not known. Unchanged recognises the conversation by it.
 	Digest pool.Hash
 	// Contents keeps the messages' contents if they are too large for memory; nil: the messages of Nodes are complete.
-	Contents Contents
+	Contents record.Contents
 
 	awaited  *awaited      // of the transaction under way
 	ahead    *NativeImport // with the messages that are stored already
@@ -59,16 +59,6 @@ type Incoming struct {
 	words    []pool.Hash
 }
 
-// Contents keeps the contents of messages until they are stored. Several goroutines may use it at the same time.
-type Contents interface {
-	// Has reports whether it keeps the contents of a message; if not, the message is complete.
-	Has(m *pool.Message) bool
-	// Get returns the complete message. It does not change m.
-	Get(m *pool.Message) (*pool.Message, error)
-	// Put replaces the message that Get returned for m.
-	Put(m, whole *pool.Message) error
-}
-
 // whole returns the complete message of a node.
 func (in *Incoming) whole(i int) (*pool.Message, error) {
 	if in.Contents == nil {
@@ -80,40 +70,6 @@ func (in *Incoming) whole(i int) (*pool.Message, error) {
 	}
 	return m, err
 }
-
-// Node is a message of the tree. Parent is the number of its parent node, counted from 1; 0 means that it is a root.
-type Node struct {
-	ID      string
-	Parent  int
-	Message *pool.Message
-	// Further marks what is no message of its own in the file: a part of the message before it, or a text beside the messages. It is not counted.
-	Further bool
-	// CopyOf is the message of another conversation of this format that this one repeats. If that message is known, the copy is linked to it and counted as
-	// known.
-	CopyOf NodeLink
-}
-
-// NodeLink names an imported message; the zero value names none.
-type NodeLink struct{ Conversation, Node string }
-
-// IncomingBranch is a branch that ends at the node Leaf, a number counted from 1; 0 means an empty branch.
-type IncomingBranch struct {
-	// ID is the branch's id in our own format: it goes on as that branch. Zero: as the branch that holds its path or ends inside it.
-	ID             pool.ID
-	Name           string
-	Leaf           int
-	System, Prompt string // "": the conversation's
-	Settings       map[string]json.RawMessage
-	AppData        map[string]json.RawMessage
-	Sessions       []branch.Session // a Summary is the id of a message in Loose or of a node's message
-	// From is the name of the branch from which it was forked, and At the last message that they share; both only with an ID.
-	From   string
-	At     pool.ID
-	Tokens *branch.Tokens
-}
-
-// SourceLink names an imported conversation.
-type SourceLink struct{ Format, Conversation string }
 
 // Imported is the result of importing an Incoming.
 type Imported struct {
@@ -132,7 +88,7 @@ type Imported struct {
 	Changed   int
 	ChangedOn []string
 	// Untaken lists what the file says otherwise than is here and that was not taken: the first thousand. UntakenCount counts them all.
-	Untaken      []Untaken
+	Untaken      []record.Untaken
 	UntakenCount int
 	// Notes say what the import changed beside adding messages, a sentence each.
 	Notes []string
@@ -324,11 +280,11 @@ type ImportRun struct {
 	// remove takes a context out of the store with all that belongs to it.
 	remove func(s *base.Store, tx kv.RwTx, id pool.ID, rec *base.ContextRecord) error
 	group  uint64
-	came   map[SourceLink]string    // the file that each conversation came from last
-	files  []ImportedFile           // to be noted
-	made   map[pool.ID]bool         // contexts that came in by their ids
-	fresh  map[pool.ID]bool         // those of them that were not there before
-	tasks  map[pool.ID]*record.Task // the tasks of those that are sub-contexts
+	came   map[record.SourceLink]string // the file that each conversation came from last
+	files  []record.ImportedFile        // to be noted
+	made   map[pool.ID]bool             // contexts that came in by their ids
+	fresh  map[pool.ID]bool             // those of them that were not there before
+	tasks  map[pool.ID]*record.Task     // the tasks of those that are sub-contexts
 	// spans has the ids of the contexts that were there when the first one came in by its ids, and of those that came in since.
 	spans   map[pool.ID]span
 	renamed map[pool.ID]map[pool.ID]pool.ID // for each context that came in: the messages that have other ids here
@@ -339,7 +295,7 @@ type ImportRun struct {
 
 // NewImportRun begins the imports of one command. remove takes a context out of the store with all that belongs to it.
 func NewImportRun(s *base.Store, remove func(*base.Store, kv.RwTx, pool.ID, *base.ContextRecord) error) *ImportRun {
-	return &ImportRun{store: s, remove: remove, came: map[SourceLink]string{}}
+	return &ImportRun{store: s, remove: remove, came: map[record.SourceLink]string{}}
 }
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
@@ -388,7 +344,7 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 		for _, i := range round {
 			if c := in[i]; c.File != "" && c.Conversation != "" {
-				r.came[SourceLink{c.Format, c.Conversation}] = c.File
+				r.came[record.SourceLink{Format: c.Format, Conversation: c.Conversation}] = c.File
 			}
 		}
 	}
@@ -415,10 +371,10 @@ func (r *ImportRun) Ready(in *Incoming) error {
 
 // rounds cuts an order into parts that have each conversation once: what one transaction adds is complete only after it.
 func rounds(in []*Incoming, order []int) [][]int {
-	seen := make(map[SourceLink]int, len(in))
+	seen := make(map[record.SourceLink]int, len(in))
 	out := [][]int{nil}
 	for _, i := range order {
-		l := SourceLink{in[i].Format, in[i].Conversation}
+		l := record.SourceLink{Format: in[i].Format, Conversation: in[i].Conversation}
 		n := seen[l]
 		if l.Conversation != "" {
 			seen[l]++
@@ -433,15 +389,15 @@ func rounds(in []*Incoming, order []int) [][]int {
 
 // linkedFirst returns the order in which conversations are stored: those that others belong to, or have copies of, come before these.
 func linkedFirst(in []*Incoming) []int {
-	index := make(map[SourceLink]int, len(in))
+	index := make(map[record.SourceLink]int, len(in))
 	for i, c := range in {
-		index[SourceLink{c.Format, c.Conversation}] = i
+		index[record.SourceLink{Format: c.Format, Conversation: c.Conversation}] = i
 	}
 	order := make([]int, 0, len(in))
 	begun := make([]bool, len(in)) // so that a circle ends
 	type frame struct {
 		at    int
-		links []SourceLink
+		links []record.SourceLink
 	}
 	for i := range in {
 		var path []frame
@@ -469,13 +425,13 @@ func linkedFirst(in []*Incoming) []int {
 }
 
 // links returns the conversations that this one refers to, without immediate repetitions.
-func (in *Incoming) links() []SourceLink {
-	var out []SourceLink
+func (in *Incoming) links() []record.SourceLink {
+	var out []record.SourceLink
 	if in.Parent != nil {
 		out = append(out, *in.Parent)
 	}
 	for _, n := range in.Nodes {
-		l := SourceLink{in.Format, n.CopyOf.Conversation}
+		l := record.SourceLink{Format: in.Format, Conversation: n.CopyOf.Conversation}
 		if l.Conversation != "" && (len(out) == 0 || out[len(out)-1] != l) {
 			out = append(out, l)
 		}
@@ -527,7 +483,7 @@ func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, err
 			return Imported{}, err
 		}
 		if rec != nil {
-			twice := in.File != "" && r.came[SourceLink{in.Format, in.Conversation}] == in.File
+			twice := in.File != "" && r.came[record.SourceLink{Format: in.Format, Conversation: in.Conversation}] == in.File
 			res, err := importMore(st, in.again(), key, src, twice)
 			return in.noteGone(res), err
 		}
@@ -627,7 +583,7 @@ func takeIn(st *journal.StoreTxn, in *Incoming, id pool.ID) error {
 }
 
 // count counts an added node.
-func (res *Imported) count(n *Node) {
+func (res *Imported) count(n *record.Node) {
 	switch {
 	case n.Further:
 	case n.Message.CopiedFrom != nil:
@@ -1006,7 +962,7 @@ func (g *graft) extend(res *Imported) error {
 }
 
 // continueBranch adds the rest of a path to a branch that ends inside it, and reports what else the file says of the branch.
-func (g *graft) continueBranch(b held, path []int, want *IncomingBranch, res *Imported) error {
+func (g *graft) continueBranch(b held, path []int, want *record.IncomingBranch, res *Imported) error {
 	if b.same < len(path) {
 		if err := g.holdResults(path, true, res); err != nil {
 			return err
@@ -1022,7 +978,7 @@ func (g *graft) continueBranch(b held, path []int, want *IncomingBranch, res *Im
 
 // lengthen adds the rest of a path to a branch that ends inside it. A session of our own format that stands for a message that is here does not come with it,
 // since a file decides nothing about what a model is told of that message.
-func (g *graft) lengthen(b held, path []int, want *IncomingBranch) error {
+func (g *graft) lengthen(b held, path []int, want *record.IncomingBranch) error {
 	pieces, err := g.pieces(b.Branch, path[b.same:])
 	if err != nil {
 		return err

@@ -153,13 +153,15 @@ func below(tx kv.Tx, id, top pool.ID) (bool, error) {
 }
 
 // parentKey begins the keys of notes about contexts that belong to a conversation, followsKey those about contexts that continue a message.
-func parentKey(to SourceLink) []byte { return base.SourceKey("wanted", to.Format, to.Conversation) }
+func parentKey(to record.SourceLink) []byte {
+	return base.SourceKey("wanted", to.Format, to.Conversation)
+}
 func followsKey(format, node string) []byte {
 	return base.SourceKey("followed", format, node)
 }
 
 // adopt puts contexts below the one they belong to, if they were imported before it.
-func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
+func adopt(st *journal.StoreTxn, to record.SourceLink, parent pool.ID) error {
 	if to.Conversation == "" {
 		return nil
 	}
@@ -267,8 +269,8 @@ func setParent(st *journal.StoreTxn, id, parent pool.ID, task *record.Task) erro
 }
 
 // linkCopy links a node's message to the message that it is a copy of. It also notes that, for when that message arrives later.
-func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) error {
-	if n.CopyOf == (NodeLink{}) || n.CopyOf.Conversation == in.Conversation {
+func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *record.Node) error {
+	if n.CopyOf == (record.NodeLink{}) || n.CopyOf.Conversation == in.Conversation {
 		return nil
 	}
 	at, err := st.Tx.Get(base.SourceBucket, base.SourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
@@ -280,14 +282,14 @@ func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) erro
 		n.Message.CopiedFrom = &of.Message
 	}
 	if in.awaited != nil {
-		in.awaited.copied[SourceLink{in.Format, n.CopyOf.Conversation}] = true
+		in.awaited.copied[record.SourceLink{Format: in.Format, Conversation: n.CopyOf.Conversation}] = true
 	}
 	key := slices.Concat(copyKey(in.Format, n.CopyOf), context[:], n.Message.ID[:])
 	return st.Tx.Put(base.SourceBucket, key, base.SourceNode{Context: context, Message: n.Message.ID}.Value())
 }
 
 // copyKey begins the keys of notes about copies of a message or, without a node, of any message of a conversation.
-func copyKey(format string, of NodeLink) []byte {
+func copyKey(format string, of record.NodeLink) []byte {
 	key := base.SourceKey("copy", format, of.Conversation)
 	if of.Node != "" {
 		sum := sha256.Sum256([]byte(of.Node))
@@ -307,7 +309,7 @@ func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 			continue
 		}
 		var copies []base.SourceNode
-		err := st.Tx.Scan(base.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{in.Conversation, n.ID})), func(_, value []byte) error {
+		err := st.Tx.Scan(base.SourceBucket, kv.Prefix(copyKey(in.Format, record.NodeLink{Conversation: in.Conversation, Node: n.ID})), func(_, value []byte) error {
 			if c, ok := base.ParseSourceNode(value); ok {
 				copies = append(copies, c)
 			}

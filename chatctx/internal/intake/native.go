@@ -704,7 +704,7 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 				if err := base.PutRecord(st.Tx, base.SourceBucket, key, base.SourceRecord{Context: i.context.ID}); err != nil {
 					return err
 				}
-				if err := adopt(st, SourceLink{s.format, s.conversation}, i.context.ID); err != nil {
+				if err := adopt(st, record.SourceLink{Format: s.format, Conversation: s.conversation}, i.context.ID); err != nil {
 					return err
 				}
 			}
@@ -762,7 +762,7 @@ type nativeMore struct {
 	index map[nativeStep]int
 	known map[pool.ID]*pool.Message // all messages of the file so far
 	calls []NativeCall              // the states of calls in the file
-	other []Untaken                 // what is beside the words of known messages
+	other []record.Untaken          // what is beside the words of known messages
 	late  map[pool.ID]bool          // results that go to no model, as holdResults found in this or an earlier run of the transaction
 }
 
@@ -780,7 +780,7 @@ func (n *nativeMore) begin(b NativeBranch) {
 		}
 	}
 	n.paths = append(n.paths, path)
-	n.in.Branches = append(n.in.Branches, IncomingBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings,
+	n.in.Branches = append(n.in.Branches, record.IncomingBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings,
 		AppData: b.AppData, Sessions: b.Sessions, From: b.From, At: b.At, Tokens: b.Tokens})
 	n.leaf()
 }
@@ -819,7 +819,7 @@ func (n *nativeMore) step(m *pool.Message) {
 	if !ok {
 		node = len(n.in.Nodes)
 		n.index[at] = node
-		n.in.Nodes = append(n.in.Nodes, Node{ID: m.ID.String(), Parent: at.parent, Message: m})
+		n.in.Nodes = append(n.in.Nodes, record.Node{ID: m.ID.String(), Parent: at.parent, Message: m})
 	}
 	last := len(n.paths) - 1
 	n.paths[last] = append(n.paths[last], node)

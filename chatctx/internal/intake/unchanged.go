@@ -5,12 +5,13 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
 // result is 0, since only the file tells how many messages it has.
-func Unchanged(ctx context.Context, s *base.Store, from SourceLink, digest pool.Hash) (Imported, bool, error) {
+func Unchanged(ctx context.Context, s *base.Store, from record.SourceLink, digest pool.Hash) (Imported, bool, error) {
 	var res Imported
 	same := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Ready passes the texts of a new context through the embedder's hook, and checks its title.
-func Ready(s *base.Store, n *NewContext) error {
+func Ready(s *base.Store, n *record.NewContext) error {
 	if err := s.Title(&n.Title); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -78,7 +79,7 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 	}
 	*made = Step{What: made.What, Branch: b.Name, Revision: rec.Revision, Again: true}
 	for _, p := range rec.Placed {
-		made.Placed = append(made.Placed, Placement{Message: p.Message, Position: p.Position})
+		made.Placed = append(made.Placed, record.Placement{Message: p.Message, Position: p.Position})
 	}
 	return true, nil
 }

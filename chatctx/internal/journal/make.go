@@ -6,20 +6,10 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/fxamacker/cbor/v2"
 )
-
-// NewContext describes a new context.
-type NewContext struct {
-	Title          string
-	System, Prompt string
-	Settings       map[string]json.RawMessage
-	Parent         pool.ID         // the parent, if it is a sub-context
-	Messages       []*pool.Message // its first messages
-	Stay           bool            // do not make it the store's current context
-	IfNone         bool            // make it only if no context is current yet, else return that one; so several programs that are the first make one
-}
 
 // NewContext begins a context in a transaction; Made ends it.
 func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, settings map[string]json.RawMessage) (*Txn, error) {
@@ -52,7 +42,7 @@ func (st *StoreTxn) Made(t *Txn, current bool) error {
 }
 
 // BeginWith gives a new context its prompts and first messages.
-func (st *StoreTxn) BeginWith(t *Txn, n *NewContext) (err error) {
+func (st *StoreTxn) BeginWith(t *Txn, n *record.NewContext) (err error) {
 	b := t.Target
 	if b.System, err = t.PutPrompt(n.System); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -114,12 +115,12 @@ type placing struct {
 	t   *Txn
 	b   *branch.Branch
 	at  int // the place of the next message, from 0
-	out []Placement
+	out []record.Placement
 }
 
 // Place puts messages on a branch, before the place at (from 0), and returns where each is. A message that the context has already is not stored again: if
 // the branch holds it, it stays where it is, else the branch gets it as a fork would.
-func (t *Txn) Place(b *branch.Branch, at int, msgs []*pool.Message) ([]Placement, error) {
+func (t *Txn) Place(b *branch.Branch, at int, msgs []*pool.Message) ([]record.Placement, error) {
 	p := &placing{t: t, b: b, at: at}
 	for len(msgs) > 0 {
 		n, err := p.run(msgs)
@@ -170,7 +171,7 @@ func (p *placing) run(msgs []*pool.Message) (int, error) {
 }
 
 // one places a stored message that the branch holds already, or that was on no branch so far.
-func (p *placing) one(was *pool.Message, at Placement) error {
+func (p *placing) one(was *pool.Message, at record.Placement) error {
 	if at.Position > 0 {
 		at.Known = true
 		p.out = append(p.out, at)
@@ -243,15 +244,15 @@ func (p *placing) insert(pieces []branch.Piece, ids []pool.ID) error {
 	}
 	for _, id := range ids {
 		p.at++
-		p.out = append(p.out, Placement{Message: id, Position: p.at})
+		p.out = append(p.out, record.Placement{Message: id, Position: p.at})
 	}
 	return nil
 }
 
 // Standing returns where a branch holds a stored message, or the copy that it got because calls of the message waited. Position 0 means nowhere.
-func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
+func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (record.Placement, error) {
 	pos, err := t.Reader().StandsAt(b, was)
-	at := Placement{Message: was.ID, Position: pos}
+	at := record.Placement{Message: was.ID, Position: pos}
 	for i := 0; i < len(was.Calls) && at.Position == 0 && err == nil; i++ { // copies made for waiting calls are found by the calls' ids
 		at, err = t.copyStanding(b, was, was.Calls[i].ID)
 	}
@@ -259,7 +260,7 @@ func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
 }
 
 // copyStanding returns where a branch holds an unedited copy of a message in which the call waited. Position 0 means nowhere.
-func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at Placement, err error) {
+func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at record.Placement, err error) {
 	prefix := base.CallIDKey(t.ID, call)
 	err = t.Tx.Scan(base.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
 		if len(key) != len(prefix)+18 {
@@ -274,7 +275,7 @@ func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at
 		}
 		pos, err := t.Reader().StandsAt(b, m)
 		if pos > 0 && err == nil {
-			at, err = Placement{Message: m.ID, Position: pos}, kv.ErrStop
+			at, err = record.Placement{Message: m.ID, Position: pos}, kv.ErrStop
 		}
 		return err
 	})

@@ -16,8 +16,8 @@ type Committed struct {
 	Revision  uint64 // of that branch, to be expected by its next change
 	Again     bool   // the keys of its appends were all known: nothing was done
 	Steps     []*Step
-	Summaries []SummaryChange // what became of summaries that tell of messages that it concerns
-	group     uint64          // of the operation
+	Summaries []record.SummaryChange // what became of summaries that tell of messages that it concerns
+	group     uint64                 // of the operation
 }
 
 // Last returns the last step, which is the only one of most changes. It is never nil.
@@ -30,28 +30,21 @@ func (c *Committed) Last() *Step {
 
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 type Step struct {
-	What     string      // append, fork, edit, drop, approve …
-	Branch   string      // the branch whose history it changed or made, by its name after the whole batch
-	Revision uint64      // of that branch after the whole batch
-	Placed   []Placement // the messages that it put on the branch or found there
-	Removed  int         // number of messages that it took off the branch
-	From     string      // fork, edit: the branch from which it started
-	At       pool.ID     // fork, edit: the last message that both branches share; zero: none
-	Beside   string      // take: the branch that now has the messages that stood here before; "": none
-	Head     pool.ID     // of the branch after the step; zero if it is empty
-	Messages int         // on the branch after the step
-	Again    bool        // the key was known: nothing was done, and Placed says where the messages are
+	What     string             // append, fork, edit, drop, approve …
+	Branch   string             // the branch whose history it changed or made, by its name after the whole batch
+	Revision uint64             // of that branch after the whole batch
+	Placed   []record.Placement // the messages that it put on the branch or found there
+	Removed  int                // number of messages that it took off the branch
+	From     string             // fork, edit: the branch from which it started
+	At       pool.ID            // fork, edit: the last message that both branches share; zero: none
+	Beside   string             // take: the branch that now has the messages that stood here before; "": none
+	Head     pool.ID            // of the branch after the step; zero if it is empty
+	Messages int                // on the branch after the step
+	Again    bool               // the key was known: nothing was done, and Placed says where the messages are
 	Call     *record.Call
 	Rule     *record.Rule
 	Broken   []record.Broken // rules add: examples that the rule breaks
 	on       pool.ID         // the branch
-}
-
-// Placement is the place of a message on a branch. Known: it was there before.
-type Placement struct {
-	Message  pool.ID
-	Position int
-	Known    bool
 }
 
 // AppendOptions are options of AppendWith. Expect, if not nil, is the revision that the branch must have, else the append fails with ErrConflict. Key makes
@@ -63,16 +56,6 @@ type AppendOptions struct {
 	Key    string
 	Copies bool
 }
-
-// EditOptions are options of Edit. Name "" means main.2, main.3 …; KeepRest also takes the messages that followed; Stay leaves the active branch as it is.
-type EditOptions struct {
-	Name     string
-	KeepRest bool
-	Stay     bool
-}
-
-// TakeOptions are options of TakeAnswer. KeepRest keeps the messages after the answer that is replaced.
-type TakeOptions struct{ KeepRest bool }
 
 // NewStep returns a Step of that kind.
 func NewStep(what string) *Step { return &Step{What: what} }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -52,16 +53,6 @@ func SameSessions(now, used []branch.Session) bool {
 	return true
 }
 
-// SummaryChange says that a change concerns messages of which a branch's summary tells.
-type SummaryChange struct {
-	Branch string `json:"branch"`
-	From   int    `json:"from"` // the positions, before the change, of the messages for which the summary stands
-	To     int    `json:"to"`
-	Stands bool   `json:"stands"` // it goes on telling of them; otherwise the messages are sent themselves again
-	// Provider made the summary for itself alone; "" is one of ours.
-	Provider string `json:"provider,omitempty"`
-}
-
 // moveSessions makes a branch's sessions agree with a change of its history, and notes the summaries that no longer stand.
 func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 	was := b.Sessions
@@ -70,7 +61,7 @@ func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 }
 
 // Ending returns the summaries that would no longer stand if the messages at positions, in order, left a branch of length messages.
-func Ending(name string, sessions []branch.Session, length int, positions []int) []SummaryChange {
+func Ending(name string, sessions []branch.Session, length int, positions []int) []record.SummaryChange {
 	t := &Txn{}
 	for _, at := range slices.Backward(positions) {
 		length--
@@ -87,20 +78,20 @@ func (t *Txn) noteEnded(name string, was, left []branch.Session) {
 		n := slices.IndexFunc(left, func(s branch.Session) bool { return s.ID == was[i].ID })
 		if n < 0 {
 			told, _ := branch.Covered(was, i)
-			t.noteSummary(SummaryChange{name, 1, told, false, was[i].Provider})
+			t.noteSummary(record.SummaryChange{Branch: name, From: 1, To: told, Stands: false, Provider: was[i].Provider})
 			continue
 		}
 		for _, d := range was[i].Digests {
 			if d.Kept && !slices.ContainsFunc(left[n].Digests, func(o branch.Digest) bool { return o.Of == d.Of }) {
-				t.noteSummary(SummaryChange{name, d.From, d.To, false, ""})
+				t.noteSummary(record.SummaryChange{Branch: name, From: d.From, To: d.To, Stands: false, Provider: ""})
 			}
 		}
 	}
 }
 
 // noteSummary notes what becomes of a summary, unless a note says it that was made before.
-func (t *Txn) noteSummary(n SummaryChange) {
-	known := func(c SummaryChange) bool {
+func (t *Txn) noteSummary(n record.SummaryChange) {
+	known := func(c record.SummaryChange) bool {
 		return c.Branch == n.Branch && c.Provider == n.Provider && c.From <= n.From && n.To <= c.To
 	}
 	if n.From <= n.To && !slices.ContainsFunc(t.summaries, known) {
@@ -118,11 +109,11 @@ func (t *Txn) Marked(b *branch.Branch, position int, excluded bool) {
 	for i := max(own, 0); i < len(b.Sessions); i++ {
 		s := &b.Sessions[i]
 		if told, _ := branch.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
-			t.noteSummary(SummaryChange{b.Name, 1, told, true, s.Provider})
+			t.noteSummary(record.SummaryChange{Branch: b.Name, From: 1, To: told, Stands: true, Provider: s.Provider})
 		}
 		for _, d := range s.Digests {
 			if i == own && d.Kept && d.From <= position && position <= d.To {
-				t.noteSummary(SummaryChange{b.Name, d.From, d.To, false, ""})
+				t.noteSummary(record.SummaryChange{Branch: b.Name, From: d.From, To: d.To, Stands: false, Provider: ""})
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 }
 
 // Edit makes the branch of Batch.Edit.
-func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptions, res *Step) (*branch.Branch, error) {
+func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.EditOptions, res *Step) (*branch.Branch, error) {
 	from, pos, err := t.Locate(from, ref)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptio
 	}
 	for i := max(branch.Current(from.Sessions), 0); i < len(from.Sessions); i++ {
 		if told, _ := branch.Covered(from.Sessions, i); pos <= told {
-			t.noteSummary(SummaryChange{made.Name, 1, told, false, from.Sessions[i].Provider})
+			t.noteSummary(record.SummaryChange{Branch: made.Name, From: 1, To: told, Stands: false, Provider: from.Sessions[i].Provider})
 		}
 	}
 	if err := t.appendEdited(made, m, text); err != nil {
@@ -377,7 +377,7 @@ func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) err
 	}
 	added, err := branch.IDs(t.Tx, t.ID, pieces)
 	for i, id := range added {
-		res.Placed = append(res.Placed, Placement{Message: id, Position: at + 1 + i})
+		res.Placed = append(res.Placed, record.Placement{Message: id, Position: at + 1 + i})
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 
 // TakeAnswer puts the answer to which ref's message belongs in the place of the target's own answer to the same user's message. What the target had from
 // there on moves to a new branch.
-func (t *Txn) TakeAnswer(ref record.Ref, o TakeOptions, res *Step) error {
+func (t *Txn) TakeAnswer(ref record.Ref, o record.TakeOptions, res *Step) error {
 	b := t.Target
 	answer, question, err := t.answerAt(ref)
 	if err != nil {

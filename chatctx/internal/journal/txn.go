@@ -109,7 +109,7 @@ type Txn struct {
 	ours      uint64       // an operation that is a part of the group for certain
 	quiet     branch.Piece // what was written last, if no message of it has a call
 	went      pool.ID      // the new active branch of this person, if Store.Place keeps that
-	summaries []SummaryChange
+	summaries []record.SummaryChange
 }
 
 // active returns the branch that "" names.
@@ -560,7 +560,7 @@ func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.M
 }
 
 // Append puts those messages at the end of a branch that it does not hold yet.
-func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]Placement, error) {
+func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]record.Placement, error) {
 	placed, err := t.Place(b, b.Len(), msgs)
 	if err == nil {
 		t.DeriveTitle(msgs)

@@ -18,7 +18,7 @@ import (
 
 // New describes the sub-context that Start makes.
 type New struct {
-	journal.NewContext
+	record.NewContext
 	record.Task
 	// Tools, if not nil, replaces the copies of the parent's tools.
 	Tools []record.Tool

@@ -175,13 +175,13 @@ func inLastTurn(t *journal.Txn, b *branch.Branch, a *callAt) (bool, error) {
 }
 
 // appendResult appends the result of a call whose state is set already.
-func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Placement, error) {
+func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (record.Placement, error) {
 	p, err := t.Put(b, []*pool.Message{m})
 	if err != nil {
-		return journal.Placement{}, err
+		return record.Placement{}, err
 	}
 	at := b.Len()
-	return journal.Placement{Message: m.ID, Position: at + 1}, t.Splice(b, at, 0, []branch.Piece{p})
+	return record.Placement{Message: m.ID, Position: at + 1}, t.Splice(b, at, 0, []branch.Piece{p})
 }
 
 // SettleNamed settles the named calls of a context that are due. It skips references that name no call, or several: the next reader reports them.

@@ -47,7 +47,7 @@ func replaces(r, old *record.Rule) bool {
 type trial struct {
 	rule          *record.Rule
 	text, want    string
-	question      base.Question
+	question      record.Question
 	before, after []*record.Rule
 	fresh         bool      // the example comes with the change
 	at            pool.Time // the future time for which it is judged, when other rules have expired; 0: now
@@ -163,7 +163,7 @@ func (t *trial) read(tx kv.Tx, id pool.ID) error {
 	if err != nil {
 		return err
 	}
-	t.want, t.question = want, base.Question{Tool: tool, Arguments: arguments, Message: t.rule.Message, Index: t.rule.Index}
+	t.want, t.question = want, record.Question{Tool: tool, Arguments: arguments, Message: t.rule.Message, Index: t.rule.Index}
 	b := (*branch.Branch)(nil)
 	if t.rule.Branch != (pool.ID{}) {
 		if b, err = branch.Get(tx, id, t.rule.Branch); err != nil {

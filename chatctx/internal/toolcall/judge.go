@@ -15,16 +15,16 @@ import (
 )
 
 // Judge returns what the rules now say of a call.
-func Judge(ctx context.Context, s *base.Store, c *record.Call) (*base.Ruling, error) {
+func Judge(ctx context.Context, s *base.Store, c *record.Call) (*record.Ruling, error) {
 	if c == nil {
 		return nil, base.Invalidf("no call is given")
 	}
-	q := base.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
+	q := record.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
 	return Ask(ctx, s, c.Context, c.Branch, q)
 }
 
 // Ask returns what the rules say of a question about a branch; "" means the active branch. It reads the rules anew, so a new rule counts at once.
-func Ask(ctx context.Context, s *base.Store, id pool.ID, branchName string, q base.Question) (*base.Ruling, error) {
+func Ask(ctx context.Context, s *base.Store, id pool.ID, branchName string, q record.Question) (*record.Ruling, error) {
 	var rules []*record.Rule
 	err := view.At(ctx, &base.Conversation{ID: id, Store: s}, func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := view.BranchOf(tx, id, rec, branchName)
@@ -47,10 +47,10 @@ func Ask(ctx context.Context, s *base.Store, id pool.ID, branchName string, q ba
 	return r, err
 }
 
-func judge(s *base.Store, rules []*record.Rule, q *base.Question) (*base.Ruling, error) {
+func judge(s *base.Store, rules []*record.Rule, q *record.Question) (*record.Ruling, error) {
 	switch {
 	case len(rules) == 0:
-		return &base.Ruling{Effect: record.Ask, Why: "no rule decides"}, nil
+		return &record.Ruling{Effect: record.Ask, Why: "no rule decides"}, nil
 	case s.Judge == nil:
 		return nil, base.Invalidf("the store has rules, and this program does not know their language: open the store with Options.Judge")
 	}
@@ -58,7 +58,7 @@ func judge(s *base.Store, rules []*record.Rule, q *base.Question) (*base.Ruling,
 }
 
 // Denied returns ErrConflict if a rule denies the call, else nil. A default that denies does not count: it decides only while no person does.
-func Denied(c *record.Call, r *base.Ruling) error {
+func Denied(c *record.Call, r *record.Ruling) error {
 	if r.Effect != record.Deny || r.Rule.Default || r.Untold {
 		return nil
 	}
@@ -109,17 +109,11 @@ func (a *callAt) readable(arguments []byte, done string) error {
 	return nil
 }
 
-// Differs is a call that the rules would decide differently after a change.
-type Differs struct {
-	Call          *record.Call
-	Before, After *base.Ruling
-}
-
 // callsPage is the number of calls that one transaction reads.
 const callsPage = 256
 
 // DiffRules calls tell for each recorded call that the rules would decide differently after a change. It writes nothing.
-func DiffRules(ctx context.Context, s *base.Store, changes func(kv.Tx) ([]RuleChange, error), tell func(Differs) error) error {
+func DiffRules(ctx context.Context, s *base.Store, changes func(kv.Tx) ([]RuleChange, error), tell func(record.RuleDifference) error) error {
 	var from []byte
 	for {
 		var page []*asked
@@ -142,7 +136,7 @@ func DiffRules(ctx context.Context, s *base.Store, changes func(kv.Tx) ([]RuleCh
 			if before.Effect == after.Effect {
 				continue
 			}
-			if err := tell(Differs{a.call, before, after}); err != nil {
+			if err := tell(record.RuleDifference{Call: a.call, Before: before, After: after}); err != nil {
 				return err
 			}
 		}
@@ -155,7 +149,7 @@ func DiffRules(ctx context.Context, s *base.Store, changes func(kv.Tx) ([]RuleCh
 // asked is a recorded call with the rules before and after a change.
 type asked struct {
 	call          *record.Call
-	question      base.Question
+	question      record.Question
 	before, after []*record.Rule
 }
 
@@ -217,6 +211,6 @@ func (a *asked) read(tx kv.Tx, s *base.Store, key []byte, held map[pool.ID][]*br
 			b = one
 		}
 	}
-	a.question = base.Question{Message: message, Index: index + 1, Tool: a.call.Tool, Arguments: a.call.RunArguments()}
+	a.question = record.Question{Message: message, Index: index + 1, Tool: a.call.Tool, Arguments: a.call.RunArguments()}
 	return view.Place(tx, id, b, &a.question)
 }

@@ -189,25 +189,12 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	return nil
 }
 
-// CallFilter narrows a list of open calls. The zero value takes all calls outside the trash.
-type CallFilter struct {
-	Context pool.ID      // and its sub-contexts; zero: all contexts
-	Branch  string       // of Context alone; "": all
-	Tool    string       // a pattern of tool names as in path.Match, except that * also matches slashes; "": all
-	State   string       // a CallState; "": all
-	Trash   bool         // calls of contexts in the trash, too
-	Since   pool.Time    // calls that have waited since then or later only; zero: all
-	After   *record.Call // calls after this one in the list only; nil: all
-	// Skip, if not nil, leaves out a call before it is read. index counts from 1.
-	Skip func(message pool.ID, index int) bool
-}
-
 // callPage is the number of open calls that one transaction looks at.
 const callPage = 128
 
 // Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It writes nothing and
 // reads in short transactions.
-func Calls(ctx context.Context, s *base.Store, f CallFilter) iter.Seq2[*record.Call, error] {
+func Calls(ctx context.Context, s *base.Store, f record.CallFilter) iter.Seq2[*record.Call, error] {
 	return func(yield func(*record.Call, error) bool) {
 		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
 		if f.Since != 0 {
@@ -234,7 +221,7 @@ func Calls(ctx context.Context, s *base.Store, f CallFilter) iter.Seq2[*record.C
 // callLister reads the index of open calls page by page.
 type callLister struct {
 	store  *base.Store
-	filter CallFilter
+	filter record.CallFilter
 	from   []byte // key of the next page
 	done   bool
 	calls  []*record.Call

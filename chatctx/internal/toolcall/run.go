@@ -18,19 +18,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ClaimOptions are options of ClaimCall.
-type ClaimOptions struct {
-	// Again also allows a call that is uncertain because its program died. Without it the call must be approved and not run yet.
-	Again bool
-	// PID is the process whose end ends the claim: 0 means this process, -1 none. Hold is how long the claim lasts without a renewal; 0 means ClaimLife.
-	PID  int
-	Hold time.Duration
-	// Name is what the runner calls itself, recorded as claimed beside the program; "" claims nothing.
-	Name string
-	// Stored: the runner runs CallClaim.Tool. The step records it.
-	Stored bool
-}
-
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 type CallClaim struct {
 	Call  *record.Call
@@ -47,7 +34,7 @@ type CallClaim struct {
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
 // as does a claim of a call that may not run. If the tool was replaced after the approval, the call waits for a decision again, and the error is ErrConflict.
 // The context and the call are named as in Store.Call.
-func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, o ClaimOptions) (*CallClaim, error) {
+func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, o record.ClaimOptions) (*CallClaim, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -81,7 +68,7 @@ func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string
 }
 
 // claim makes a call running, or lets it wait again if its tool was replaced, which waits says.
-func (k *CallClaim) claim(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOptions) (waits, err error) {
+func (k *CallClaim) claim(t *journal.Txn, c *record.Call, claim *record.Claim, o record.ClaimOptions) (waits, err error) {
 	var other *replacedError
 	if k.Call, err = ClaimFor(t, c, claim, o); errors.As(err, &other) {
 		return other, reconsider(t, c, other.why)
@@ -195,7 +182,7 @@ func approvalOf(steps []record.Decision) *record.Decision {
 }
 
 // ClaimFor makes a call running under a claim, as a step of the transaction.
-func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOptions) (*record.Call, error) {
+func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o record.ClaimOptions) (*record.Call, error) {
 	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
 	if err != nil {
 		return nil, err
@@ -408,7 +395,7 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	if err := StepCall(t, at, pool.Approved, execution, d); err != nil {
 		return err
 	}
-	branchName, placed := "", journal.Placement{}
+	branchName, placed := "", record.Placement{}
 	if len(holders) == 0 {
 		placed.Message, err = m.ID, t.Store1(m)
 	} else {
@@ -419,17 +406,17 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	if err != nil {
 		return err
 	}
-	step.Placed = []journal.Placement{placed}
+	step.Placed = []record.Placement{placed}
 	step.Call, err = DescribeCall(t.Reader(), at, t.Now, branchName)
 	return err
 }
 
 // ResolveOn appends a call's result to the named branch.
-func ResolveOn(t *journal.Txn, name string, m *pool.Message) (journal.Placement, error) {
+func ResolveOn(t *journal.Txn, name string, m *pool.Message) (record.Placement, error) {
 	var b *branch.Branch
 	b, err := t.Branch(name)
 	if err != nil {
-		return journal.Placement{}, err
+		return record.Placement{}, err
 	}
 	t.Target = b
 	return appendResult(t, b, m)

@@ -20,29 +20,9 @@ const MaxCompared = 32
 // SecondAnswer is the Kind of the RefError that Compare returns if a branch has no second answer to compare with.
 const SecondAnswer = "second answer to compare with on branch"
 
-// Comparison is how several histories continue after what all of them share.
-type Comparison struct {
-	Ancestor *pool.Entry // the last message that all share; nil: none
-	Columns  []*ComparedHistory
-	Turns    []*ComparedTurn
-}
-
-// ComparedHistory is one of the histories: a branch up to a message.
-type ComparedHistory struct {
-	Ref    record.Ref // as requested
-	Branch string
-	Len    int // how many messages of the branch count
-}
-
-// ComparedTurn is a turn of each history: the messages of each column after the ancestor. A column without such a turn has no messages.
-type ComparedTurn struct {
-	Turn  int // its number, as in u3 and a3
-	Cells [][]*pool.Entry
-}
-
 // compared is a history to compare, with its branch.
 type compared struct {
-	*ComparedHistory
+	*record.ComparedHistory
 	on *branch.Branch
 }
 
@@ -51,8 +31,8 @@ func (c *compared) pieces() []branch.Piece { return branch.Slice(c.on.Pieces, 0,
 // Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
 // branchName ("" means the active one). With one ref it compares that branch with it. Without any, or with the branch itself as the only one, it compares
 // the answers to the branch's last user message, the branch's own first, each once; it returns ErrNotFound if there are not two.
-func Compare(ctx context.Context, c *base.Conversation, branchName string, refs ...record.Ref) (*Comparison, error) {
-	var out *Comparison
+func Compare(ctx context.Context, c *base.Conversation, branchName string, refs ...record.Ref) (*record.Comparison, error) {
+	var out *record.Comparison
 	err := histories(ctx, c, branchName, refs, func(x comparing, all []*compared) (err error) {
 		out, err = x.compare(all)
 		return err
@@ -132,7 +112,7 @@ func (x comparing) histories(refs []record.Ref) ([]*compared, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &compared{&ComparedHistory{Ref: ref, Branch: on.Name, Len: pos}, on})
+		all = append(all, &compared{&record.ComparedHistory{Ref: ref, Branch: on.Name, Len: pos}, on})
 	}
 	return all, nil
 }
@@ -194,7 +174,7 @@ func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([
 	if err != nil || ends == begins {
 		return all, err
 	}
-	c := &compared{&ComparedHistory{Ref: record.Ref("branch:" + on.Name + "@" + strconv.Itoa(ends)), Branch: on.Name, Len: ends}, on}
+	c := &compared{&record.ComparedHistory{Ref: record.Ref("branch:" + on.Name + "@" + strconv.Itoa(ends)), Branch: on.Name, Len: ends}, on}
 	for _, other := range all {
 		n, err := branch.Shared(x.Tx, x.ID, other.pieces(), c.pieces())
 		if err != nil || n == ends && n == other.Len {
@@ -218,12 +198,12 @@ func (x comparing) shared(all []*compared) (int, error) {
 }
 
 // compare reads what the histories do not share.
-func (x comparing) compare(all []*compared) (*Comparison, error) {
+func (x comparing) compare(all []*compared) (*record.Comparison, error) {
 	shared, err := x.shared(all)
 	if err != nil {
 		return nil, err
 	}
-	out := &Comparison{}
+	out := &record.Comparison{}
 	if shared > 0 {
 		page, err := ReadEntries(x.Tx, x.ID, all[0].on, shared, shared)
 		if err != nil {
@@ -231,7 +211,7 @@ func (x comparing) compare(all []*compared) (*Comparison, error) {
 		}
 		out.Ancestor = page[0]
 	}
-	turns := map[int]*ComparedTurn{}
+	turns := map[int]*record.ComparedTurn{}
 	for i, c := range all {
 		out.Columns = append(out.Columns, c.ComparedHistory)
 		own, err := ReadEntries(x.Tx, x.ID, c.on, shared+1, c.Len)
@@ -244,12 +224,12 @@ func (x comparing) compare(all []*compared) (*Comparison, error) {
 				return nil, fmt.Errorf("the label %q: %w", e.Turn, err)
 			}
 			if turns[n] == nil {
-				turns[n] = &ComparedTurn{Turn: n, Cells: make([][]*pool.Entry, len(all))}
+				turns[n] = &record.ComparedTurn{Turn: n, Cells: make([][]*pool.Entry, len(all))}
 				out.Turns = append(out.Turns, turns[n])
 			}
 			turns[n].Cells[i] = append(turns[n].Cells[i], e)
 		}
 	}
-	slices.SortFunc(out.Turns, func(a, b *ComparedTurn) int { return a.Turn - b.Turn })
+	slices.SortFunc(out.Turns, func(a, b *record.ComparedTurn) int { return a.Turn - b.Turn })
 	return out, nil
 }

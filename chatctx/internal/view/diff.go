@@ -6,15 +6,9 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// Difference is what two branches do not share.
-type Difference struct {
-	A, B         string
-	Ancestor     *pool.Entry // the last message of the common beginning; nil: none
-	OnlyA, OnlyB []*pool.Entry
-}
 
 // between reads two branches and how many messages both begin with.
 func between(ctx context.Context, c *base.Conversation, a, b string, fn func(tx kv.Tx, left, right *branch.Branch, n int) error) error {
@@ -49,10 +43,10 @@ func DiffSize(ctx context.Context, c *base.Conversation, a, b string) (size int,
 }
 
 // Diff compares the histories of two branches.
-func Diff(ctx context.Context, c *base.Conversation, a, b string) (*Difference, error) {
-	var d *Difference
+func Diff(ctx context.Context, c *base.Conversation, a, b string) (*record.Difference, error) {
+	var d *record.Difference
 	err := between(ctx, c, a, b, func(tx kv.Tx, left, right *branch.Branch, n int) (err error) {
-		d = &Difference{A: left.Name, B: right.Name}
+		d = &record.Difference{A: left.Name, B: right.Name}
 		if n > 0 {
 			page, err := ReadEntries(tx, c.ID, left, n, n)
 			if err != nil {

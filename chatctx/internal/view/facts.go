@@ -7,31 +7,24 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// Fact is what is known about a message, without its text.
-type Fact struct {
-	pool.Facts
-	// Branch is the branch on which the message was written, or in whose session it is the summary or a digest; "" if nothing of that branch is left.
-	Branch  string
-	Removed bool // the branch was removed
-}
 
 // factBatch is how many messages one transaction reads.
 const factBatch = 1000
 
 // Facts returns what is known of each message of the context, by id, including those that were rewound away or dropped, those of removed branches, and
 // summaries. Messages are read in short transactions. A damaged message is nil with its error, and the others follow.
-func Facts(ctx context.Context, c *base.Conversation) iter.Seq2[*Fact, error] {
-	return func(yield func(*Fact, error) bool) {
+func Facts(ctx context.Context, c *base.Conversation) iter.Seq2[*record.Fact, error] {
+	return func(yield func(*record.Fact, error) bool) {
 		of, err := writersOf(ctx, c)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		type line struct {
-			fact *Fact
+			fact *record.Fact
 			err  error
 		}
 		var last pool.ID
@@ -98,8 +91,8 @@ func (w *writers) has(b *branch.Branch, id pool.ID) {
 	}
 }
 
-func (w *writers) fact(f *pool.Facts) *Fact {
-	out := &Fact{Facts: *f}
+func (w *writers) fact(f *pool.Facts) *record.Fact {
+	out := &record.Fact{Facts: *f}
 	b := w.loose[f.ID]
 	if b == nil {
 		b = w.segments[f.Home.Segment]

@@ -106,7 +106,7 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 
 // Place completes a question about a call from the call's place: the mode, and the tool's folder and schema. With a nil branch it takes the context's own
 // settings. The environment's settings come under them.
-func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *base.Question) error {
+func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 	q.Context = id
 	if b == nil {
 		b = &branch.Branch{}

@@ -11,20 +11,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// Change is a change that Watch reports: an operation of a context, or of the store. One of the store that is about several contexts, as a trash can be, is
-// reported once for each.
-type Change struct {
-	Context   pool.ID  // zero: the store
-	Branches  []string // those that the operation changed or made, by their names then; none if it is about the context alone, or the store
-	Kind      string   // the operation's What: append, fork, undo …; or Replaced
-	Operation string
-	// Err, if not nil, says why the watch could not look; the other fields are zero then. The watch goes on, and reports all changes since with the next
-	// one.
-	Err error
-}
 
 // Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is
 // in some earlier state.
@@ -32,7 +21,7 @@ const Replaced = "replaced"
 
 // Watch reports changes, also those of other processes, within 300 ms; those of one context in the order in which they were made. The channel is closed
 // when ctx ends or the store is closed; changes that nobody has read by then are lost.
-func Watch(ctx context.Context, s *base.Store) (<-chan Change, error) {
+func Watch(ctx context.Context, s *base.Store) (<-chan record.Change, error) {
 	signal, changed, err := signals(ctx, s)
 	if err != nil {
 		return nil, err
@@ -41,7 +30,7 @@ func Watch(ctx context.Context, s *base.Store) (<-chan Change, error) {
 	if _, err := w.News(ctx); err != nil {
 		return nil, err
 	}
-	out := make(chan Change, 64)
+	out := make(chan record.Change, 64)
 	go func() {
 		defer close(out)
 		for again := false; ; {
@@ -57,7 +46,7 @@ func Watch(ctx context.Context, s *base.Store) (<-chan Change, error) {
 				return
 			}
 			if err != nil {
-				changes = []Change{{Err: err}}
+				changes = []record.Change{{Err: err}}
 			}
 			w.missed = err != nil
 			for len(changes) > 0 {
@@ -122,13 +111,13 @@ const lookBack = pool.Time(5 * time.Minute / time.Microsecond)
 
 // look is the result of one look at the store. It counts as seen once it has succeeded.
 type look struct {
-	changes []Change
+	changes []record.Change
 	seen    map[pool.ID]pool.Time
 	next    map[pool.ID]uint64
 }
 
 // News returns the operations since the last call; the first call only looks.
-func (w *Watcher) News(ctx context.Context) ([]Change, error) {
+func (w *Watcher) News(ctx context.Context) ([]record.Change, error) {
 	var l look
 	err := w.store.DB.View(ctx, func(tx kv.Tx) error {
 		l = look{seen: map[pool.ID]pool.Time{}, next: map[pool.ID]uint64{}}
@@ -222,7 +211,7 @@ func (w *Watcher) since(tx kv.Tx, id pool.ID, l *look) error {
 	} else if back {
 		r.From = base.OperationKey(id, 0)
 		r.Reverse = true
-		l.changes = append(l.changes, Change{Context: id, Kind: Replaced})
+		l.changes = append(l.changes, record.Change{Context: id, Kind: Replaced})
 	}
 	return tx.Scan(base.OperationBucket, r, func(key, value []byte) error {
 		n := binary.BigEndian.Uint64(key[16:])
@@ -257,13 +246,13 @@ func (w *Watcher) wentBack(tx kv.Tx, id pool.ID) (bool, error) {
 	return back, err
 }
 
-func changesOf(id pool.ID, n string, op *base.Operation) []Change {
+func changesOf(id pool.ID, n string, op *base.Operation) []record.Change {
 	if id != (pool.ID{}) || len(op.Chains) == 0 {
-		return []Change{{Context: id, Branches: op.Names(), Kind: op.What, Operation: n}}
+		return []record.Change{{Context: id, Branches: op.Names(), Kind: op.What, Operation: n}}
 	}
-	var out []Change
+	var out []record.Change
 	for _, c := range op.Chains {
-		out = append(out, Change{Context: c.Branch, Kind: op.What, Operation: n})
+		out = append(out, record.Change{Context: c.Branch, Kind: op.What, Operation: n})
 	}
 	return out
 }

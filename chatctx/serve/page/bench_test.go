@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -14,7 +15,7 @@ import (
 func BenchmarkPage(b *testing.B) {
 	r := open(b, func(s *chatctx.Store) {
 		for i := range 10_000 {
-			if _, err := s.New(b.Context(), chatctx.NewContext{Title: fmt.Sprintf("Conversation %d", i), Messages: []*chatctx.Message{user(fmt.Sprintf("word%d and others", i))}}); err != nil {
+			if _, err := s.New(b.Context(), record.NewContext{Title: fmt.Sprintf("Conversation %d", i), Messages: []*chatctx.Message{user(fmt.Sprintf("word%d and others", i))}}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -22,13 +23,13 @@ func BenchmarkPage(b *testing.B) {
 		for i := range messages {
 			messages[i] = pool.NewText([]pool.Role{pool.User, pool.Assistant}[i%2], fmt.Sprintf("Message %d. %s", i+1, strings.Repeat("word ", 5+i*7%400)))
 		}
-		c, err := s.New(b.Context(), chatctx.NewContext{Title: "Long", Messages: messages})
+		c, err := s.New(b.Context(), record.NewContext{Title: "Long", Messages: messages})
 		if err != nil {
 			b.Fatal(err)
 		}
 		for i := range 300 {
 			batch := c.Begin("main")
-			batch.Fork(fmt.Sprintf("way-%d", i), chatctx.ForkOptions{At: chatctx.Ref(fmt.Sprintf("@%d", 1+i*33)), Stay: true})
+			batch.Fork(fmt.Sprintf("way-%d", i), chatctx.ForkOptions{At: record.Ref(fmt.Sprintf("@%d", 1+i*33)), Stay: true})
 			if _, err := batch.Commit(b.Context()); err != nil {
 				b.Fatal(err)
 			}

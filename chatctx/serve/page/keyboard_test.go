@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -178,7 +179,7 @@ func TestACallWaitsByKeyboard(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		c = newContext(t, s, "Sea", user("Look"))
 		provider(t, s)
-		if _, err := s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
+		if _, err := s.PutTool(t.Context(), record.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -150,7 +151,7 @@ func TestPurgedIsBroughtOnDemand(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		rep, err := exchange.Import(t.Context(), s, []string{file}, exchange.Options{})
 		if err == nil {
-			_, err = s.Maintenance().PurgeMessages(t.Context(), rep.Imported[0].Context, "", []chatctx.Ref{"@1"}, chatctx.PurgeOptions{})
+			_, err = s.Maintenance().PurgeMessages(t.Context(), rep.Imported[0].Context, "", []record.Ref{"@1"}, chatctx.PurgeOptions{})
 		}
 		if err != nil {
 			t.Fatal(err)

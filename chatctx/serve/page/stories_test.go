@@ -22,6 +22,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -37,7 +38,7 @@ func commit(t *testing.T, b *chatctx.Batch, fill func(*chatctx.Batch)) *chatctx.
 
 func newContext(t *testing.T, s *chatctx.Store, title string, messages ...*chatctx.Message) *chatctx.ChatContext {
 	t.Helper()
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: title, Messages: messages})
+	c, err := s.New(t.Context(), record.NewContext{Title: title, Messages: messages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func TestACallWaits(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		c = newContext(t, s, "Sea", user("Look"))
 		provider(t, s)
-		if _, err := s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
+		if _, err := s.PutTool(t.Context(), record.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -300,7 +301,7 @@ func TestNoticeOfACallGoes(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		newContext(t, s, "Sea", user("Hello"))
 		provider(t, s)
-		if _, err := s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "{at}"}}); err != nil {
+		if _, err := s.PutTool(t.Context(), record.Tool{Name: "look", Command: []string{"echo", "{at}"}}); err != nil {
 			t.Fatal(err)
 		}
 	})

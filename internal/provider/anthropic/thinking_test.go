@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/provider/anthropic"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -60,7 +61,7 @@ func TestBound(t *testing.T) {
 	}{
 		"as it was":      {func(*chatctx.Draft) {}, true, true},
 		"another system": {func(d *chatctx.Draft) { d.System = "You do not." }, false, false},
-		"another tool":   {func(d *chatctx.Draft) { d.Tools = []chatctx.Tool{{Name: "t"}} }, false, false},
+		"another tool":   {func(d *chatctx.Draft) { d.Tools = []record.Tool{{Name: "t"}} }, false, false},
 		"edited":         {func(d *chatctx.Draft) { d.Messages[2].Message = pool.NewText(pool.User, "off") }, true, false},
 		"dropped":        {func(d *chatctx.Draft) { d.Messages = d.Messages[2:] }, false, false},
 		"no cache":       {func(d *chatctx.Draft) { d.Settings["cache"] = json.RawMessage("false") }, true, true},

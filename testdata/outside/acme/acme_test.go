@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -76,7 +77,7 @@ func TestCalls(t *testing.T) {
 	server := acmetest.New(t, `{"id":"r1","model":"acme-1","calls":[{"id":"c1","tool":"look_out_5e1f3f4a","with":{"at":"sea"}}],"end":"calls"}`, `{"id":"r2","text":"A gull.","end":"done"}`)
 	c := acmetest.Talk(t, chatctx.Options{Judge: approval.Rules{}})
 	b := c.Begin("")
-	b.PutTool(chatctx.Tool{Name: "look.out"})
+	b.PutTool(record.Tool{Name: "look.out"})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	_ "example.org/outside/acme"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
@@ -49,9 +50,9 @@ func delegate(ctx context.Context, store *chatctx.Store, conversation, goal stri
 		return err
 	}
 	switch done.State {
-	case chatctx.TaskWaiting:
+	case record.TaskWaiting:
 		fmt.Fprintf(out, "%d calls wait for a decision\n", done.Waiting)
-	case chatctx.TaskReturned:
+	case record.TaskReturned:
 		fmt.Fprintln(out, done.Summary)
 	default:
 		fmt.Fprintln(out, done.State+":", done.Cause)

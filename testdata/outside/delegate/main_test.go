@@ -7,6 +7,7 @@ import (
 	"example.org/outside/acme/acmetest"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,8 +19,8 @@ func parent(t *testing.T, effect string) *chatctx.ChatContext {
 	c := acmetest.Talk(t, chatctx.Options{Judge: approval.Rules{}})
 	b := c.Begin("")
 	b.Append(pool.NewText(pool.User, "When can we go?"))
-	b.PutTool(chatctx.Tool{Name: "tide"})
-	b.AddRule(chatctx.Rule{Effect: effect, Tool: "tide"}, chatctx.RuleScope{})
+	b.PutTool(record.Tool{Name: "tide"})
+	b.AddRule(record.Rule{Effect: effect, Tool: "tide"}, chatctx.RuleScope{})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func last(t *testing.T, c *chatctx.ChatContext) *chatctx.Entry {
 
 func TestTheParentGetsTheSummary(t *testing.T) {
 	server := acmetest.New(t, asksForTide, `{"id":"r2","text":"Go at 06:12.","end":"done"}`)
-	c := parent(t, chatctx.Allow)
+	c := parent(t, record.Allow)
 	var out strings.Builder
 	if err := delegate(t.Context(), c.Store(), "Harbour", "find the next high water", server.Getenv, &out); err != nil || out.String() != "Go at 06:12.\n" {
 		t.Fatalf("%q, %v", &out, err)
@@ -57,7 +58,7 @@ func TestTheParentGetsTheSummary(t *testing.T) {
 
 func TestATaskWaitsForAPerson(t *testing.T) {
 	server := acmetest.New(t, asksForTide)
-	c := parent(t, chatctx.Ask)
+	c := parent(t, record.Ask)
 	var out strings.Builder
 	if err := delegate(t.Context(), c.Store(), "Harbour", "find the next high water", server.Getenv, &out); err != nil || out.String() != "1 calls wait for a decision\n" {
 		t.Fatalf("%q, %v", &out, err)
@@ -69,7 +70,7 @@ func TestATaskWaitsForAPerson(t *testing.T) {
 
 func TestATaskThatMayNotGoOnFails(t *testing.T) {
 	answers := []string{asksForTide, asksForTide, asksForTide, asksForTide, asksForTide, asksForTide}
-	c := parent(t, chatctx.Allow)
+	c := parent(t, record.Allow)
 	var out strings.Builder
 	err := delegate(t.Context(), c.Store(), "Harbour", "find the next high water", acmetest.New(t, answers...).Getenv, &out)
 	if err != nil || !strings.HasPrefix(out.String(), "failed: the task's limit is reached") {

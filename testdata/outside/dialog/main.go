@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -32,8 +33,8 @@ func main() {
 
 // dialog asks about the calls of all conversations, the oldest first. The input's end leaves the rest waiting.
 func dialog(ctx context.Context, store *chatctx.Store, in io.Reader, out io.Writer) error {
-	var waiting []*chatctx.Call
-	for c, err := range store.Calls(ctx, chatctx.CallFilter{State: chatctx.CallState(pool.Pending, pool.NotRun)}) {
+	var waiting []*record.Call
+	for c, err := range store.Calls(ctx, record.CallFilter{State: record.CallState(pool.Pending, pool.NotRun)}) {
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func dialog(ctx context.Context, store *chatctx.Store, in io.Reader, out io.Writ
 }
 
 // decide stores a person's answer, and runs the call if it is a yes.
-func decide(ctx context.Context, store *chatctx.Store, c *chatctx.Call, answer string, out io.Writer) error {
+func decide(ctx context.Context, store *chatctx.Store, c *record.Call, answer string, out io.Writer) error {
 	v := chatctx.Verdict{Status: pool.Denied, Reason: answer}
 	if answer == "y" {
 		v = chatctx.Verdict{Status: pool.Approved}

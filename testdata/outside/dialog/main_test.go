@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -16,7 +17,7 @@ func TestDialog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.AddRule(t.Context(), chatctx.Rule{Effect: chatctx.Deny, Tool: "scuttle"}); err != nil {
+	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "scuttle"}); err != nil {
 		t.Fatal(err)
 	}
 	asks := &chatctx.Message{Role: pool.Assistant}
@@ -24,7 +25,7 @@ func TestDialog(t *testing.T) {
 		tool, _, _ := strings.Cut(id, " ")
 		asks.Calls = append(asks.Calls, pool.Call{ID: id, Tool: tool, Arguments: json.RawMessage(`{"n":1}`)})
 	}
-	c, err := s.New(t.Context(), chatctx.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "Go."), asks}})
+	c, err := s.New(t.Context(), record.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "Go."), asks}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestDialog(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
-	states := map[chatctx.CallRef]string{"horn": "approved/done", "anchor": "denied/none", "horn again": "pending/none"}
+	states := map[record.CallRef]string{"horn": "approved/done", "anchor": "denied/none", "horn again": "pending/none"}
 	for ref, want := range states {
 		call, err := s.Call(t.Context(), c.ID.String(), "", ref)
 		if err != nil || call.State() != want {

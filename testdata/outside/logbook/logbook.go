@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -36,7 +37,7 @@ func read(r *exchange.Reading) error {
 			break
 		}
 	}
-	in.Branches = []chatctx.IncomingBranch{{Name: "main", Leaf: len(in.Nodes)}}
+	in.Branches = []record.IncomingBranch{{Name: "main", Leaf: len(in.Nodes)}}
 	return r.Emit(in)
 }
 
@@ -56,5 +57,5 @@ func add(r *exchange.Reading, in *chatctx.Incoming, n int, text string) {
 		return
 	}
 	// A node's id tells the message from others when the file is read again, and has grown.
-	in.Nodes = append(in.Nodes, chatctx.Node{ID: at + "/" + strconv.Itoa(n), Parent: len(in.Nodes), Message: pool.NewText(pool.Role(who), words)})
+	in.Nodes = append(in.Nodes, record.Node{ID: at + "/" + strconv.Itoa(n), Parent: len(in.Nodes), Message: pool.NewText(pool.Role(who), words)})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -43,7 +44,7 @@ func TestStore(t *testing.T) {
 		}
 		c, err := s.Context(t.Context(), "Boats")
 		if errors.Is(err, chatctx.ErrNotFound) {
-			c, err = s.New(t.Context(), chatctx.NewContext{Title: "Boats"})
+			c, err = s.New(t.Context(), record.NewContext{Title: "Boats"})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +62,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.New(t.Context(), chatctx.NewContext{Title: "Planes"}); !errors.Is(err, chatctx.ErrReadOnly) {
+	if _, err := s.New(t.Context(), record.NewContext{Title: "Planes"}); !errors.Is(err, chatctx.ErrReadOnly) {
 		t.Errorf("writing to a store that is open for reading: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -47,7 +48,7 @@ func HostileStore(t testing.TB) *chatctx.Store {
 	}, Calls: []pool.Call{{ID: "c1", Tool: Hostile, Arguments: json.RawMessage(`{"a":"</script><img src=x onerror=1>"}`)}}}
 	tool := chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Tool: Hostile, Text: Hostile}}
 	title := strings.TrimRight(Hostile, " \u2028") // names must not end with white space or contain U+2028
-	c, err := s.New(ctx, chatctx.NewContext{Title: title, Messages: []*chatctx.Message{pool.NewText(pool.User, Hostile), &assistant, &tool}})
+	c, err := s.New(ctx, record.NewContext{Title: title, Messages: []*chatctx.Message{pool.NewText(pool.User, Hostile), &assistant, &tool}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	_ "example.org/outside/acme"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Server answers each request by the next of its answers: events, one a line. An answer that begins with "whole " comes in one piece, one that begins with a number
@@ -91,7 +92,7 @@ func Talk(t *testing.T, o chatctx.Options) *chatctx.ChatContext {
 			t.Error(err)
 		}
 	})
-	c, err := store.New(t.Context(), chatctx.NewContext{Title: "Harbour", Settings: Settings()})
+	c, err := store.New(t.Context(), record.NewContext{Title: "Harbour", Settings: Settings()})
 	if err != nil {
 		t.Fatal(err)
 	}
