@@ -78,12 +78,12 @@ func (t *Txn) noteEnded(name string, was, left []branch.Session) {
 		n := slices.IndexFunc(left, func(s branch.Session) bool { return s.ID == was[i].ID })
 		if n < 0 {
 			told, _ := branch.Covered(was, i)
-			t.noteSummary(record.SummaryChange{Branch: name, From: 1, To: told, Stands: false, Provider: was[i].Provider})
+			t.noteSummary(record.SummaryChange{Branch: name, From: 1, To: told, Provider: was[i].Provider})
 			continue
 		}
 		for _, d := range was[i].Digests {
 			if d.Kept && !slices.ContainsFunc(left[n].Digests, func(o branch.Digest) bool { return o.Of == d.Of }) {
-				t.noteSummary(record.SummaryChange{Branch: name, From: d.From, To: d.To, Stands: false, Provider: ""})
+				t.noteSummary(record.SummaryChange{Branch: name, From: d.From, To: d.To})
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (t *Txn) Marked(b *branch.Branch, position int, excluded bool) {
 		}
 		for _, d := range s.Digests {
 			if i == own && d.Kept && d.From <= position && position <= d.To {
-				t.noteSummary(record.SummaryChange{Branch: b.Name, From: d.From, To: d.To, Stands: false, Provider: ""})
+				t.noteSummary(record.SummaryChange{Branch: b.Name, From: d.From, To: d.To})
 			}
 		}
 	}

@@ -196,7 +196,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.Ed
 	}
 	for i := max(branch.Current(from.Sessions), 0); i < len(from.Sessions); i++ {
 		if told, _ := branch.Covered(from.Sessions, i); pos <= told {
-			t.noteSummary(record.SummaryChange{Branch: made.Name, From: 1, To: told, Stands: false, Provider: from.Sessions[i].Provider})
+			t.noteSummary(record.SummaryChange{Branch: made.Name, From: 1, To: told, Provider: from.Sessions[i].Provider})
 		}
 	}
 	if err := t.appendEdited(made, m, text); err != nil {
