@@ -43,6 +43,14 @@ var rooms = map[string]map[string]string{
 	"internal/charset": {
 		"golang.org/x/text/encoding/charmap": "one-byte sets",
 	},
+	"internal/charset/eastasian": {
+		"internal/charset":                              "further encodings",
+		"golang.org/x/text/encoding":                    "reads and writes texts",
+		"golang.org/x/text/encoding/japanese":           "Shift-JIS and EUC-JP",
+		"golang.org/x/text/encoding/korean":             "EUC-KR",
+		"golang.org/x/text/encoding/simplifiedchinese":  "GBK and GB18030",
+		"golang.org/x/text/encoding/traditionalchinese": "Big5",
+	},
 	"internal/leftover": {
 		"syscall": "looks for processes",
 	},
@@ -561,6 +569,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/record":                  "the records",
 		"internal/codec":                  "JSON of structs",
 		"internal/charset":                "texts in any encoding",
+		"internal/charset/eastasian":      "East Asian texts",
 		"internal/firstgc":                "no early collection",
 		"adapter":                         "requests and replies",
 		"adapter/wire":                    "sends and streams",

@@ -45,7 +45,8 @@ santhosh-tekuri/jsonschema segmentio/asm segmentio/encoding sergi/go-diff xo/ter
 golang.org/x/image golang.org/x/oauth2 golang.org/x/term golang.org/x/time mvdan.cc/sh`
 
 // heavy are packages that bring much along. No room that a program needs to keep conversations has one.
-var heavy = []string{"github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader/assets", "github.com/urfave/cli/v2", "net/http", "crypto/tls", "html/template", "text/template", "encoding/gob", "go/ast"}
+var heavy = []string{"github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader/assets", "github.com/urfave/cli/v2", "net/http", "crypto/tls", "html/template", "text/template", "encoding/gob", "go/ast",
+	"golang.org/x/text/encoding/japanese"}
 
 // TestWeight asks the go command what each room links. It reads all files first, so that a cached result does not hide a change.
 func TestWeight(t *testing.T) {

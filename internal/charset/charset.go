@@ -1,5 +1,5 @@
 // Package charset reads texts in the encodings that files of text have: UTF-8, UTF-16 and UTF-32 of both byte orders, Windows-1252 with Latin-1, and the
-// other one-byte sets where a media type names them. It can also replace words in them without touching any other byte.
+// other one-byte sets where a media type names them, as are those that other packages register. It can also replace words in them without touching any other byte.
 package charset
 
 import (
@@ -23,6 +23,15 @@ type Text struct {
 type set struct {
 	next func(b []byte) (r rune, size int)
 	put  func(b []byte, r rune) []byte
+}
+
+// more are the encodings that other packages know.
+var more []func(name string) (next func([]byte) (rune, int), put func([]byte, rune) []byte, known bool)
+
+// Register makes Decode read further encodings, where a media type names them. named gets the letters and digits of a name, in lower case; next returns the character at the
+// beginning of bytes, utf8.RuneError for one that is none, and put appends one. Only initialisers call it.
+func Register(named func(name string) (next func(b []byte) (r rune, size int), put func(b []byte, r rune) []byte, known bool)) {
+	more = append(more, named)
 }
 
 // Span is a range of a Text, in bytes of its Text.
@@ -152,6 +161,11 @@ func named(name string, data []byte) (set, bool) {
 		m, is := e.(*charmap.Charmap)
 		if is && (plain(m.String()) == name || plain(m.String()) == strings.Replace(name, "cp", "windows", 1)) {
 			return oneByte(m), true
+		}
+	}
+	for _, of := range more {
+		if next, put, known := of(name); known {
+			return set{next, put}, true
 		}
 	}
 	return set{}, false

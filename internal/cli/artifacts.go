@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/charset"
+	_ "github.com/chatctx/chatctx/internal/charset/eastasian" // artifacts may be texts in these
 )
 
 // artifactJSON is an output or an attachment.

@@ -16,7 +16,7 @@ import (
 
 func redactCommand() *command {
 	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in place of secrets in everything that is stored", scope: onStore, run: in(doRedact),
-		more: `It shows what it found, and asks. Files of text keep their encoding (UTF-8, UTF-16, UTF-32, Windows-1252, or the charset of their media type). Parts that a provider has signed and files that are no text but show a secret stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
+		more: `It shows what it found, and asks. Files of text keep their encoding (UTF-8, UTF-16, UTF-32, Windows-1252, or the charset of their media type; without one, texts in GBK, Big5, Shift-JIS, EUC-JP and EUC-KR are searched by their ASCII alone). Parts that a provider has signed and files that are no text but show a secret stay and are named: purge their messages if they have to go. The conversations lose their undo, the search index follows, and the file is written anew.
 Nothing brings a secret back. Earlier copies of the file still have it. Files in which nothing can be found, such as images and archives, are counted; with one of them, or where something stays, it was done in part (8).`,
 		json:    "dry_run, complete, redacted, left, found[{context, title, message, field, what, shown, left}], not_searched{kind: files}, leftovers[]",
 		example: "chatctx redact --secrets --dry-run"}
