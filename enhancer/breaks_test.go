@@ -15,6 +15,7 @@ import (
 // sending little. docs/window.md has the figures. An ordinary run measures 60 turns in the smallest
 // budget.
 func TestBreaksByBudget(t *testing.T) {
+	testkit.Sequential(t)
 	type bar struct {
 		breaks   int     // at most
 		tokens   int     // of a request on average, at least

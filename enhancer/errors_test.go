@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,6 +67,7 @@ func longOutput(lines ...string) string {
 // TestErrorsOfLongOutputsSurvive: a line that reports an error survives in a digest of a long output, alone and among others, as text, in JSON, and when the
 // output itself was put aside or pruned before.
 func TestErrorsOfLongOutputsSurvive(t *testing.T) {
+	testkit.Sequential(t)
 	holds := func(name, digest, line string) {
 		t.Helper()
 		if line = strings.ReplaceAll(strings.TrimSpace(line), "\t", " "); !strings.Contains(digest, line) {

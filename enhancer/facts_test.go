@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -134,6 +135,7 @@ func held(t *testing.T, all []sentence) (alone, together, idle float64) {
 // TestDigestKeepsPlainFacts: the seen and held sentences were written by one who had not seen the patterns, and the held ones were not looked at before the
 // patterns were done; they gave 94.6 % and 1.1 %. The near ones were written beside the patterns.
 func TestDigestKeepsPlainFacts(t *testing.T) {
+	testkit.Sequential(t)
 	for _, file := range []string{"testdata/facts-near.jsonl", "testdata/facts-held.jsonl", "testdata/facts-seen.jsonl"} {
 		alone, together, idle := held(t, sentencesOf(t, file))
 		t.Logf("%s: %.1f %% of the facts survive, %.1f %% among ten; %.1f %% of the others are kept", file, alone, together, idle)

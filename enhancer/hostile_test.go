@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -34,6 +35,7 @@ func hostile() map[string]*pool.Result {
 }
 
 func TestHostileOutputs(t *testing.T) {
+	testkit.Sequential(t)
 	for name, result := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			w := newWriter(1)

@@ -289,6 +289,7 @@ func TestDigestKeepsWhatAReaderNeeds(t *testing.T) {
 }
 
 func TestDigestOfRealTranscripts(t *testing.T) {
+	testkit.Sequential(t)
 	samples := testkit.Shared(t, "samples") // real transcripts of agents that write one message a line
 	files, _ := filepath.Glob(filepath.Join(samples, "*", "*.jsonl"))
 	var stretches []stretch

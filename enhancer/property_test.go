@@ -33,7 +33,7 @@ func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (*pool.Me
 
 // drafts calls f with random drafts of many lengths and budgets.
 func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Options)) {
-	for s := range testkit.Seeds(t, n) {
+	for s := range testkit.Seeds(t, testkit.Fewer(n)) {
 		seed := int(s)
 		w := newWriter(int64(seed)).random(1 + seed%40)
 		o := options(500 + seed%17*700)

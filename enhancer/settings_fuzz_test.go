@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // extremes returns the values to test for each setting of the window: the ends of its range, its words, and some between.
@@ -54,7 +55,7 @@ func anySettings(rng *rand.Rand) map[string]json.RawMessage {
 // FuzzSettings: whatever the settings, the branch and the budget, a request fits, or its error says what cannot be left out; and so does the next one with what
 // the session remembers.
 func FuzzSettings(f *testing.F) {
-	for seed := range int64(40) {
+	for seed := range int64(testkit.Fewer(40)) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed int64) {

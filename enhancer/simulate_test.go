@@ -161,6 +161,7 @@ func (s *simulation) share() float64 { return 100 * float64(s.shared) / float64(
 // TestCachedShareOverFiveHundredTurns: over 500 turns most of each request is the beginning of the previous one, and pruned results stay pruned. An ordinary
 // run covers the first 100.
 func TestCachedShareOverFiveHundredTurns(t *testing.T) {
+	testkit.Sequential(t)
 	turns := 100
 	if testkit.Long() {
 		turns = 500
@@ -195,6 +196,7 @@ func TestCachedShareOverFiveHundredTurns(t *testing.T) {
 // TestMoneyOverFiveHundredTurns computes the cost of the same conversation, at the list prices of a model, with its own window, and with a cache that always
 // holds the last request. docs/window.md has the table, which a run with the switch prints; an ordinary run covers the first 40 turns in a small window.
 func TestMoneyOverFiveHundredTurns(t *testing.T) {
+	testkit.Sequential(t)
 	const model = "claude-sonnet-4-5"
 	turns, budget := 40, 12_000
 	if testkit.Long() {

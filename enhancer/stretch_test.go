@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -113,6 +114,7 @@ func TestTurnsAreATrigger(t *testing.T) {
 
 // TestStepsCanBeSwitchedOff: a step that is off changes nothing; without trim a draft that does not fit is an error.
 func TestStepsCanBeSwitchedOff(t *testing.T) {
+	testkit.Sequential(t)
 	for _, step := range settings.Names("steps.") {
 		o, err := OptionsOf(map[string]json.RawMessage{"steps." + step: json.RawMessage("false"), "budget": json.RawMessage("3000"), "model": json.RawMessage(`"gpt-4o"`)}, nil)
 		if err != nil {

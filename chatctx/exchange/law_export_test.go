@@ -260,7 +260,9 @@ func holdExportsLaw(t *testing.T, folder string) (n int) {
 		}
 		switch filepath.Ext(path) {
 		case ".json", ".jsonl", ".md", ".yaml", ".db":
-			n++
+			if n++; !testkit.Third(n) {
+				return nil
+			}
 			t.Run(filepath.Join(filepath.Base(folder), strings.TrimPrefix(path, folder)), func(t *testing.T) { holdExportLaw(t, path) })
 		}
 		return nil

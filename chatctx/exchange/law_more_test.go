@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/storetest"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // The law for files that were changed everywhere at once: a later version of a program adds members, a broken one writes some twice or in another order.
@@ -74,6 +75,9 @@ func TestLawOfChangedFiles(t *testing.T) {
 	held := map[string]int{}
 	for folder, files := range mutantFiles(t) {
 		for i, text := range files {
+			if !testkit.Third(i) {
+				continue
+			}
 			n := 0 // makes each text different
 			for name, f := range map[string]func(any) []byte{
 				"one more":  func(v any) []byte { b, _ := json.Marshal(everywhere(v, &n)); return b },
@@ -103,7 +107,7 @@ func TestLawOfChangedFiles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"one more", "twice", "backwards"} {
-		if held[name] < 100 {
+		if held[name] < testkit.Fewer(100) {
 			t.Errorf("%s: %d files", name, held[name])
 		}
 	}

@@ -89,8 +89,8 @@ func TestShelfOfSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range folders {
-		if f.IsDir() {
+	for i, f := range folders {
+		if f.IsDir() && testkit.Third(i) {
 			t.Run(f.Name(), func(t *testing.T) { sameOnShelf(t, testkit.Shared(t, "samples", f.Name())) })
 		}
 	}

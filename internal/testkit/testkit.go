@@ -47,6 +47,19 @@ func Fewer(n int) int {
 	return n
 }
 
+// Third reports whether a test that does the same with many files takes the i-th: under the race detector every third, else each. .ci/run runs such tests without
+// it, too.
+func Third(i int) bool { return !Race || i%3 == 0 }
+
+// Sequential skips a test of code in which nothing runs at the same time under the race detector, which could find nothing there and takes ten times as long.
+// .ci/run runs the packages with such tests without it, too.
+func Sequential(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("nothing runs at the same time here: it runs without the race detector")
+	}
+}
+
 // Alone reports whether this process runs the one test t alone, so that the test may limit what the whole process can do. Otherwise it runs such a process; the test
 // has to return then, and fails if that one did.
 func Alone(t *testing.T) bool {
