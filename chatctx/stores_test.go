@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
@@ -406,4 +407,40 @@ func TestAnOpenReaderGoesOn(t *testing.T) {
 	compareHeld(t, "after both", held(t, first), want)
 	closeChecked(t, first)
 	closeChecked(t, second)
+}
+
+// TestPurgeOfAnOlderStoreIsFinished: a purge of a store of format 2 that was cut short is finished after the first change, not by opening, which changes nothing.
+func TestPurgeOfAnOlderStoreIsFinished(t *testing.T) {
+	path := storeFile(t, "format-2-long")
+	db, err := boltkv.Open(path, boltkv.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, []byte("purging"), []byte{1}) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, Options{Program: "test", Judge: byName{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := func() bool {
+		is, err := s.Maintenance().PurgeDue(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	if !due() || s.Format() != 2 {
+		t.Errorf("opening finished it, or brought the store to format %d", s.Format())
+	}
+	c, err := s.Context(t.Context(), "Long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, c, "", says("x")...)
+	if due() || s.Format() != FormatVersion {
+		t.Errorf("after the first change it is due still, of format %d", s.Format())
+	}
+	closeChecked(t, s)
 }

@@ -25,6 +25,9 @@ type Store struct {
 
 	Folders []string // where programs that use the store leave files if they are killed
 
+	// Unfinished does what opening left undone of an older store, once, after the first change; nil: there is nothing.
+	Unfinished func()
+
 	Sweeping *Sweeping // nil: there are no such files
 	Indexing *Beside
 	Hints    *Hints

@@ -23,6 +23,9 @@ func (s *Store) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	if tx.lots > 0 {
 		s.Indexing.Feed(ctx, s, tx.lots)
 	}
+	if s.Unfinished != nil && !s.Format.Older() {
+		s.Unfinished()
+	}
 	s.Sweeping.due()
 	return nil
 }

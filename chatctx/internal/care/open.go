@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
@@ -45,11 +46,23 @@ func Open(path string, o base.Options) (*base.Store, error) {
 	s := newStore(db, o, found.format, found.warnings)
 	s.Folders = folders(path)
 	s.Sweeping = base.NewSweeping(func() { Leftovers(s) })
-	if found.settle(s, path, o) && !o.ReadOnly && !found.format.Older() {
-		// If that fails now, for want of space, all else still works; PurgeDue reports it.
-		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
+	if found.settle(s, path, o) && !o.ReadOnly {
+		finish := finishLater(s)
+		if s.Unfinished = finish; !found.format.Older() { // opening changes nothing of an older one
+			finish()
+		}
 	}
 	return s, nil
+}
+
+// finishLater returns what finishes a purge that was cut short, once. If that fails, for want of space, all else still works; PurgeDue reports it.
+func finishLater(s *base.Store) func() {
+	var begun atomic.Bool
+	return func() {
+		if begun.CompareAndSwap(false, true) { // it changes the store itself
+			_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
+		}
+	}
 }
 
 // opening is what Open reads of a store, in one round trip.

@@ -25,7 +25,7 @@ func Trial(s *base.Store, do func(*base.Store) error) (err error) {
 	}
 	trial := *s
 	trial.DB, trial.Indexing, trial.Hints = kv.Layered(s.DB, top), base.Idle(), &base.Hints{}
-	trial.Engine, trial.Sweeping = trial.DB, nil
+	trial.Engine, trial.Sweeping, trial.Unfinished = trial.DB, nil, nil
 	defer func() { err = errors.Join(err, trial.Close()) }()
 	return do(&trial)
 }
