@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
@@ -30,15 +31,12 @@ func contextCommands() []*command {
 			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
 			example: `chatctx ls --word holiday --since 30d
 chatctx ls --label work --older-than 90d`},
-		{name: "use", does: "go on in a conversation", scope: onStore, run: in(doUse),
-			more: "CTX is an id or a part of it, a title, or a part of a title that no other conversation has. Without CTX, on a terminal, you choose from a list.",
-			json: "context, branch, title", example: "chatctx use holiday"},
+		{name: "use"},
 		{name: "show", does: "show a message, or the conversation if none is named", scope: onBranch, run: in(doShow), paged: true,
 			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
 			example: `chatctx show @-1
 chatctx show 8f3a21bc --save pictures`},
-		{name: "rename", does: "give a conversation another title", scope: onStore, run: in(doRename),
-			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
+		{name: "rename"},
 		titleCommand(),
 		{name: "rm", does: "put conversations into the trash", scope: onStore, run: in(doRm),
 			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so the command does not ask. In place of names it takes the filters of ls.",
@@ -249,62 +247,31 @@ func when(s string, now time.Time) (pool.Time, error) {
 	return 0, &usageError{fmt.Sprintf("no time %q", s), "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"}
 }
 
-type useIn struct {
-	Context string `arg:"[CTX]"`
-}
+func init() { lookGroups = append(lookGroups, contextLooks) }
 
-func doUse(r *run, in *useIn) error {
-	ref := in.Context
-	if ref == "" {
-		var err error
-		if ref, err = r.pickContext(); err != nil {
+func contextLooks() map[string]look {
+	return map[string]look{
+		"contexts.activate": preparing(func(r *run, in *operation.Chosen) (err error) {
+			if in.Context == "" {
+				in.Context, err = r.pickContext()
+			}
 			return err
-		}
+		}, as(func(r *run, _ *operation.Chosen, v operation.Current) {
+			r.printf("now in %s, on branch %s\n", named(v.Title, v.Context), clean(v.Branch))
+			if v.Was != (chatctx.ID{}) && v.Was != v.Context {
+				r.note("go back: %s", r.onStore("use "+short(v.Was)))
+			}
+			r.noteOther(v.Context)
+		})),
+		"contexts.rename": preparing(func(_ *run, in *operation.NewTitle) error {
+			if strings.TrimSpace(in.Title) == "" {
+				return usagef("rename needs a title that is not empty")
+			}
+			return validText(in.Title)
+		}, as(func(r *run, in *operation.NewTitle, v contract.Named) {
+			r.printf("conversation %s is now %s\n", short(v.Context), titled(v.Title, v.Context))
+		})),
 	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	was, noneWas := st.Context(r.ctx, "")
-	info, err := st.Use(r.ctx, ref)
-	if err != nil {
-		return err
-	}
-	return r.emit(namedContext{Where: where{Context: info.ID, Branch: info.Active}, Title: info.Title}, func() {
-		r.printf("now in %s, on branch %s\n", named(info.Title, info.ID), clean(info.Active))
-		if noneWas == nil && was.ID != info.ID {
-			r.note("go back: %s", r.onStore("use "+short(was.ID)))
-		}
-		r.noteOther(info.ID)
-	})
-}
-
-type renameIn struct {
-	Context string `arg:"CTX"`
-	Title   string `arg:"TITLE"`
-}
-
-func doRename(r *run, in *renameIn) error {
-	if strings.TrimSpace(in.Title) == "" {
-		return usagef("rename needs a title that is not empty")
-	}
-	if err := validText(in.Title); err != nil {
-		return err
-	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	b := st.Begin(in.Context, "")
-	b.SetTitle(in.Title)
-	c, err := b.Commit(r.ctx)
-	if err != nil {
-		return err
-	}
-	return r.emit(namedContext{Where: whereOf(c), Title: in.Title}, func() {
-		r.printf("conversation %s is now %s\n", short(c.Context), titled(in.Title, c.Context))
-		r.note("take it back: %s", r.undoOf(c))
-	})
 }
 
 type rmIn struct {

@@ -134,15 +134,6 @@ func activateBranch(r *Request, in *Change) (contract.Where, error) {
 	return where(r.commit(*in, func(b *chatctx.Batch) { b.Switch(in.Branch) }))
 }
 
-// named is where for a change of a conversation as a whole.
-func named(done *chatctx.Committed, err error) (contract.Named, error) {
-	v, err := where(done, err)
-	if err != nil {
-		return contract.Named{}, err
-	}
-	return contract.Named{Where: v, Title: done.Title}, nil
-}
-
 func where(done *chatctx.Committed, err error) (contract.Where, error) {
 	if err != nil {
 		return contract.Where{}, err

@@ -20,11 +20,14 @@ func contextOperations() []*Operation {
 		Define("contexts.list", "GET /contexts", Read, "list conversations, the latest change first", listContexts),
 		Define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext),
 		Define("contexts.get", "GET "+at, Read, "get one conversation", getContext),
-		Define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext),
+		Define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext).
+			As("rename", `chatctx rename holiday "Portugal in May"`),
 		Define("contexts.copy", "POST "+at+"/copy", Write, "copy a conversation with all its branches", copyContext),
 		Define("contexts.trash", "POST "+at+"/trash", Write, "move a conversation to the trash", trashContext),
 		Define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext),
-		Define("contexts.activate", "POST "+at+"/activate", Write, "make a conversation the terminal's current one", activateContext),
+		Define("contexts.activate", "POST "+at+"/activate", Write, "go on in a conversation", activateContext).
+			With("CTX is an id or a part of it, a title, or a part of a title that no other conversation has. Without CTX, on a terminal, you choose from a list.").
+			As("use", "chatctx use holiday"),
 	}
 }
 
@@ -159,12 +162,20 @@ func getContext(r *Request, in *Conversation) (shownContext, error) {
 	return shownContext{info.ContextFacts, info.Revision, branches, info.Settings}, nil
 }
 
-type titled struct {
-	ContextChange
-	Title string `json:"title" doc:"the new title"`
+// NewTitle is a title for a conversation, which the command line names first.
+type NewTitle struct {
+	Context string  `json:"context" arg:"CTX" doc:"the conversation: its id, or its title if that is unique"`
+	Title   string  `json:"title" arg:"TITLE" doc:"the new title"`
+	Expect  *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
 }
 
-func renameContext(r *Request, in *titled) (contract.Named, error) {
+// Expected returns what a change is about, and the revision that it must have.
+func (c *NewTitle) Expected() (context, branch string, revision *uint64) {
+	return c.Context, "", c.Expect
+}
+
+func renameContext(r *Request, in *NewTitle) (contract.Named, error) {
 	done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.SetTitle(in.Title) })
 	if err != nil {
 		return contract.Named{}, err
@@ -190,9 +201,16 @@ func copyContext(r *Request, in *copyParams) (contract.Named, error) {
 	return r.named(c)
 }
 
-type keyedContext struct {
-	Conversation
+// Chosen is the conversation to go on in. The command line may let a person choose it.
+type Chosen struct {
+	Context string `json:"context" arg:"[CTX]" doc:"the conversation: its id, or its title if that is unique"`
 	Keyed
+}
+
+// Current is the conversation that is the terminal's current one now.
+type Current struct {
+	contract.Named
+	Was chatctx.ID `json:"-"` // zero if there was none
 }
 
 func trashContext(r *Request, in *ContextChange) (contract.Named, error) {
@@ -210,10 +228,15 @@ func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {
 	return contract.Named{Where: contract.WhereOf(done), Title: done.Title}, nil
 }
 
-func activateContext(r *Request, in *keyedContext) (contract.Named, error) {
+func activateContext(r *Request, in *Chosen) (Current, error) {
+	var out Current
+	if was, err := r.Store.Context(r.Ctx, ""); err == nil {
+		out.Was = was.ID
+	}
 	info, err := r.Store.Use(r.Ctx, in.Context)
 	if err != nil {
-		return contract.Named{}, err
+		return Current{}, err
 	}
-	return contract.Named{Where: contract.Where{Context: info.ID, Branch: info.Active}, Title: info.Title}, nil
+	out.Named = contract.Named{Where: contract.Where{Context: info.ID, Branch: info.Active}, Title: info.Title}
+	return out, nil
 }

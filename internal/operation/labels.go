@@ -47,7 +47,7 @@ func (in *NewLabel) Concerns(i *record.ContextInfo, _ bool) bool {
 }
 
 func addLabel(r *Request, in *NewLabel) (contract.Named, error) {
-	return named(r.onContext(in.Context, func(b *chatctx.Batch) { b.Label(in.Label) }))
+	return namedDone(r.onContext(in.Context, func(b *chatctx.Batch) { b.Label(in.Label) }))
 }
 
 // OldLabel is the label that a conversation has.
@@ -62,5 +62,5 @@ func (in *OldLabel) Concerns(i *record.ContextInfo, filtered bool) bool {
 }
 
 func removeLabel(r *Request, in *OldLabel) (contract.Named, error) {
-	return named(r.onContext(in.Context, func(b *chatctx.Batch) { b.Unlabel(in.Label) }))
+	return namedDone(r.onContext(in.Context, func(b *chatctx.Batch) { b.Unlabel(in.Label) }))
 }
