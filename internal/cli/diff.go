@@ -6,35 +6,12 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
-	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-type diffIn struct {
-	Branch string `arg:"BRANCH"`
-	Other  string `arg:"[BRANCH]"`
-}
-
-// doDiff compares two branches.
-func doDiff(r *run, in *diffIn) error {
-	a, b := in.Branch, in.Other
-	c, err := r.settled()
-	if err != nil {
-		return err
-	}
-	if b == "" {
-		b, a = a, ""
-	}
-	d, err := c.Diff(r.ctx, a, b)
-	if err != nil {
-		return err
-	}
-	return r.emit(contract.DifferenceOf(c.ID, d), func() { r.printDiff(d) })
-}
-
 // printDiff prints what two branches do not share, turn by turn.
-func (r *run) printDiff(d *record.Difference) {
+func (r *run) printDiff(d contract.Difference) {
 	r.printf("%s\n%s\n", r.paint(red, fmt.Sprintf("--- %s, %s of its own", clean(d.A), count(len(d.OnlyA), "message"))),
 		r.paint(green, fmt.Sprintf("+++ %s, %s of its own", clean(d.B), count(len(d.OnlyB), "message"))))
 	switch {

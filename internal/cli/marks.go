@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 type pinIn struct {
@@ -56,7 +57,7 @@ func (r *run) mark(in markIn, mark, only, done string) error {
 	}
 	v := marksJSON{DryRun: in.DryRun, where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
 	for _, a := range in.Messages {
-		named, err := r.named(snap, record.Ref(a))
+		named, err := operation.Named(r.ctx, snap, record.Ref(a))
 		if err != nil {
 			return err
 		}

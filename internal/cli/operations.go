@@ -244,6 +244,9 @@ func plainText(r *run, _, out any) {
 // jsonOf describes the JSON of an operation's result, for the help.
 func jsonOf(o *operation.Operation) string {
 	out, end := o.Out, ""
+	if out.Kind() == reflect.Pointer {
+		out = out.Elem()
+	}
 	if f, ok := out.FieldByName("Items"); ok && strings.HasPrefix(out.Name(), "List[") {
 		out, end = f.Type.Elem(), "; a line each"
 	}

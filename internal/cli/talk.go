@@ -698,14 +698,3 @@ func (r *run) settle(c *chatctx.ChatContext) {
 		r.close()
 	}
 }
-
-// answering reports whether an answer is being written on the branch.
-func (r *run) answering() (bool, error) {
-	c, err := r.conversation()
-	if err != nil {
-		return false, err
-	}
-	claim, err := c.Running(r.ctx, r.branchName())
-	r.close()
-	return claim != nil, err
-}

@@ -26,13 +26,16 @@ func PlacedOf(c *chatctx.Committed) []Placed {
 	return list
 }
 
-// Moved is a history that was changed.
+// Moved is a history that was changed, or would be.
 type Moved struct {
+	DryRun bool `json:"dry_run,omitempty"`
 	Where
-	Messages int         `json:"messages"`
-	Head     *chatctx.ID `json:"head"`
-	Removed  int         `json:"removed"`
-	Added    []Added     `json:"added"`
+	Messages int                `json:"messages"`
+	Head     *chatctx.ID        `json:"head"`
+	Removed  int                `json:"removed"`
+	Added    []Added            `json:"added"`
+	Revision uint64             `json:"revision"`
+	Done     *chatctx.Committed `json:"-"`
 }
 
 // Added is a message that a change put on a branch.
@@ -44,7 +47,7 @@ type Added struct {
 // MovedOf returns the JSON of the history after the last step of a change.
 func MovedOf(c *chatctx.Committed) Moved {
 	m := c.Last()
-	v := Moved{WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}}
+	v := Moved{false, WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}, c.Revision, c}
 	for _, p := range m.Placed {
 		v.Added = append(v.Added, Added{p.Message, p.Position})
 	}
@@ -54,14 +57,16 @@ func MovedOf(c *chatctx.Committed) Moved {
 // Taken is an answer that was taken from another branch.
 type Taken struct {
 	Where
-	Messages []Added `json:"messages"`
-	MovedTo  *string `json:"moved_to"` // the branch that got the messages that were in its place
+	Messages []Added            `json:"messages"`
+	MovedTo  *string            `json:"moved_to"` // the branch that got the messages that were in its place
+	Revision uint64             `json:"revision"`
+	Done     *chatctx.Committed `json:"-"`
 }
 
 // TakenOf returns the JSON of the answer that the last step of a change took.
 func TakenOf(c *chatctx.Committed) Taken {
 	step := c.Last()
-	v := Taken{WhereOf(c), []Added{}, String(step.Beside)}
+	v := Taken{WhereOf(c), []Added{}, String(step.Beside), c.Revision, c}
 	for _, p := range step.Placed {
 		v.Messages = append(v.Messages, Added{p.Message, p.Position})
 	}

@@ -25,57 +25,51 @@ func init() { Register(Group{Heading: "Branches", Of: compareOperations}) }
 func compareOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*Operation{
-		Define("compare", "GET "+at+"/compare", Read, "compare branches side by side, turn by turn, with changed words and figures", compareBranches),
-		Define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
+		Define("compare", "GET "+at+"/compare", Read, "show answers side by side", compareBranches).
+			As("compare", "chatctx compare\nchatctx compare main trains@a1 --html > compare.html").
+			With("Each REF is a branch, or a place at which the comparison of a branch ends; a single REF is compared with this branch. Without REF, or with this branch alone: the answers to this branch's last user message. The turns after the common part are shown in as many columns as the terminal holds, else below each other; words that the first does not have are marked."),
+		Define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer).As("take", "chatctx take trains").
+			With("REF's whole answer, with its calls, replaces this branch's answer to the same user message, or goes to its end. The replaced messages and all after them go to a new branch, main.2, main.3 …; one undo takes back both. Calls without a result wait again here."),
 		Define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
 		Define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),
 		Define("cost", "GET /cost", Read, "sum up what replies cost; replies counts all, and unpriced and without_usage those that no sum includes", sumCost),
 	}
 }
 
-type compareParams struct {
+// Comparing names what to compare.
+type Comparing struct {
 	Target
-	With []string `json:"with,omitempty" doc:"the branches, or places on them, to compare; by default the branch and its siblings"`
+	With     []record.Ref `json:"with,omitempty" arg:"[REF…]" doc:"the branches, or places on them, to compare; by default the branch and its siblings"`
+	Markdown bool         `json:"-" flag:"markdown" doc:"write Markdown"`
+	HTML     bool         `json:"-" flag:"html" doc:"write one page that needs nothing else"`
 }
 
-func compareBranches(r *Request, in *compareParams) (*compare.Table, error) {
+func compareBranches(r *Request, in *Comparing) (*compare.Table, error) {
 	c, err := r.settled(in.Context)
 	if err != nil {
 		return nil, err
 	}
-	refs := make([]record.Ref, len(in.With))
-	for i, ref := range in.With {
-		refs[i] = record.Ref(ref)
-	}
-	size, err := c.CompareSize(r.Ctx, in.Branch, refs...)
-	if err == nil {
-		err = r.holdWhole(size)
-	}
-	if err != nil {
+	if err := r.holdWhole(func() (int, error) { return c.CompareSize(r.Ctx, in.Branch, in.With...) }); err != nil {
 		return nil, err
 	}
-	return compare.Of(r.Ctx, c, in.Branch, refs...)
+	return compare.Of(r.Ctx, c, in.Branch, in.With...)
 }
 
-type takeParams struct {
-	refParams
-	KeepRest bool `json:"keep_rest,omitempty" doc:"keep the turns that follow the replaced answer"`
+// Taking names the answer to take.
+type Taking struct {
+	Change
+	Message  record.Ref `json:"message" arg:"REF" doc:"the answer: its branch, its id, a tag, @, @-2, u3 …"`
+	KeepRest bool       `json:"keep_rest,omitempty" flag:"keep-rest" doc:"keep the later turns after the new answer"`
 }
 
-// took is an answer that was taken.
-type took struct {
-	moved
-	MovedTo string `json:"moved_to"` // the branch with the messages that were there before; "" if there were none
-}
-
-func takeAnswer(r *Request, in *takeParams) (took, error) {
+func takeAnswer(r *Request, in *Taking) (contract.Taken, error) {
 	done, err := r.commit(in.Change, func(b *chatctx.Batch) {
-		b.Take(record.Ref(in.Message), record.TakeOptions{KeepRest: in.KeepRest})
+		b.Take(in.Message, record.TakeOptions{KeepRest: in.KeepRest})
 	})
 	if err != nil {
-		return took{}, err
+		return contract.Taken{}, err
 	}
-	return took{moved{contract.MovedOf(done), done.Revision}, done.Last().Beside}, nil
+	return contract.TakenOf(done), nil
 }
 
 // sized is the size of a branch's next request, as the command status shows it.

@@ -135,6 +135,16 @@ type DryRun struct {
 // Dry reports whether the operation is only tried.
 func (d *DryRun) Dry() bool { return d.DryRun }
 
+// Unasked is embedded in the parameters of operations of which people expect a question, though undo takes them back.
+type Unasked struct {
+	Yes bool `json:"-" flag:"yes" doc:"do not ask"`
+}
+
+// RawInput is embedded in the parameters of commands that read standard input.
+type RawInput struct {
+	Raw bool `json:"-" flag:"raw" doc:"keep the last newline of what comes from standard input"`
+}
+
 // Keyed is embedded in the parameters of changes.
 type Keyed struct {
 	Key string `json:"key,omitempty" doc:"makes the change only once for this key; over HTTP also Idempotency-Key"`
@@ -240,12 +250,19 @@ func (r *Request) hold(size int) error {
 	return r.Reserve(max(2*size, r.Page))
 }
 
-// holdWhole is hold for messages that make one answer without further pages.
-func (r *Request) holdWhole(size int) error {
-	if most := 4 * r.Page; size > most {
-		return &Refusal{413, "too_large", fmt.Sprintf("what differs has %d MB, and an answer holds %d MB: name places on the branches (BRANCH@POSITION) to compare less, or read them with messages.list", size>>20, most>>20)}
+// holdWhole is hold for messages that make one answer without further pages. size returns their size.
+func (r *Request) holdWhole(size func() (int, error)) error {
+	if r.Page == 0 {
+		return nil
 	}
-	return r.hold(size)
+	n, err := size()
+	if err != nil {
+		return err
+	}
+	if most := 4 * r.Page; n > most {
+		return &Refusal{413, "too_large", fmt.Sprintf("what differs has %d MB, and an answer holds %d MB: name places on the branches (BRANCH@POSITION) to compare less, or read them with messages.list", n>>20, most>>20)}
+	}
+	return r.hold(n)
 }
 
 // settled returns a conversation with what dead programs left of replies. It writes nothing.
