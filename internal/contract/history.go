@@ -34,7 +34,7 @@ type Moved struct {
 	Head     *chatctx.ID        `json:"head"`
 	Removed  int                `json:"removed"`
 	Added    []Added            `json:"added"`
-	Revision uint64             `json:"revision"`
+	Revision uint64             `json:"revision,omitempty"` // after the change; a dry run has none
 	Done     *chatctx.Committed `json:"-"`
 }
 

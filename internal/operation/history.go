@@ -55,7 +55,7 @@ func (r *Request) wouldMove(t Target, gone func(*chatctx.Snapshot) ([]int, error
 	if err != nil {
 		return v, err
 	}
-	v = contract.Moved{DryRun: true, Where: contract.Where{Context: c.ID, Branch: snap.Info.Name, Affected: snap.Ending(at)}, Removed: len(at), Added: []contract.Added{}, Revision: snap.Info.Revision}
+	v = contract.Moved{DryRun: true, Where: contract.Where{Context: c.ID, Branch: snap.Info.Name, Affected: snap.Ending(at)}, Removed: len(at), Added: []contract.Added{}}
 	v.Messages = snap.Len() - len(at)
 	for last := snap.Len(); last > 0; last-- {
 		if !slices.Contains(at, last) {
