@@ -69,7 +69,7 @@ func TestRepliesAreAsked(t *testing.T) {
 
 // asTheyAre are rooms whose work is to carry messages unchanged, with the reason.
 var asTheyAre = map[string]string{
-	"pool": "stores messages", "chatctx/internal/care": "keeps the file", "chatctx/internal/intake": "takes messages in", "chatctx/internal/find": "finds every word that is stored",
+	"pool": "says what a message is", "internal/poolstore": "stores messages", "chatctx/internal/care": "keeps the file", "chatctx/internal/intake": "takes messages in", "chatctx/internal/find": "finds every word that is stored",
 	"chatctx/internal/base": "passes texts to the embedder's hook", "adapter": "sends a history as it is", "internal/provider/anthropic": "reads and writes a provider's format",
 	"internal/provider/openai": "reads and writes a provider's format", "internal/provider/responses": "reads and writes a provider's format", "adapter/wire": "carries replies with their ends",
 	"internal/provider/wiretest": "tests adapters", "adapter/adaptertest": "tests adapters", "enhancer/tokens": "counts what is sent", "internal/cluster": "tests a server",

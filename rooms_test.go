@@ -88,21 +88,37 @@ var rooms = map[string]map[string]string{
 	"chatctx/kv/kvtest": {
 		"chatctx/kv": "reads and writes",
 	},
-	"pool": {
+	"internal/branchstore": {
+		"pool":            "messages and ids",
+		"internal/stored": "bytes of records",
+		"chatctx/kv":      "reads and writes",
+		"branch":          "histories",
+	},
+	"internal/poolstore": {
+		"pool":              "messages and ids",
+		"internal/stored":   "bytes of records",
+		"internal/jsontree": "JSON in place",
+		"chatctx/kv":        "reads and writes",
+	},
+	"internal/stored": {
+		"github.com/fxamacker/cbor/v2": "encodes records",
 		"chatctx/kv":                   "reads and writes",
+	},
+	"pool": {
+		"internal/stored":              "bytes of records",
 		"internal/jsontree":            "JSON in place",
 		"github.com/fxamacker/cbor/v2": "encodes records",
 		"github.com/google/uuid":       "makes ids",
 	},
 	"adapter/wire": {
-		"pool":              "messages and ids",
-		"internal/jsontree": "JSON in place",
-		"net":               "opens sockets",
-		"net/http":          "sends requests",
+		"internal/poolstore": "messages in a transaction",
+		"pool":               "messages and ids",
+		"internal/jsontree":  "JSON in place",
+		"net":                "opens sockets",
+		"net/http":           "sends requests",
 	},
 	"branch": {
-		"chatctx/kv": "reads and writes",
-		"pool":       "messages and ids",
+		"pool": "messages and ids",
 	},
 	"chatctx/kv/boltkv": {
 		"internal/leftover":           "files of killed programs",
@@ -141,12 +157,16 @@ var rooms = map[string]map[string]string{
 		"net/http":     "sends requests",
 	},
 	"chatctx/record": {
-		"chatctx/kv":        "figures of space",
-		"branch":            "histories",
-		"internal/jsontree": "canonical arguments",
-		"pool":              "messages and ids",
+		"internal/branchstore": "histories in a transaction",
+		"chatctx/kv":           "figures of space",
+		"branch":               "histories",
+		"internal/jsontree":    "canonical arguments",
+		"pool":                 "messages and ids",
 	},
 	"chatctx/internal/base": {
+		"internal/stored":              "bytes of records",
+		"internal/poolstore":           "messages in a transaction",
+		"internal/branchstore":         "histories in a transaction",
 		"chatctx/record":               "the records",
 		"branch":                       "histories",
 		"chatctx/kv":                   "reads and writes",
@@ -158,6 +178,9 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":            "canonical arguments",
 	},
 	"chatctx/internal/view": {
+		"internal/stored":        "bytes of records",
+		"internal/poolstore":     "messages in a transaction",
+		"internal/branchstore":   "histories in a transaction",
 		"chatctx/record":         "the records",
 		"internal/plural":        "counts in words",
 		"internal/jsontree":      "values made whole",
@@ -170,6 +193,8 @@ var rooms = map[string]map[string]string{
 		"internal/fold":          "folds case",
 	},
 	"chatctx/internal/find": {
+		"internal/poolstore":     "messages in a transaction",
+		"internal/branchstore":   "histories in a transaction",
 		"chatctx/record":         "the records",
 		"internal/charset":       "texts in any encoding",
 		"branch":                 "histories",
@@ -181,6 +206,9 @@ var rooms = map[string]map[string]string{
 		"pool":                   "messages and ids",
 	},
 	"chatctx/internal/journal": {
+		"internal/stored":              "bytes of records",
+		"internal/poolstore":           "messages in a transaction",
+		"internal/branchstore":         "histories in a transaction",
 		"chatctx/record":               "the records",
 		"internal/plural":              "counts in words",
 		"branch":                       "histories",
@@ -193,6 +221,9 @@ var rooms = map[string]map[string]string{
 		"github.com/fxamacker/cbor/v2": "encodes records",
 	},
 	"chatctx/internal/intake": {
+		"internal/stored":          "bytes of records",
+		"internal/poolstore":       "messages in a transaction",
+		"internal/branchstore":     "histories in a transaction",
 		"chatctx/record":           "the records",
 		"branch":                   "histories",
 		"chatctx/internal/find":    "searchable texts",
@@ -206,6 +237,9 @@ var rooms = map[string]map[string]string{
 		"github.com/google/uuid":   "makes ids",
 	},
 	"chatctx/internal/toolcall": {
+		"internal/stored":          "bytes of records",
+		"internal/poolstore":       "messages in a transaction",
+		"internal/branchstore":     "histories in a transaction",
 		"chatctx/record":           "the records",
 		"branch":                   "histories",
 		"chatctx/internal/journal": "changes with undo",
@@ -216,6 +250,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":        "canonical arguments",
 	},
 	"chatctx/internal/task": {
+		"internal/branchstore":      "histories in a transaction",
 		"chatctx/record":            "the records",
 		"branch":                    "histories",
 		"chatctx/internal/journal":  "changes with undo",
@@ -226,6 +261,9 @@ var rooms = map[string]map[string]string{
 		"pool":                      "messages and ids",
 	},
 	"chatctx/internal/care": {
+		"internal/stored":          "bytes of records",
+		"internal/poolstore":       "messages in a transaction",
+		"internal/branchstore":     "histories in a transaction",
 		"chatctx/record":           "the records",
 		"internal/charset":         "texts in any encoding",
 		"internal/plural":          "counts in words",
@@ -245,6 +283,8 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":        "texts in JSON",
 	},
 	"chatctx": {
+		"internal/poolstore":        "messages in a transaction",
+		"internal/branchstore":      "histories in a transaction",
 		"chatctx/record":            "the records",
 		"branch":                    "histories",
 		"chatctx/internal/care":     "keeps the file",
@@ -314,6 +354,7 @@ var rooms = map[string]map[string]string{
 		"pool":    "messages and ids",
 	},
 	"enhancer/tokens": {
+		"internal/poolstore":                          "messages in a transaction",
 		"chatctx/record":                              "the records",
 		"github.com/pkoukk/tiktoken-go":               "encodings, and long words",
 		"github.com/pkoukk/tiktoken-go-loader":        "vocabularies for the library",
@@ -371,6 +412,8 @@ var rooms = map[string]map[string]string{
 		"net/http":              "sends requests",
 	},
 	"chatctx/exchange": {
+		"internal/poolstore":                 "messages in a transaction",
+		"internal/branchstore":               "histories in a transaction",
 		"chatctx/record":                     "the records",
 		"internal/codec":                     "JSON of structs",
 		"internal/leftover":                  "files of killed programs",
@@ -391,14 +434,16 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/transform":                "reads UTF-16",
 	},
 	"enhancer": {
-		"chatctx/record":   "the records",
-		"internal/plural":  "counts in words",
-		"branch":           "histories",
-		"chatctx":          "the front door",
-		"chatctx/cost":     "prices of models",
-		"chatctx/settings": "which there are",
-		"enhancer/tokens":  "counts tokens",
-		"pool":             "messages and ids",
+		"internal/poolstore":   "messages in a transaction",
+		"internal/branchstore": "histories in a transaction",
+		"chatctx/record":       "the records",
+		"internal/plural":      "counts in words",
+		"branch":               "histories",
+		"chatctx":              "the front door",
+		"chatctx/cost":         "prices of models",
+		"chatctx/settings":     "which there are",
+		"enhancer/tokens":      "counts tokens",
+		"pool":                 "messages and ids",
 	},
 	"internal/provider/responses": {
 		"adapter":                  "requests and replies",
@@ -448,6 +493,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/exchange/html": "writes the page",
 	},
 	"chatctx/turn": {
+		"internal/branchstore":         "histories in a transaction",
 		"chatctx/record":               "the records",
 		"internal/provider/openai":     "makes vectors",
 		"adapter":                      "requests and replies",
@@ -524,6 +570,7 @@ var rooms = map[string]map[string]string{
 		"os/exec":                         "the editor's type",
 	},
 	"internal/operation": {
+		"internal/poolstore":     "messages in a transaction",
 		"chatctx/record":         "the records",
 		"internal/codec":         "JSON of structs",
 		"adapter/wire":           "quotes a text",
@@ -547,25 +594,27 @@ var rooms = map[string]map[string]string{
 		"internal/operation": "the table of operations",
 	},
 	"chatctx/serve": {
-		"chatctx/record":     "the records",
-		"internal/codec":     "JSON of structs",
-		"internal/plural":    "lists of words",
-		"branch":             "names in paths",
-		"chatctx":            "the front door",
-		"chatctx/approval":   "runs tools",
-		"chatctx/compare":    "kinds of edits",
-		"chatctx/exchange":   "reads other formats",
-		"chatctx/turn":       "talks to providers",
-		"internal/contract":  "the JSON promised",
-		"internal/jsontree":  "arguments, names twice",
-		"internal/leftover":  "uploads left behind",
-		"internal/operation": "the table of operations",
-		"pool":               "messages and ids",
-		"net":                "opens sockets",
-		"net/http":           "answers requests",
+		"internal/branchstore": "histories in a transaction",
+		"chatctx/record":       "the records",
+		"internal/codec":       "JSON of structs",
+		"internal/plural":      "lists of words",
+		"chatctx":              "the front door",
+		"chatctx/approval":     "runs tools",
+		"chatctx/compare":      "kinds of edits",
+		"chatctx/exchange":     "reads other formats",
+		"chatctx/turn":         "talks to providers",
+		"internal/contract":    "the JSON promised",
+		"internal/jsontree":    "arguments, names twice",
+		"internal/leftover":    "uploads left behind",
+		"internal/operation":   "the table of operations",
+		"pool":                 "messages and ids",
+		"net":                  "opens sockets",
+		"net/http":             "answers requests",
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {
+		"internal/poolstore":              "messages in a transaction",
+		"internal/branchstore":            "histories in a transaction",
 		"chatctx/record":                  "the records",
 		"internal/codec":                  "JSON of structs",
 		"internal/charset":                "texts in any encoding",
@@ -696,14 +745,14 @@ func TestRooms(t *testing.T) {
 // TestRoomsRefuse holds that the table is asked: these imports have no line.
 func TestRoomsRefuse(t *testing.T) {
 	for _, c := range []struct{ room, imp string }{
-		{"adapter", module + "chatctx/exchange"}, {"pool", "modernc.org/sqlite"}, {"pool", "go.etcd.io/bbolt/errors"}, {"chatctx/kv/memkv", "go.etcd.io/bbolt"},
+		{"adapter", module + "chatctx/exchange"}, {"pool", "modernc.org/sqlite"}, {"pool", module + "chatctx/kv"}, {"pool", "go.etcd.io/bbolt/errors"}, {"chatctx/kv/memkv", "go.etcd.io/bbolt"},
 		{"chatctx", "net/http"}, {"chatctx/internal/base", module + "chatctx"}, {"chatctx/internal/journal", module + "chatctx/internal/care"}, {"enhancer", "log"}, {"nowhere", "fmt"},
 	} {
 		if len(unlisted(c.room, []string{c.imp})) == 0 {
 			t.Errorf("%s may import %s", c.room, c.imp)
 		}
 	}
-	if wrong := unlisted("pool", []string{"bytes", module + "chatctx/kv"}); len(wrong) > 0 {
+	if wrong := unlisted("internal/poolstore", []string{"bytes", module + "chatctx/kv"}); len(wrong) > 0 {
 		t.Error(wrong)
 	}
 }

@@ -1,14 +1,8 @@
-// Package branch holds histories: the messages of each branch in order, and its prompts and settings.
-//
-// A history is a piece table. Message ids are appended to segments, each written by one branch alone; a branch is a list of closed pieces (segment, from,
-// to) of segments. Entries never change, so a list of pieces is a snapshot for good.
+// Package branch has the records of branches: what a branch is besides its messages, the sessions between its compactions, and their digests.
 package branch
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -19,9 +13,6 @@ type Piece struct {
 	Segment  uint64
 	From, To uint64
 }
-
-// Len returns the number of entries.
-func (p Piece) Len() int { return int(p.To - p.From) }
 
 // Branch is the record of a branch.
 type Branch struct {
@@ -53,31 +44,21 @@ type Branch struct {
 	// that High and Revision do not start again; it has no name in the index and does not count.
 	Removed pool.Time `cbor:"18,keyasint,omitempty"`
 
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 
-	end *End // the end of the segment, if it is known without reading
+	// Ended is the end of the segment at some time, if it is known without reading. The rooms that write set it; a copy does not have it.
+	Ended End `cbor:"-" json:"-"`
 }
 
 // End is the end of a segment: where its branch writes next, and how many turns it has begun. Entries before an end never change, so an End stays true.
 type End struct{ Segment, High, Turns uint64 }
-
-// End returns the end of the branch's segment, or the zero End if it was not read or written yet.
-func (b *Branch) End() End {
-	if b.end == nil || b.end.Segment != b.Segment || b.end.High != b.High {
-		return End{}
-	}
-	return *b.end
-}
-
-// Ends tells the branch an earlier end of its segment. If it is still the end, an append need not read the last entry.
-func (b *Branch) Ends(e End) { b.end = &e }
 
 // Tokens are token counts of a whole branch.
 type Tokens struct {
 	Input  int64 `cbor:"1,keyasint" json:"input_tokens"`
 	Output int64 `cbor:"2,keyasint" json:"output_tokens"`
 
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Session is a stretch of a branch between two compactions.
@@ -100,7 +81,7 @@ type Session struct {
 	Provider string `cbor:"9,keyasint,omitempty" json:"provider"`
 	Model    string `cbor:"10,keyasint,omitempty" json:"model"`
 
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Digest stands for the messages at positions From to To, both included.
@@ -118,101 +99,5 @@ type Digest struct {
 	// By is who wrote Text: "text" for a person, model, or digest for rules. "" is of before: a person unless Message is set.
 	By string `cbor:"8,keyasint,omitempty" json:"by"`
 
-	Unknown pool.Unknown `cbor:"-" json:"-"`
-}
-
-// Current returns the index of the session in which a branch is, -1 if it has none. A session that a provider began is only that of requests to this provider.
-func Current(sessions []Session) int {
-	for i, s := range slices.Backward(sessions) {
-		if s.Provider == "" {
-			return i
-		}
-	}
-	return -1
-}
-
-// CurrentFor returns the index of the session with which a request begins whose model can read the sessions of a provider that ours accepts: the newest of them,
-// if it is newer than the one for anybody.
-func CurrentFor(sessions []Session, ours func(s *Session) bool) int {
-	own := Current(sessions)
-	for i := len(sessions) - 1; i > own; i-- {
-		if ours(&sessions[i]) {
-			return i
-		}
-	}
-	return own
-}
-
-// FirstWith returns the index of the session that a summary was made for: those that resume it, or an earlier one, begin with it too.
-func FirstWith(sessions []Session, summary pool.ID) int {
-	return slices.IndexFunc(sessions, func(o Session) bool { return o.Summary == summary })
-}
-
-// Covered returns the messages before a session's start of which its summary tells, and those after them up to its start that do not go to the model at all,
-// each as the position of the last one, 0 for none. i is the session's index.
-func Covered(sessions []Session, i int) (summarised, gone int) {
-	if i < 0 {
-		return 0, 0
-	}
-	s := &sessions[i]
-	if s.Summary != (pool.ID{}) {
-		summarised = min(sessions[FirstWith(sessions, s.Summary)].Start, s.Start) - 1
-	}
-	if s.Start-1 > summarised {
-		gone = s.Start - 1
-	}
-	return summarised, gone
-}
-
-// Written reports whether somebody wrote the text of a digest that was asked for. Such a text outlives a compaction.
-func (d *Digest) Written() bool {
-	return d.Kept && (d.By == "text" || d.By == "" && d.Message == pool.ID{})
-}
-
-// CheckSessions refuses sessions with positions that no history has. They need not be sorted by Start: a resumed session begins at 1 again.
-func CheckSessions(sessions []Session) error {
-	for i := range sessions {
-		s := &sessions[i]
-		if s.Start < 0 || s.PrunedTo < 0 {
-			return fmt.Errorf("session %d begins at position %d and is pruned to %d: neither may be negative", i+1, s.Start, s.PrunedTo)
-		}
-		for _, d := range s.Digests {
-			if d.From < 1 || d.To < d.From {
-				return fmt.Errorf("session %d has a digest of the positions %d to %d: the first must be 1 or more, and not behind the last", i+1, d.From, d.To)
-			}
-		}
-		for k, at := range s.Apart {
-			if at < 1 || at >= s.Start || k > 0 && at <= s.Apart[k-1] {
-				return fmt.Errorf("session %d begins at position %d and sends the messages at %d before it: they must stand there, and be in order", i+1, s.Start, s.Apart)
-			}
-		}
-	}
-	return nil
-}
-
-// Copy returns a branch that shares nothing with b that may change.
-func (b *Branch) Copy() *Branch {
-	c := *b
-	c.end = nil
-	c.Pieces, c.Sessions = slices.Clone(b.Pieces), slices.Clone(b.Sessions)
-	c.Settings, c.AppData = maps.Clone(b.Settings), maps.Clone(b.AppData)
-	for i := range c.Sessions {
-		s := &c.Sessions[i]
-		s.Digests, s.Data = slices.Clone(s.Digests), maps.Clone(s.Data)
-		s.Apart = slices.Clone(s.Apart)
-	}
-	if b.Tokens != nil {
-		tokens := *b.Tokens
-		c.Tokens = &tokens
-	}
-	return &c
-}
-
-// Len returns the number of messages on the branch.
-func (b *Branch) Len() int {
-	n := 0
-	for _, p := range b.Pieces {
-		n += p.Len()
-	}
-	return n
+	Unknown string `cbor:"-" json:"-"`
 }

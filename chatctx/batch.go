@@ -16,6 +16,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -204,7 +206,7 @@ func (b *Batch) fetch(tx kv.Tx) error {
 			if b.fresh[m.ID] {
 				continue
 			}
-			keys = append(keys, kv.Key{Bucket: pool.Bucket, Key: base.Under(id, m.ID[:]...)})
+			keys = append(keys, kv.Key{Bucket: poolstore.Bucket, Key: base.Under(id, m.ID[:]...)})
 		}
 	}
 	return view.Together(b.store.at, tx, id, keys...)
@@ -337,15 +339,15 @@ type ForkOptions struct {
 // Fork makes a branch with everything up to a message, and makes it the active one.
 func (b *Batch) Fork(name string, o ForkOptions) {
 	b.step("fork", func(t *journal.Txn, s *Step) error {
-		if err := branch.CheckNewName(name); err != nil {
+		if err := branchstore.CheckNewName(name); err != nil {
 			return err
 		}
 		if o.Else != "" {
-			if err := branch.CheckNewName(o.Else + ".2"); err != nil {
+			if err := branchstore.CheckNewName(o.Else + ".2"); err != nil {
 				return err
 			}
 		}
-		from, n := t.Target, t.Target.Len()
+		from, n := t.Target, branchstore.Len(t.Target)
 		if o.At != "" {
 			var err error
 			if from, n, err = t.Locate(from, o.At); err != nil {
@@ -409,7 +411,7 @@ func (b *Batch) Rewind(ref record.Ref) {
 		if err != nil {
 			return err
 		}
-		s.Removed = t.Target.Len() - pos
+		s.Removed = branchstore.Len(t.Target) - pos
 		return t.Splice(t.Target, pos, s.Removed, nil)
 	})
 }
@@ -439,7 +441,7 @@ func (b *Batch) Drop(refs ...record.Ref) {
 // Clear empties the history, with its sessions and figures.
 func (b *Batch) Clear() {
 	b.history("clear", func(t *journal.Txn, s *Step) error {
-		s.Removed = t.Target.Len()
+		s.Removed = branchstore.Len(t.Target)
 		if err := t.Splice(t.Target, 0, s.Removed, nil); err != nil {
 			return err
 		}
@@ -470,7 +472,7 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 			start++
 		}
 		start = max(start, 0)
-		s.Removed = t.Target.Len() - start
+		s.Removed = branchstore.Len(t.Target) - start
 		return t.Splice(t.Target, start, s.Removed, nil)
 	})
 }
@@ -489,7 +491,7 @@ func (b *Batch) Pick(from string, refs ...record.Ref) {
 		}
 		var pieces []branch.Piece
 		for _, pos := range all {
-			pieces = append(pieces, branch.Slice(src.Pieces, pos-1, pos)...)
+			pieces = append(pieces, branchstore.Slice(src.Pieces, pos-1, pos)...)
 		}
 		return t.Bring(pieces, s)
 	})
@@ -569,7 +571,7 @@ func (b *Batch) RenameBranch(name, to string) {
 		if err != nil || old.Name == to {
 			return err
 		}
-		if err := branch.CheckNewName(to); err != nil {
+		if err := branchstore.CheckNewName(to); err != nil {
 			return err
 		}
 		t.OnContext = true
@@ -580,7 +582,7 @@ func (b *Batch) RenameBranch(name, to string) {
 // Tag gives a message a name that is unique in the context. It is an ErrConflict if another message has the name.
 func (b *Batch) Tag(name string, ref record.Ref) {
 	b.step("tag", func(t *journal.Txn, _ *Step) error {
-		if err := branch.CheckNewName(name); err != nil {
+		if err := branchstore.CheckNewName(name); err != nil {
 			return err
 		}
 		id, err := t.Message(t.Target, ref)
@@ -790,19 +792,19 @@ func (b *Batch) rewrite(what string, ref record.Ref, fn func(*Message) error) {
 		if err != nil {
 			return err
 		}
-		m, err := pool.Get(t.Tx, t.ID, id)
+		m, err := poolstore.Get(t.Tx, t.ID, id)
 		if err != nil {
 			return err
 		}
 		if err := fn(m); err != nil {
 			return err
 		}
-		old, err := t.Tx.Get(pool.Bucket, base.Under(t.ID, id[:]...))
+		old, err := t.Tx.Get(poolstore.Bucket, base.Under(t.ID, id[:]...))
 		if err != nil {
 			return err
 		}
 		t.OnContext = true
-		if err := t.Remember(pool.Bucket, base.Under(t.ID, id[:]...), old); err != nil {
+		if err := t.Remember(poolstore.Bucket, base.Under(t.ID, id[:]...), old); err != nil {
 			return err
 		}
 		return find.PutMessage(t.Tx, t.ID, m, t.Now)

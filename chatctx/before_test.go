@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -258,7 +259,7 @@ func TestTheHookRefuses(t *testing.T) {
 			var hook func(*Message) error
 			s, c := hooked(t, &hook)
 			hook = func(m *Message) error {
-				raw, err := pool.Encode(m)
+				raw, err := poolstore.Encode(m)
 				if err == nil && bytes.Contains(raw, []byte(secret)) {
 					err = no
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -313,7 +314,7 @@ func (c *ChatContext) Marks(ctx context.Context) (map[ID]string, error) {
 func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 	var m *Message
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
-		if m, err = pool.Get(tx, c.ID, id); err != nil {
+		if m, err = poolstore.Get(tx, c.ID, id); err != nil {
 			return err
 		}
 		if m == nil {

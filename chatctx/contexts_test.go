@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -78,7 +78,7 @@ func TestContextsOfADamagedStore(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.Put(branch.Bucket, branch.Key(all[0].ID, rec.Active), []byte{1, 2, 3})
+			return tx.Put(branchstore.Bucket, branchstore.Key(all[0].ID, rec.Active), []byte{1, 2, 3})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -12,13 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -91,11 +92,11 @@ func dump(t *testing.T, s *Store) map[string]string {
 	return out
 }
 
-var everyBucket = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.OpenBucket, base.SourceBucket, pool.ArtifactBucket, base.LooseBucket, index.DocBucket, index.TermBucket, index.WaitingBucket}, care.OwnBuckets...)
+var everyBucket = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.OpenBucket, base.SourceBucket, poolstore.ArtifactBucket, base.LooseBucket, index.DocBucket, index.TermBucket, index.WaitingBucket}, care.OwnBuckets...)
 
 // mayBeAbsent are the buckets whose records nothing needs: one that is missing, or has another name, is no damage.
 var mayBeAbsent = map[string]bool{base.TagBucket: true, base.MarkBucket: true, base.CountBucket: true, base.LooseBucket: true, base.SourceBucket: true, base.KeyBucket: true, base.RuleBucket: true, base.ToolBucket: true,
-	base.RequestBucket: true, base.PartialBucket: true, base.QueuedBucket: true, base.OperationBucket: true, base.MetaBucket: true, branch.PromptBucket: true}
+	base.RequestBucket: true, base.PartialBucket: true, base.QueuedBucket: true, base.OperationBucket: true, base.MetaBucket: true, branchstore.PromptBucket: true}
 
 // unsealed are those of whose records a part has no second place to be compared with.
 var unsealed = map[string]bool{base.TagBucket: true, base.MarkBucket: true, base.MetaBucket: true, base.SourceBucket: true, index.WaitingBucket: true}
@@ -254,12 +255,12 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 	after := dump(t, s)
 	kept := map[string]bool{}
 	for key := range after {
-		if bucket, _, _ := strings.Cut(key, "\x00"); bucket == pool.Bucket {
+		if bucket, _, _ := strings.Cut(key, "\x00"); bucket == poolstore.Bucket {
 			kept[key[max(len(key)-16, 0):]] = true // a message may have come home to another context
 		}
 	}
 	for key, value := range before {
-		if bucket, _, _ := strings.Cut(key, "\x00"); bucket == pool.Bucket && readable(value, key) && !kept[key[len(key)-16:]] {
+		if bucket, _, _ := strings.Cut(key, "\x00"); bucket == poolstore.Bucket && readable(value, key) && !kept[key[len(key)-16:]] {
 			t.Errorf("the message %x is gone", key)
 		}
 	}
@@ -268,7 +269,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 
 func readable(value, key string) bool {
 	m := &Message{}
-	return pool.Decode([]byte(value), m) == nil && strings.HasSuffix(key, string(m.ID[:]))
+	return poolstore.Decode([]byte(value), m) == nil && strings.HasSuffix(key, string(m.ID[:]))
 }
 
 // use reads each branch and adds to it.
@@ -451,10 +452,10 @@ func TestStrayCopiesGo(t *testing.T) {
 	whole := wholeStore(t)
 	for at := range 4 {
 		file := damage(t, whole, func(file string) {
-			inRecord(t, file, pool.Bucket, float64(at)/4, func(tx kv.RwTx, key, value []byte) error {
+			inRecord(t, file, poolstore.Bucket, float64(at)/4, func(tx kv.RwTx, key, value []byte) error {
 				key = bytes.Clone(key)
 				key[0] ^= 8
-				return tx.Put(pool.Bucket, key, value)
+				return tx.Put(poolstore.Bucket, key, value)
 			})
 		})
 		mendAndLook(t, whole, file, false)

@@ -10,6 +10,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -67,7 +69,9 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 // settings in force, may be called again, and changes nothing. Nil chooses the current session.
 func (c *ChatContext) DraftIn(ctx context.Context, branchName string, choose func(sessions []branch.Session, inForce map[string]json.RawMessage) int) (*Draft, error) {
 	if choose == nil {
-		choose = func(sessions []branch.Session, _ map[string]json.RawMessage) int { return branch.Current(sessions) }
+		choose = func(sessions []branch.Session, _ map[string]json.RawMessage) int {
+			return branchstore.Current(sessions)
+		}
 	}
 	d := &Draft{Context: c.ID, Artifact: func(h pool.Hash) ([]byte, error) {
 		data, _, err := c.store.Artifact(ctx, h)
@@ -131,7 +135,7 @@ func (d *Draft) setSession(tx kv.Tx, b *branch.Branch, i int) error {
 	if d.Session.Summary == (ID{}) {
 		return nil
 	}
-	m, err := pool.Get(tx, d.Context, d.Session.Summary)
+	m, err := poolstore.Get(tx, d.Context, d.Session.Summary)
 	if err != nil {
 		return err
 	}

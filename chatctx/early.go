@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -51,7 +52,7 @@ func (s *Snapshot) systemMessages(ctx context.Context, ids []ID, marked map[ID]s
 	leads, leading := map[int]bool{}, true
 	err = s.view(ctx, func(tx kv.Tx) error {
 		positions, leading = positions[:0], true
-		return pool.Heads(tx, s.ctx.ID, ids, func(i int, h pool.Head) error {
+		return poolstore.Heads(tx, s.ctx.ID, ids, func(i int, h poolstore.Head) error {
 			if h.Unsent || marked[ids[i]] == base.Excluded {
 				return nil
 			}

@@ -35,7 +35,7 @@ func TestFormatNamesEachBucket(t *testing.T) {
 	}
 	delete(inDoc, "bucket")
 	inCode := map[string]bool{}
-	for _, dir := range []string{".", "internal/base", "../branch", "../pool", "internal/index"} {
+	for _, dir := range []string{".", "internal/base", "../internal/branchstore", "../internal/poolstore", "internal/index"} {
 		for name, value := range stringConstants(t, dir) {
 			if strings.HasSuffix(name, "Bucket") {
 				inCode[value] = true

@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -77,9 +79,9 @@ func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*S
 		out = &Shown{}
 		from := 1
 		snap, err := c.take(tx, rec, branchName, func(b *branch.Branch) []kv.Key {
-			from = max(b.Len()-last+1, 1)
+			from = max(branchstore.Len(b)-last+1, 1)
 			under := base.Under(c.ID, b.ID[:]...)
-			return append(view.EntriesKeys(c.ID, b, from, b.Len()), kv.Key{Bucket: base.PartialBucket, Key: under}, queueKey(c.ID, b.ID))
+			return append(view.EntriesKeys(c.ID, b, from, branchstore.Len(b)), kv.Key{Bucket: base.PartialBucket, Key: under}, queueKey(c.ID, b.ID))
 		})
 		if err != nil {
 			return err
@@ -101,16 +103,16 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 		return err
 	}
 	var ids []ID
-	if from <= b.Len() {
+	if from <= branchstore.Len(b) {
 		if ids, err = view.IDsFrom(tx, id, b, from); err != nil {
 			return err
 		}
 	}
-	if err := kv.Fetch(tx, pool.MessageKeys(id, append(ids, waiting...))...); err != nil {
+	if err := kv.Fetch(tx, poolstore.MessageKeys(id, append(ids, waiting...))...); err != nil {
 		return err
 	}
 	if len(ids) > 0 {
-		if s.Tail, err = view.ReadEntries(tx, id, b, from, b.Len()); err != nil {
+		if s.Tail, err = view.ReadEntries(tx, id, b, from, branchstore.Len(b)); err != nil {
 			return err
 		}
 	}
@@ -150,18 +152,18 @@ func (s *Snapshot) purged(tx kv.Tx, of error) error {
 
 // removed reports whether the branch has let go of some of what the snapshot holds, and what it still holds is whole: then nothing is damaged.
 func (s *Snapshot) removed(tx kv.Tx) (bool, error) {
-	now, err := branch.Get(tx, s.ctx.ID, s.branch.ID)
+	now, err := branchstore.Get(tx, s.ctx.ID, s.branch.ID)
 	if now == nil || err != nil {
 		return err == nil, err
 	}
-	kept := branch.Common(s.branch.Pieces, now.Pieces)
-	if branch.Count(kept) == s.branch.Len() {
+	kept := branchstore.Common(s.branch.Pieces, now.Pieces)
+	if branchstore.Count(kept) == branchstore.Len(s.branch) {
 		return false, nil
 	}
 	whole := true
-	ids, err := branch.IDs(tx, s.ctx.ID, kept)
+	ids, err := branchstore.IDs(tx, s.ctx.ID, kept)
 	if err == nil {
-		err = pool.GetMany(tx, s.ctx.ID, ids, func(_ int, m *pool.Message) error {
+		err = poolstore.GetMany(tx, s.ctx.ID, ids, func(_ int, m *pool.Message) error {
 			whole = whole && m != nil
 			return nil
 		})
@@ -246,7 +248,7 @@ func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
 func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	n := 0
 	err := s.view(ctx, func(tx kv.Tx) (err error) {
-		n, err = branch.Turns(tx, s.ctx.ID, s.branch.Pieces, s.Len())
+		n, err = branchstore.Turns(tx, s.ctx.ID, s.branch.Pieces, s.Len())
 		return err
 	})
 	return n, err
@@ -268,7 +270,7 @@ func (s *Snapshot) read(ctx context.Context, from, to, most int) ([]*Entry, erro
 func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 	var ids []ID
 	err := s.view(ctx, func(tx kv.Tx) (err error) {
-		ids, err = branch.IDs(tx, s.ctx.ID, s.branch.Pieces)
+		ids, err = branchstore.IDs(tx, s.ctx.ID, s.branch.Pieces)
 		return err
 	})
 	return ids, err
@@ -289,7 +291,7 @@ func (s *Snapshot) Find(ctx context.Context, ref record.Ref) (*Entry, error) {
 			}
 			return err
 		}
-		m, err := pool.Get(tx, s.ctx.ID, id)
+		m, err := poolstore.Get(tx, s.ctx.ID, id)
 		if err == nil && m == nil {
 			err = base.Damaged("message %s is missing", id)
 		}
@@ -324,7 +326,7 @@ func (s *Snapshot) Locate(ctx context.Context, ref record.Ref) (id ID, position,
 		if id, position, err = (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref); err != nil {
 			return err
 		}
-		return pool.Sizes(tx, s.ctx.ID, []ID{id}, func(_, n int) error {
+		return poolstore.Sizes(tx, s.ctx.ID, []ID{id}, func(_, n int) error {
 			size = n
 			return nil
 		})
@@ -337,7 +339,7 @@ func (s *Snapshot) Locate(ctx context.Context, ref record.Ref) (id ID, position,
 func (s *Snapshot) Within(ctx context.Context, from, to, most int) (last, size int, err error) {
 	err = s.view(ctx, func(tx kv.Tx) error {
 		lo, hi := max(min(from, to), 1), min(max(from, to), s.Len())
-		ids, err := branch.IDs(tx, s.ctx.ID, branch.Slice(s.branch.Pieces, lo-1, hi))
+		ids, err := branchstore.IDs(tx, s.ctx.ID, branchstore.Slice(s.branch.Pieces, lo-1, hi))
 		if err != nil {
 			return err
 		}
@@ -347,7 +349,7 @@ func (s *Snapshot) Within(ctx context.Context, from, to, most int) (last, size i
 			step = -1
 		}
 		last, size = from-step, 0
-		return pool.Sizes(tx, s.ctx.ID, ids, func(i, n int) error {
+		return poolstore.Sizes(tx, s.ctx.ID, ids, func(i, n int) error {
 			if i > 0 && size+n > most {
 				return kv.ErrStop
 			}
@@ -404,11 +406,11 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 			return err
 		}
 		out = out[:0]
-		sharer := branch.NewSharer(tx, c.ID)
+		sharer := branchstore.NewSharer(tx, c.ID)
 		for i, info := range infos {
 			tb := &TreeBranch{BranchInfo: *branchInfo(info)}
 			for k, before := range infos[:i] {
-				if min(before.Len(), info.Len()) <= tb.Shared { // it cannot share more
+				if min(branchstore.Len(&before.Branch), branchstore.Len(&info.Branch)) <= tb.Shared { // it cannot share more
 					continue
 				}
 				n, err := sharer.Shared(before.Pieces, info.Pieces)
@@ -446,13 +448,13 @@ func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tok
 
 // lastTokens returns the figures of the last reply, zero if it has none. It looks back no further than view.MaxResults messages.
 func lastTokens(tx kv.Tx, id ID, b *branch.Branch) (branch.Tokens, error) {
-	n := b.Len()
+	n := branchstore.Len(b)
 	for i := n - 1; i >= max(0, n-view.MaxResults); i-- {
-		at, err := branch.IDAt(tx, id, b.Pieces, i)
+		at, err := branchstore.IDAt(tx, id, b.Pieces, i)
 		if err != nil {
 			return branch.Tokens{}, err
 		}
-		m, err := pool.Get(tx, id, at)
+		m, err := poolstore.Get(tx, id, at)
 		if err != nil {
 			return branch.Tokens{}, err
 		}

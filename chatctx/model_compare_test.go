@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -42,7 +43,7 @@ func (r *run) obey(c *convo, info *record.BranchInfo, state *branchState) {
 // high is a branch's high-water mark, which nobody sees from outside.
 func (r *run) high(c *convo, b id) (high uint64) {
 	err := r.store().DB().View(bg, func(tx kv.Tx) error {
-		rec, err := branch.Get(tx, c.id, b)
+		rec, err := branchstore.Get(tx, c.id, b)
 		if err == nil {
 			high = rec.High
 		}
@@ -129,7 +130,7 @@ func (r *run) compareRequest(c *convo, view *chatctx.ChatContext, name string, w
 			}
 		}
 		d, err := view.DraftIn(bg, name, func(sessions []branch.Session, _ map[string]json.RawMessage) int {
-			return branch.CurrentFor(sessions, func(s *branch.Session) bool { return s.Model == model })
+			return branchstore.CurrentFor(sessions, func(s *branch.Session) bool { return s.Model == model })
 		})
 		r.must(err, "draft")
 		if len(want.sessions) > 0 && d.Session.ID != begins {

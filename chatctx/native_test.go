@@ -27,8 +27,8 @@ func TestNativeTypesAreWhole(t *testing.T) {
 		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed, Listed, Unknown; the id is the key. Renamed carries
 		// RenamedThere too.
 		{"context", count(base.ContextRecord{}), count(record.Native{}) - 1, 14},
-		// Pieces, Segment, High, Revision, Last, Newest, Removed, Unknown; Like and Shared stand for the pieces.
-		{"branch", count(branch.Branch{}), count(record.NativeBranch{}) - 1, 8},
+		// Pieces, Segment, High, Ended, Revision, Last, Newest, Removed, Unknown; Like and Shared stand for the pieces.
+		{"branch", count(branch.Branch{}), count(record.NativeBranch{}) - 1, 9},
 	} {
 		if c.record != c.native+c.leftOut {
 			t.Errorf("the record of a %s has %d fields, an export carries %d and leaves out %d", c.what, c.record, c.native, c.leftOut)

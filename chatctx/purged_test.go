@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -159,7 +160,7 @@ func TestAGapThatNobodyMadeIsDamage(t *testing.T) {
 				noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "", []record.Ref{"@4"}, PurgeOptions{})))
 			}
 			noErr(t, s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
-				return tx.Delete(pool.Bucket, branch.Key(c.ID, page[0].ID))
+				return tx.Delete(poolstore.Bucket, branchstore.Key(c.ID, page[0].ID))
 			}))
 			if _, err := snap.Page(t.Context(), 1, 3); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrPurged) {
 				t.Errorf("a message that is missing: %v, want ErrDamaged", err)

@@ -15,7 +15,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -190,7 +192,7 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	if err := t.Tx.Delete(base.PartialBucket, key); err != nil {
 		return nil, err
 	}
-	if has, err := pool.Has(t.Tx, t.ID, m.ID); has || err != nil { // the complete message was stored already
+	if has, err := poolstore.Has(t.Tx, t.ID, m.ID); has || err != nil { // the complete message was stored already
 		return nil, err
 	}
 	_, err = t.Append(b, []*Message{m})
@@ -288,7 +290,7 @@ func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
 
 // queueOf reads the messages of a queue.
 func queueOf(tx kv.Tx, ctx ID, ids []ID) (out []*Entry, err error) {
-	err = pool.GetMany(tx, ctx, ids, func(i int, m *Message) error {
+	err = poolstore.GetMany(tx, ctx, ids, func(i int, m *Message) error {
 		if m == nil {
 			return base.Damaged("message %s of the queue is missing", ids[i])
 		}
@@ -308,21 +310,21 @@ func leftOn(tx kv.Tx, ctx ID, b *branch.Branch) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if has, err := pool.Has(tx, ctx, m.ID); has || err != nil {
+	if has, err := poolstore.Has(tx, ctx, m.ID); has || err != nil {
 		return nil, err
 	}
-	turns, err := branch.Turns(tx, ctx, b.Pieces, b.Len())
+	turns, err := branchstore.Turns(tx, ctx, b.Pieces, branchstore.Len(b))
 	if err != nil {
 		return nil, err
 	}
-	parent, err := branch.Head(tx, ctx, b.Pieces)
-	return &Entry{Message: m, Position: b.Len() + 1, Parent: parent, Turn: fmt.Sprintf("a%d", turns), Session: view.SessionAt(b, b.Len()+1)}, err
+	parent, err := branchstore.Head(tx, ctx, b.Pieces)
+	return &Entry{Message: m, Position: branchstore.Len(b) + 1, Parent: parent, Turn: fmt.Sprintf("a%d", turns), Session: view.SessionAt(b, branchstore.Len(b)+1)}, err
 }
 
 // unfinished returns the message that the saved part of a reply becomes.
 func unfinished(raw []byte) (*Message, error) {
 	m := &Message{}
-	err := pool.Decode(raw, m)
+	err := poolstore.Decode(raw, m)
 	m.Unfinished = true
 	m.Meta.Error = cmp.Or(m.Meta.Error, "the program that received the reply ended")
 	return m, err
@@ -495,22 +497,22 @@ func (s *Store) encodePartial(m *Message) ([]byte, error) {
 	if c.ID == (ID{}) {
 		c.ID = pool.NewID()
 	}
-	raw, err := pool.Encode(&c)
+	raw, err := poolstore.Encode(&c)
 	if err != nil {
 		return nil, err
 	}
 	own := &Message{}
-	if err := pool.Decode(raw, own); err != nil {
+	if err := poolstore.Decode(raw, own); err != nil {
 		return nil, err
 	}
-	own.MakeWhole()
+	poolstore.MakeWhole(own)
 	if err := s.at.Message(own); err != nil {
 		return nil, err
 	}
 	if err := own.Validate(); err != nil {
 		return nil, err
 	}
-	return pool.Encode(own)
+	return poolstore.Encode(own)
 }
 
 // partialCalls returns the calls that have a name so far, with incomplete arguments as a string.

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/pool"
-	"github.com/rivo/uniseg"
+	"github.com/chatctx/chatctx/internal/poolstore"
 )
 
 // BenchmarkReindex makes the index of 20,000 messages of 1 KB and gives the ratios to reading and segmenting the same texts, with our own way through ASCII and with the
@@ -45,7 +46,7 @@ func BenchmarkReindex(b *testing.B) {
 	read := func(fn func(text string)) time.Duration {
 		start := time.Now()
 		err := s.at.DB.View(b.Context(), func(tx kv.Tx) error {
-			return pool.Scan(tx, c.ID, func(_ ID, m *Message, err error) error {
+			return poolstore.Scan(tx, c.ID, func(_ ID, m *Message, err error) error {
 				fn(m.Text())
 				return err
 			})

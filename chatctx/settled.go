@@ -3,11 +3,11 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 )
 
 // Settled returns the context as SettleDead would leave it: what had arrived of a reply whose program has died is at the end of its branch, unfinished, and what
@@ -104,7 +104,7 @@ func (d *settledDB) settle(tx kv.RwTx, on ID) error {
 		return err
 	}
 	t.Target.Revision = before
-	return branch.Put(tx, t.ID, t.Target)
+	return branchstore.Put(tx, t.ID, t.Target)
 }
 
 // settleAskings writes what SettleDead does about questions.

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -102,14 +103,14 @@ func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage)
 // Artifact reads an artifact's bytes and media type. It returns ErrNotFound if there is none with that hash.
 func (s *Store) Artifact(ctx context.Context, h pool.Hash) (data []byte, mediaType string, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
-		has, err := pool.HasArtifact(tx, h)
+		has, err := poolstore.HasArtifact(tx, h)
 		if err != nil {
 			return err
 		}
 		if !has {
 			return NotFound("artifact", fmt.Sprintf("%x", h[:]))
 		}
-		data, mediaType, err = pool.Artifact(tx, h)
+		data, mediaType, err = poolstore.Artifact(tx, h)
 		return err
 	})
 	return data, mediaType, err
@@ -125,12 +126,12 @@ func (s *Store) ArtifactParts(ctx context.Context, h pool.Hash, head func(pool.A
 		}
 	}
 	read(func(tx kv.Tx) error {
-		has, err := pool.HasArtifact(tx, h)
+		has, err := poolstore.HasArtifact(tx, h)
 		if err == nil && !has {
 			return NotFound("artifact", fmt.Sprintf("%x", h[:]))
 		}
 		if err == nil {
-			info, err = pool.StatArtifact(tx, h)
+			info, err = poolstore.StatArtifact(tx, h)
 		}
 		return err
 	})
@@ -142,7 +143,7 @@ func (s *Store) ArtifactParts(ctx context.Context, h pool.Hash, head func(pool.A
 	for n := 0; err == nil; n++ {
 		var part []byte
 		read(func(tx kv.Tx) (err error) {
-			part, err = pool.ArtifactPart(tx, info, n)
+			part, err = poolstore.ArtifactPart(tx, info, n)
 			return err
 		})
 		if err == nil && len(part) == 0 {
@@ -168,7 +169,7 @@ func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) 
 		data = []byte(text)
 	}
 	err = s.at.Update(ctx, func(tx kv.RwTx) (err error) {
-		if h, err = pool.PutArtifact(tx, data, mediaType); err != nil {
+		if h, err = poolstore.PutArtifact(tx, data, mediaType); err != nil {
 			return err
 		}
 		return tx.Put(base.LooseBucket, h[:], binary.BigEndian.AppendUint64(nil, uint64(s.at.Now())))

@@ -20,6 +20,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -122,9 +124,9 @@ func (f *ids) each(b []byte, fn func(at []byte)) {
 func (f *ids) plain(bucket string, b []byte, order []pool.ID) []byte {
 	b = bytes.Clone(b)
 	switch {
-	case pool.CheckRecord(b, nil) == nil:
+	case stored.CheckRecord(b, nil) == nil:
 		clear(b[len(b)-4:])
-	case bucket == pool.Bucket:
+	case bucket == poolstore.Bucket:
 		clear(b[len(b)-4:])
 	}
 	f.each(b, func(at []byte) {
@@ -164,7 +166,7 @@ func TestFixedStoreKeepsItsBytes(t *testing.T) {
 	for name, value := range all {
 		bucket, key, _ := strings.Cut(name, "/")
 		buckets[bucket] = true
-		if bucket == pool.ArtifactBucket && len(value) > 256 {
+		if bucket == poolstore.ArtifactBucket && len(value) > 256 {
 			value = value[:256]
 		}
 		lines = append(lines, fmt.Sprintf("%s %x %x", bucket, f.plain("", []byte(key), order), f.plain(bucket, []byte(value), order)))

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 )
 
 // Token lets a program use a store through one that serves it (package serve). The secret is stored nowhere: the store has its hash, which no export
 // includes.
 //
-// Fields: Name string; Scopes []string; Created pool.Time; By string; Unknown pool.Unknown. For more of each: go doc chatctx/internal/base.Token
+// Fields: Name string; Scopes []string; Created pool.Time; By, Unknown string. For more of each: go doc chatctx/internal/base.Token
 type Token = base.Token
 
 // tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.
@@ -35,7 +35,7 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
 		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
 	}
-	if branch.IsStep(name) {
+	if branchstore.IsStep(name) {
 		return "", Invalid("a token cannot be named %q: no address reaches it", name)
 	}
 	if err := base.CheckKey("a token's name", name); err != nil {

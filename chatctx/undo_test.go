@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -259,7 +260,7 @@ func records(t *testing.T, s *Store, id ID) int {
 	n := 0
 	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
 		n = 0
-		return branch.All(tx, id, func(*branch.Branch) error { n++; return nil })
+		return branchstore.All(tx, id, func(*branch.Branch) error { n++; return nil })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -560,22 +561,22 @@ func TestLineageFollowsTheBranch(t *testing.T) {
 // TestNamesAreMended breaks the index of names and the names themselves: check tells of each, repair puts them right.
 func TestNamesAreMended(t *testing.T) {
 	for what, harm := range map[string]func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error{
-		"a name is missing": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error { return branch.DeleteName(tx, id, "a") },
+		"a name is missing": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error { return branchstore.DeleteName(tx, id, "a") },
 		"a name leads to another": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
-			return branch.PutName(tx, id, "a", b["main"].ID)
+			return branchstore.PutName(tx, id, "a", b["main"].ID)
 		},
 		"a name leads nowhere": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
-			return branch.PutName(tx, id, "z", pool.NewID())
+			return branchstore.PutName(tx, id, "z", pool.NewID())
 		},
 		"a name leads to no id": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
-			return tx.Put(branch.NameBucket, append(base.Under(id), 'z'), []byte("short"))
+			return tx.Put(branchstore.NameBucket, append(base.Under(id), 'z'), []byte("short"))
 		},
 		"a removed branch has a name": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
-			return branch.PutName(tx, id, "gone", b["gone"].ID)
+			return branchstore.PutName(tx, id, "gone", b["gone"].ID)
 		},
 		"two branches have one name": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
 			b["b"].Name = "a"
-			return branch.Put(tx, id, b["b"])
+			return branchstore.Put(tx, id, b["b"])
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -594,7 +595,7 @@ func TestNamesAreMended(t *testing.T) {
 			commit(t, b)
 			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
 				all := map[string]*branch.Branch{}
-				if err := branch.All(tx, c.ID, func(b *branch.Branch) error { all[b.Name] = b; return nil }); err != nil {
+				if err := branchstore.All(tx, c.ID, func(b *branch.Branch) error { all[b.Name] = b; return nil }); err != nil {
 					return err
 				}
 				if names := slices.Sorted(maps.Keys(all)); len(names) != 4 {

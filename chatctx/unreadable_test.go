@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -470,7 +471,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw = pool.AddChecksum(raw, nil)
+	raw = stored.AddChecksum(raw, nil)
 	places := map[string][]byte{base.TokenBucket: make([]byte, 32), base.ToolBucket: base.Under(c.ID, 't'), base.RuleBucket: make([]byte, 32)}
 	err = s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
 		for bucket, key := range places {

@@ -20,8 +20,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// stored ends the test if a change failed.
-func stored(t *testing.T) func(done any, err error) {
+// succeeds ends the test if a change failed.
+func succeeds(t *testing.T) func(done any, err error) {
 	return func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -37,7 +37,7 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 	for name, store := range map[string]func(t *testing.T, s *Store, c *ChatContext){
 		"append": func(t *testing.T, s *Store, c *ChatContext) {
 			for i := range n {
-				stored(t)(c.Append(t.Context(), "", says(fmt.Sprint("said ", i))...))
+				succeeds(t)(c.Append(t.Context(), "", says(fmt.Sprint("said ", i))...))
 			}
 		},
 		"reply": func(t *testing.T, s *Store, c *ChatContext) {
@@ -46,7 +46,7 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				stored(t)(b.Reply.Finish(t.Context(), Ending{Messages: []*Message{pool.NewText(pool.Assistant, fmt.Sprint("answer ", i))}}))
+				succeeds(t)(b.Reply.Finish(t.Context(), Ending{Messages: []*Message{pool.NewText(pool.Assistant, fmt.Sprint("answer ", i))}}))
 			}
 		},
 		"settled reply": func(t *testing.T, s *Store, c *ChatContext) {
@@ -58,7 +58,7 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				stored(t)(c.Settle(t.Context(), "", SettleOptions{Force: true}))
+				succeeds(t)(c.Settle(t.Context(), "", SettleOptions{Force: true}))
 			}
 		},
 		"import": func(t *testing.T, s *Store, c *ChatContext) {
@@ -67,19 +67,19 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 				in[i] = &Incoming{Format: "test", Conversation: fmt.Sprint(i), Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
 					Nodes: []record.Node{{ID: "n", Message: pool.NewText(pool.User, fmt.Sprint("came ", i))}}}
 			}
-			stored(t)(s.Import(t.Context(), in))
+			succeeds(t)(s.Import(t.Context(), in))
 		},
 		"copy": func(t *testing.T, s *Store, c *ChatContext) {
 			for range n / 200 {
-				stored(t)(c.Append(t.Context(), "", says("one", "two", "three")...))
+				succeeds(t)(c.Append(t.Context(), "", says("one", "two", "three")...))
 			}
 			for range 70 {
-				stored(t)(s.Copy(t.Context(), c.ID.String(), "", false))
+				succeeds(t)(s.Copy(t.Context(), c.ID.String(), "", false))
 			}
 		},
 		"titles": func(t *testing.T, s *Store, c *ChatContext) {
 			for range n {
-				stored(t)(s.New(t.Context(), record.NewContext{Title: "only a title"}))
+				succeeds(t)(s.New(t.Context(), record.NewContext{Title: "only a title"}))
 			}
 		},
 	} {

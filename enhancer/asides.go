@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -186,7 +187,7 @@ func attempt(d *chatctx.Draft) Question {
 	of := slices.Clone(d.Session.ID[:])
 	weight := 1
 	for i, m := range d.Messages {
-		if weight += m.Weight(); i == 0 {
+		if weight += poolstore.Weight(m.Entry.Message); i == 0 {
 			of = append(of, m.ID[:]...)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -159,7 +160,7 @@ func planFrom(ctx context.Context, w *Window, o Options, d *chatctx.Draft, old *
 		switch g := &d.Session.Digests[i]; {
 		case g.Kept && g.From >= p.Start:
 			p.digests = append(p.digests, *g)
-		case g.Written() && standing(g, d.Messages):
+		case branchstore.IsWritten(g) && standing(g, d.Messages):
 			p.earlier = append(p.earlier, newPart(g.From, g.To, "text", strings.TrimPrefix(g.Text, HistoryMark+" ")))
 		}
 	}
@@ -343,12 +344,12 @@ func draftToCompact(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	} else {
 		d, err = c.DraftIn(ctx, branchName, func(sessions []branch.Session, _ map[string]json.RawMessage) int {
 			old = nil
-			i := branch.Current(sessions)
+			i := branchstore.Current(sessions)
 			if i < 0 || sessions[i].Summary == (pool.ID{}) {
 				return -1
 			}
 			old = &sessions[i]
-			return branch.Current(sessions[:i])
+			return branchstore.Current(sessions[:i])
 		})
 	}
 	if err == nil && anew && old == nil {
@@ -466,12 +467,12 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 			return nil, 0, err
 		}
 		sessions := snapshot.Info.Sessions
-		if branch.Current(sessions) < 0 {
+		if branchstore.Current(sessions) < 0 {
 			sessions = Sessions(snapshot.Info, d.Session)
 		}
 		if p.old != nil {
-			sessions = sessions[:branch.Current(sessions)]
-		} else if last := sessions[branch.Current(sessions)]; last.PrunedTo >= p.Start {
+			sessions = sessions[:branchstore.Current(sessions)]
+		} else if last := sessions[branchstore.Current(sessions)]; last.PrunedTo >= p.Start {
 			next.PrunedTo = last.PrunedTo
 		}
 		b := c.Begin(d.Branch)
@@ -494,7 +495,7 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 func unchanged(ctx context.Context, snapshot *chatctx.Snapshot, d *chatctx.Draft, p *Plan, in *branch.Session) error {
 	conflict := &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q changed while the summary was made; nothing was compacted: compact again", d.Branch)}
 	var current pool.ID
-	if i := branch.Current(snapshot.Info.Sessions); i >= 0 {
+	if i := branchstore.Current(snapshot.Info.Sessions); i >= 0 {
 		current = snapshot.Info.Sessions[i].ID
 	}
 	if current != in.ID {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -409,7 +409,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if summarised, gone := branch.Covered(info.Sessions, 3); summarised != list[0].End || gone != total {
+	if summarised, gone := branchstore.Covered(info.Sessions, 3); summarised != list[0].End || gone != total {
 		t.Errorf("the summary tells of #1 to #%d of %d, and up to #%d nothing goes", summarised, list[0].End, gone)
 	}
 	if r, err := Resume(t.Context(), c, "", o, "3"); err != nil || !r.Whole {

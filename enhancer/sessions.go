@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -62,8 +63,8 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 			return nil, err
 		}
 		out[i].Before = SummaryText(m)
-		before := branch.Current(list[:i])
-		if before >= 0 && s.Provider == "" && branch.FirstWith(list, s.Summary) == i {
+		before := branchstore.Current(list[:i])
+		if before >= 0 && s.Provider == "" && branchstore.FirstWith(list, s.Summary) == i {
 			out[before].Summary = out[i].Before
 			if stands := SummaryParts(m); len(stands) > 0 {
 				out[before].of = stands[len(stands)-1]
@@ -78,7 +79,7 @@ func (o *Options) SessionOf(sessions []branch.Session) int {
 	if o.InForce != nil && len(sessions) > 0 {
 		return o.InForce(sessions)
 	}
-	return branch.Current(sessions)
+	return branchstore.Current(sessions)
 }
 
 // after returns the session that ended the one with an index, nil if none did. One that a provider began ends none of those that are for everybody.

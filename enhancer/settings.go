@@ -50,7 +50,7 @@ type Options struct {
 	TextRules []Rule
 	// Sent says which parts of a branch go to the provider; nil means all that any provider takes.
 	Sent *tokens.Sent
-	// InForce returns the index of the session, of a branch's, with which requests begin; nil means branch.Current.
+	// InForce returns the index of the session, of a branch's, with which requests begin; nil means branchstore.Current.
 	InForce func(sessions []branch.Session) int
 	// Artifacts keeps what is put aside; nil means that the branch itself keeps it.
 	Artifacts ArtifactStore

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -37,47 +38,47 @@ func TestKeptValuesAreArtifacts(t *testing.T) {
 	before := mustJSON(t, first)
 	twin := keeping(pool.NewID(), long)
 	update(t, db, func(tx kv.RwTx) error {
-		if err := pool.Put(tx, ctx, first); err != nil {
+		if err := poolstore.Put(tx, ctx, first); err != nil {
 			return err
 		}
-		return pool.Put(tx, ctx, twin)
+		return poolstore.Put(tx, ctx, twin)
 	})
 	if after := mustJSON(t, first); string(after) != string(before) || first.Aside != nil {
 		t.Error("Put changed the message")
 	}
 	view(t, db, func(tx kv.Tx) error {
 		n := 0
-		if err := pool.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { n++; return nil }); err != nil || n != len(places) {
+		if err := poolstore.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { n++; return nil }); err != nil || n != len(places) {
 			t.Errorf("%d artifacts, want %d: %v", n, len(places), err)
 		}
-		got, err := pool.Get(tx, ctx, first.ID)
+		got, err := poolstore.Get(tx, ctx, first.ID)
 		if err != nil {
 			return err
 		}
 		if again := mustJSON(t, got); string(again) != string(before) {
 			t.Errorf("read\n%.300s\nwas\n%.300s", again, before)
 		}
-		for i, h := range pool.Artifacts(got) {
+		for i, h := range poolstore.Artifacts(got) {
 			if got.Aside[places[i]].SHA256 != h {
 				t.Errorf("%s is not the artifact %s", places[i], h)
 			}
 		}
-		record, err := tx.Get(pool.Bucket, append(ctx[:], first.ID[:]...))
+		record, err := tx.Get(poolstore.Bucket, append(ctx[:], first.ID[:]...))
 		if len(record) > 1000 {
 			t.Errorf("the record has %d bytes", len(record))
 		}
 		return err
 	})
 	update(t, db, func(tx kv.RwTx) error { // what is short again comes back into the record, what is lost is an error
-		got, err := pool.Get(tx, ctx, first.ID)
+		got, err := poolstore.Get(tx, ctx, first.ID)
 		if err != nil {
 			return err
 		}
 		got.Content[1].Raw = json.RawMessage(`{"type":"video"}`)
-		if err := pool.Put(tx, ctx, got); err != nil {
+		if err := poolstore.Put(tx, ctx, got); err != nil {
 			return err
 		}
-		short, err := pool.Get(tx, ctx, first.ID)
+		short, err := poolstore.Get(tx, ctx, first.ID)
 		if err == nil && (string(short.Content[1].Raw) != `{"type":"video"}` || len(short.Aside) != len(places)-1) {
 			t.Errorf("%s with %d artifacts", short.Content[1].Raw, len(short.Aside))
 		}
@@ -85,21 +86,21 @@ func TestKeptValuesAreArtifacts(t *testing.T) {
 	})
 	update(t, db, func(tx kv.RwTx) error {
 		lost := pool.HashOf([]byte(long(places[3])))
-		if err := pool.DeleteArtifact(tx, lost); err != nil {
+		if err := poolstore.DeleteArtifact(tx, lost); err != nil {
 			return err
 		}
-		if _, err := pool.Get(tx, ctx, twin.ID); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := poolstore.Get(tx, ctx, twin.ID); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("without one of its artifacts: %v", err)
 		}
-		raw, err := tx.Get(pool.Bucket, append(ctx[:], twin.ID[:]...))
+		raw, err := tx.Get(poolstore.Bucket, append(ctx[:], twin.ID[:]...))
 		if err != nil {
 			return err
 		}
 		m := &pool.Message{}
-		if err := pool.Decode(raw, m); err != nil {
+		if err := poolstore.Decode(raw, m); err != nil {
 			return err
 		}
-		if m.Lose(lost, "(lost)"); string(m.Calls[0].Raw) != `"(lost)"` || len(m.Aside) != len(places)-1 {
+		if poolstore.Lose(m, lost, "(lost)"); string(m.Calls[0].Raw) != `"(lost)"` || len(m.Aside) != len(places)-1 {
 			t.Errorf("after the loss: %s, %d artifacts", m.Calls[0].Raw, len(m.Aside))
 		}
 		return nil

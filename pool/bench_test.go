@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkEncode(b *testing.B) {
 	m := benchMessage()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := pool.Encode(m); err != nil {
+		if _, err := poolstore.Encode(m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -49,7 +50,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var m pool.Message
-		if err := pool.Decode(record, &m); err != nil {
+		if err := poolstore.Decode(record, &m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -76,7 +77,7 @@ func benchPool(b *testing.B) (db kv.DB, ctx pool.ID, ids []pool.ID) {
 		for _, id := range ids {
 			m := benchMessage()
 			m.ID = id
-			if err := pool.Put(tx, ctx, m); err != nil {
+			if err := poolstore.Put(tx, ctx, m); err != nil {
 				return err
 			}
 		}
@@ -90,7 +91,7 @@ func BenchmarkLoad(b *testing.B) {
 	db, ctx, ids := benchPool(b)
 	for b.Loop() {
 		view(b, db, func(tx kv.Tx) error {
-			return pool.GetMany(tx, ctx, ids, func(int, *pool.Message) error { return nil })
+			return poolstore.GetMany(tx, ctx, ids, func(int, *pool.Message) error { return nil })
 		})
 	}
 }
@@ -101,7 +102,7 @@ func BenchmarkLoadBare(b *testing.B) {
 	for b.Loop() {
 		view(b, db, func(tx kv.Tx) error {
 			for i := range ids {
-				record, err := tx.Get(pool.Bucket, append(ctx[:], ids[i][:]...))
+				record, err := tx.Get(poolstore.Bucket, append(ctx[:], ids[i][:]...))
 				if err != nil {
 					return err
 				}

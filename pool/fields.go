@@ -1,9 +1,7 @@
 package pool
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
+	"github.com/chatctx/chatctx/internal/stored"
 )
 
 // The tables below name every field of a message once. JSON is written, read and checked by them.
@@ -159,51 +157,14 @@ var sourceFields = []field[Source]{
 	{name: "grew_from", at: func(s *Source) any { return &s.GrewFrom }},
 }
 
-// cursor is a place in a message, as a JSON Pointer (RFC 6901), for code that walks through the message.
-type cursor struct{ path []byte }
-
-// enter goes into a field; leave goes back with the value that enter returned.
-func (c *cursor) enter(field string) int {
-	back := len(c.path)
-	c.path = append(c.path, '/')
-	c.path = append(c.path, field...)
-	return back
-}
-
-// enterName goes into a value whose name is arbitrary.
-func (c *cursor) enterName(name string) int {
-	return c.enter(pointerEscapes.Replace(name))
-}
-
-// pointerEscapes escapes the special characters of a JSON Pointer.
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-func (c *cursor) enterIndex(i int) int {
-	back := len(c.path)
-	c.path = append(c.path, '/')
-	c.path = strconv.AppendInt(c.path, int64(i), 10)
-	return back
-}
-
-func (c *cursor) leave(back int) { c.path = c.path[:back] }
-
-// invalid returns an ErrInvalid that names the place.
-func (c *cursor) invalid(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if len(c.path) == 0 {
-		return fmt.Errorf("%w: %s", ErrInvalid, text)
-	}
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, c.path, text)
-}
-
 // visitor calls fn with a pointer to each value of a message that contains no other.
 type visitor struct {
-	cursor
-	fn func(c *cursor, value any) error
+	stored.Cursor
+	fn func(c *stored.Cursor, value any) error
 }
 
-func visit(m *Message, fn func(c *cursor, value any) error) error {
-	v := visitor{cursor: cursor{make([]byte, 0, 64)}, fn: fn}
+func visit(m *Message, fn func(c *stored.Cursor, value any) error) error {
+	v := visitor{Cursor: stored.Cursor{Path: make([]byte, 0, 64)}, fn: fn}
 	return visitFields(&v, &Entry{Message: m}, entryFields)
 }
 
@@ -212,22 +173,22 @@ func visitFields[T any](v *visitor, holder *T, fields []field[T]) error {
 		if fields[i].place {
 			continue
 		}
-		back := v.enter(fields[i].name)
+		back := v.Enter(fields[i].name)
 		if err := v.value(fields[i].at(holder)); err != nil {
 			return err
 		}
-		v.leave(back)
+		v.Leave(back)
 	}
 	return nil
 }
 
 func visitList[T any](v *visitor, list []T, fields []field[T]) error {
 	for i := range list {
-		back := v.enterIndex(i)
+		back := v.EnterIndex(i)
 		if err := visitFields(v, &list[i], fields); err != nil {
 			return err
 		}
-		v.leave(back)
+		v.Leave(back)
 	}
 	return nil
 }
@@ -256,5 +217,5 @@ func (v *visitor) value(value any) error {
 		}
 		return visitFields(v, *x, sourceFields)
 	}
-	return v.fn(&v.cursor, value)
+	return v.fn(&v.Cursor, value)
 }

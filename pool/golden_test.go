@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -158,13 +159,13 @@ func TestGoldenArtifact(t *testing.T) {
 	var dump bytes.Buffer
 	update(t, db, func(tx kv.RwTx) error {
 		dump.Reset()
-		if _, err := pool.PutArtifact(tx, bytes.Repeat([]byte("x"), 600_000), "image/png"); err != nil {
+		if _, err := poolstore.PutArtifact(tx, bytes.Repeat([]byte("x"), 600_000), "image/png"); err != nil {
 			return err
 		}
-		if _, err := pool.PutArtifact(tx, nil, ""); err != nil {
+		if _, err := poolstore.PutArtifact(tx, nil, ""); err != nil {
 			return err
 		}
-		return tx.Scan(pool.ArtifactBucket, kv.Range{}, func(key, value []byte) error {
+		return tx.Scan(poolstore.ArtifactBucket, kv.Range{}, func(key, value []byte) error {
 			if len(value) > 100 {
 				value = fmt.Appendf(nil, "(%d bytes)", len(value))
 			} else {

@@ -14,6 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/stored"
 )
 
 // The JSON of a message is lossless. Two keys at its end keep what the rest cannot, each an object from a JSON Pointer into the message to a text. "exact"
@@ -64,7 +65,7 @@ func appendJSON(b []byte, e *Entry, place bool) ([]byte, error) {
 
 // writer writes a message's JSON. It keeps the first error.
 type writer struct {
-	cursor
+	stored.Cursor
 	buf          *bytes.Buffer
 	place        bool // write the fields of the place
 	exact, extra []aside
@@ -76,7 +77,7 @@ type aside struct{ path, text string }
 
 func (w *writer) fail(format string, args ...any) {
 	if w.err == nil {
-		w.err = w.invalid(format, args...)
+		w.err = w.Invalid(format, args...)
 	}
 }
 
@@ -121,14 +122,14 @@ func writeFields[T any](w *writer, holder *T, fields []field[T]) {
 		if empty && f.empty == absent || f.place && !w.place {
 			continue
 		}
-		back := w.enter(f.name)
+		back := w.Enter(f.name)
 		w.key(f.name)
 		if empty && f.empty == null {
 			w.buf.WriteString("null")
 		} else {
 			w.value(value)
 		}
-		w.leave(back)
+		w.Leave(back)
 	}
 }
 
@@ -138,9 +139,9 @@ func writeList[T any](w *writer, list []T, write func(*T)) {
 		if i > 0 {
 			w.buf.WriteByte(',')
 		}
-		back := w.enterIndex(i)
+		back := w.EnterIndex(i)
 		write(&list[i])
-		w.leave(back)
+		w.Leave(back)
 	}
 	w.buf.WriteByte(']')
 }
@@ -285,7 +286,10 @@ func isPlainForeign(p *Part) bool {
 func foreignRecord(p *Part) record {
 	rest := *p
 	rest.Raw = nil
-	rec := toRecord(&extraEncoder{}, &rest)
+	rec, err := stored.Record(&rest)
+	if err != nil {
+		return nil
+	}
 	if p.Raw == nil {
 		rec[partRawKey] = cbor.RawMessage{0xf6} // null
 	}
@@ -293,11 +297,11 @@ func foreignRecord(p *Part) record {
 }
 
 func (w *writer) addExtra(rec record) {
-	b, err := encMode.Marshal(rec)
+	b, err := stored.MarshalMap(rec)
 	if err != nil {
 		w.fail("an unknown key: %v", err)
 	}
-	w.extra = append(w.extra, aside{string(w.path), base64.StdEncoding.EncodeToString(b)})
+	w.extra = append(w.extra, aside{string(w.Path), base64.StdEncoding.EncodeToString(b)})
 }
 
 // raw writes JSON without white space and without members that a later one of the same name replaces, which strict readers refuse. It puts the exact text aside
@@ -314,7 +318,7 @@ func (w *writer) raw(raw json.RawMessage, keep bool) {
 		w.buf.Write(unique)
 	}
 	if keep || !bytes.Equal(w.buf.Bytes()[start:], raw) {
-		w.exact = append(w.exact, aside{string(w.path), string(raw)})
+		w.exact = append(w.exact, aside{string(w.Path), string(raw)})
 	}
 }
 
@@ -326,16 +330,16 @@ func (w *writer) rawMap(m map[string]json.RawMessage) {
 	slices.Sort(names)
 	w.buf.WriteByte('{')
 	for _, name := range names {
-		back := w.enterName(name)
+		back := w.EnterName(name)
 		w.key(name)
 		w.raw(m[name], false)
-		w.leave(back)
+		w.Leave(back)
 	}
 	w.buf.WriteByte('}')
 }
 
 func (w *writer) time(t Time) {
-	if t < minTime || t > maxTime {
+	if t < stored.MinTime || t > stored.MaxTime {
 		w.fail("the time lies outside the years 1 to 9999")
 		return
 	}
@@ -368,8 +372,8 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	if t == 0 {
 		return []byte("null"), nil
 	}
-	if t < minTime || t > maxTime {
-		return nil, (&cursor{}).invalid("the time lies outside the years 1 to 9999")
+	if t < stored.MinTime || t > stored.MaxTime {
+		return nil, (&stored.Cursor{}).Invalid("the time lies outside the years 1 to 9999")
 	}
 	return []byte(`"` + t.String() + `"`), nil
 }
@@ -378,7 +382,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 func (t *Time) UnmarshalJSON(b []byte) error {
 	text, is := jsontree.Text(b)
 	if !is {
-		return (&cursor{}).invalid("a time is a string")
+		return (&stored.Cursor{}).Invalid("a time is a string")
 	}
 	if string(b) == "null" {
 		*t = 0

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/stored"
 )
 
 // UnmarshalJSON reads what AppendJSON wrote, or JSON written by hand. It needs role and one of content, tool_calls and tool_result; content may be a plain
@@ -52,10 +53,10 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 func (r *reader) entry(data []byte, e *Entry) error {
 	data = bytes.TrimSpace(data)
 	if !json.Valid(data) {
-		return r.invalid("it is not valid JSON")
+		return r.Invalid("it is not valid JSON")
 	}
 	if !utf8.Valid(data) {
-		return r.invalid("the text is not UTF-8")
+		return r.Invalid("the text is not UTF-8")
 	}
 	needed := false
 	err := r.items(data, '{', func(name string, value []byte) error {
@@ -84,10 +85,10 @@ func (r *reader) entry(data []byte, e *Entry) error {
 		return err
 	}
 	if e.Role == "" {
-		return r.invalid("it has no role")
+		return r.Invalid("it has no role")
 	}
 	if !needed {
-		return r.invalid("it needs content, tool_calls or tool_result")
+		return r.Invalid("it needs content, tool_calls or tool_result")
 	}
 	return r.unused()
 }
@@ -95,17 +96,17 @@ func (r *reader) entry(data []byte, e *Entry) error {
 // unused refuses what was put aside for a place that does not exist.
 func (r *reader) unused() error {
 	for _, path := range slices.Sorted(maps.Keys(r.exact)) {
-		return r.invalid("exact: there is no JSON at %q", path)
+		return r.Invalid("exact: there is no JSON at %q", path)
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.extra)) {
-		return r.invalid("extra: nothing at %q can have it", path)
+		return r.Invalid("extra: nothing at %q can have it", path)
 	}
 	return nil
 }
 
 // reader reads a message from valid JSON. exact and extra have what is put aside for a place, until it is used.
 type reader struct {
-	cursor
+	stored.Cursor
 	exact map[string]string
 	extra map[string][]byte
 	// unknown takes what stands under unknown keys; nil: they are refused.
@@ -118,7 +119,7 @@ func (r *reader) asides(value []byte, put func(place, text string) error) error 
 	if string(value) == "null" {
 		return nil
 	}
-	bad := r.invalid("exact and extra are objects of texts")
+	bad := r.Invalid("exact and extra are objects of texts")
 	if value[0] != '{' {
 		return bad
 	}
@@ -162,24 +163,24 @@ func readFields[T any](r *reader, data []byte, v *T, fields []field[T], skip ...
 			return r.putAside(name, value)
 		}
 		if i < 0 {
-			return r.invalid("it has the unknown key %q; known are %s", name, namesOf(fields))
+			return r.Invalid("it has the unknown key %q; known are %s", name, namesOf(fields))
 		}
 		if seen&(1<<i) != 0 {
-			return r.invalid("it has the key %q twice", name)
+			return r.Invalid("it has the key %q twice", name)
 		}
 		seen |= 1 << i
-		back := r.enter(name)
+		back := r.Enter(name)
 		err := r.value(value, fields[i].at(v))
-		r.leave(back)
+		r.Leave(back)
 		return err
 	})
 }
 
 // putAside keeps what stands under an unknown key.
 func (r *reader) putAside(name string, value []byte) error {
-	back := r.enterName(name)
-	at := string(r.path)
-	r.leave(back)
+	back := r.EnterName(name)
+	at := string(r.Path)
+	r.Leave(back)
 	for r.again[at]++; r.again[at] > 1; r.again[at]++ { // the key stands twice
 		mark := "+"
 		if n := r.again[at] - 1; n > 1 {
@@ -193,14 +194,14 @@ func (r *reader) putAside(name string, value []byte) error {
 
 // takeExtra returns the CBOR map put aside for this place, or nil.
 func (r *reader) takeExtra() (record, error) {
-	b, ok := r.extra[string(r.path)]
+	b, ok := r.extra[string(r.Path)]
 	if !ok {
 		return nil, nil
 	}
-	delete(r.extra, string(r.path))
-	var rec record
-	if err := looseMode.Unmarshal(b, &rec); err != nil {
-		return nil, r.invalid("extra is no CBOR map with whole numbers as keys: %v", err)
+	delete(r.extra, string(r.Path))
+	rec, err := stored.UnmarshalMap(b)
+	if err != nil {
+		return nil, r.Invalid("extra is no CBOR map with whole numbers as keys: %v", err)
 	}
 	return rec, nil
 }
@@ -208,8 +209,8 @@ func (r *reader) takeExtra() (record, error) {
 // setExtra sets v's unknown keys.
 func setExtra[T any, P extensible[T]](r *reader, v P, rec record) error {
 	for k := range rec {
-		if knows[T](k) {
-			return r.invalid("extra: key %d has a field of its own", k)
+		if stored.Knows(v, k) {
+			return r.Invalid("extra: key %d has a field of its own", k)
 		}
 	}
 	if len(rec) > 0 {
@@ -261,7 +262,7 @@ func isOutcome(value any) bool {
 
 // null leaves a value empty, unless its exact text says that it is the JSON null.
 func (r *reader) null(value any) error {
-	if raw, ok := value.(*json.RawMessage); ok && r.exact[string(r.path)] != "" {
+	if raw, ok := value.(*json.RawMessage); ok && r.exact[string(r.Path)] != "" {
 		return r.raw([]byte("null"), raw)
 	}
 	return nil
@@ -271,7 +272,7 @@ func (r *reader) scalar(data []byte, value any) error {
 	switch x := value.(type) {
 	case *bool:
 		if s := string(data); s != "true" && s != "false" {
-			return r.invalid("it must be true or false")
+			return r.Invalid("it must be true or false")
 		}
 		*x = data[0] == 't'
 		return nil
@@ -306,15 +307,15 @@ func (r *reader) named(s string, value any) (err error) {
 		*x = &id
 	case *Hash:
 		if *x, err = ParseHash(s); err != nil {
-			err = r.invalid("%q is not a SHA-256 in 64 hex digits", s)
+			err = r.Invalid("%q is not a SHA-256 in 64 hex digits", s)
 		}
 	case *Time:
 		if *x, err = parseTime(s); err != nil {
-			err = r.invalid("%q is not a time like 2006-01-02T15:04:05Z", s)
+			err = r.Invalid("%q is not a time like 2006-01-02T15:04:05Z", s)
 		}
 	case *[]byte:
 		if *x, err = base64.StdEncoding.DecodeString(s); err != nil {
-			err = r.invalid("it is not base64: %v", err)
+			err = r.Invalid("it is not base64: %v", err)
 		}
 	}
 	return err
@@ -323,7 +324,7 @@ func (r *reader) named(s string, value any) (err error) {
 func (r *reader) id(s string) (ID, error) {
 	id, err := uuid.Parse(s)
 	if err != nil || len(s) != len(id.String()) {
-		return ID{}, r.invalid("%q is not an id like %s", s, ID{})
+		return ID{}, r.Invalid("%q is not an id like %s", s, ID{})
 	}
 	return id, nil
 }
@@ -331,14 +332,14 @@ func (r *reader) id(s string) (ID, error) {
 func (r *reader) number(data []byte) (int64, error) {
 	n, err := strconv.ParseInt(string(data), 10, 64)
 	if err != nil {
-		return 0, r.invalid("it must be a whole number")
+		return 0, r.Invalid("it must be a whole number")
 	}
 	return n, nil
 }
 
 // outcome reads "result": a string is the text, unless its exact text says that it is JSON.
 func (r *reader) outcome(data []byte, x *outcome) error {
-	if _, isJSON := r.exact[string(r.path)]; data[0] == '"' && !isJSON {
+	if _, isJSON := r.exact[string(r.Path)]; data[0] == '"' && !isJSON {
 		return r.text(data, &x.Text)
 	}
 	return r.raw(data, &x.JSON)
@@ -347,14 +348,14 @@ func (r *reader) outcome(data []byte, x *outcome) error {
 // raw copies JSON as it is, or takes the exact text put aside for it.
 func (r *reader) raw(data []byte, raw *json.RawMessage) error {
 	*raw = bytes.Clone(data)
-	exact, ok := r.exact[string(r.path)]
+	exact, ok := r.exact[string(r.Path)]
 	if !ok {
 		return nil
 	}
-	delete(r.exact, string(r.path))
+	delete(r.exact, string(r.Path))
 	*raw = json.RawMessage(exact)
 	if !bytes.Equal(bare(data), bare(*raw)) {
-		return r.invalid("its exact text is another value; remove one of the two")
+		return r.Invalid("its exact text is another value; remove one of the two")
 	}
 	return nil
 }
@@ -374,13 +375,13 @@ func (r *reader) rawMap(data []byte, m *map[string]json.RawMessage) error {
 	*m = map[string]json.RawMessage{}
 	return r.items(data, '{', func(name string, value []byte) error {
 		if _, twice := (*m)[name]; twice {
-			return r.invalid("it has the key %q twice", name)
+			return r.Invalid("it has the key %q twice", name)
 		}
-		back := r.enterName(name)
+		back := r.EnterName(name)
 		var raw json.RawMessage
 		err := r.raw(value, &raw)
 		(*m)[name] = raw
-		r.leave(back)
+		r.Leave(back)
 		return err
 	})
 }
@@ -400,11 +401,11 @@ func (r *reader) parts(data []byte, parts *[]Part) error {
 
 func readList[T any](r *reader, data []byte, list *[]T, read func([]byte, *T) error) error {
 	return r.items(data, '[', func(_ string, value []byte) error {
-		back := r.enterIndex(len(*list))
+		back := r.EnterIndex(len(*list))
 		var v T
 		err := read(value, &v)
 		*list = append(*list, v)
-		r.leave(back)
+		r.Leave(back)
 		return err
 	})
 }
@@ -429,7 +430,7 @@ func (r *reader) part(data []byte, p *Part) error {
 	}
 	p.Type = typ
 	if len(rec) > 0 {
-		return r.invalid("extra: the type of the part is missing")
+		return r.Invalid("extra: the type of the part is missing")
 	}
 	return r.raw(data, &p.Raw)
 }
@@ -438,18 +439,11 @@ func (r *reader) part(data []byte, p *Part) error {
 func (r *reader) foreign(data []byte, rec record, p *Part) error {
 	_, none := rec[partRawKey]
 	delete(rec, partRawKey)
-	b, err := encMode.Marshal(rec)
-	if err != nil {
-		return r.invalid("extra: %v", err)
-	}
-	if err := looseMode.Unmarshal(b, p); err != nil {
-		return r.invalid("extra: %v", err)
-	}
-	if _, err := takeExtra(b, p); err != nil {
-		return r.invalid("extra: %v", err)
+	if err := stored.SetRecord(rec, p); err != nil {
+		return r.Invalid("extra: %v", err)
 	}
 	if partFields[p.Type] != nil {
-		return r.invalid("extra: a part of type %q has fields of its own", p.Type)
+		return r.Invalid("extra: a part of type %q has fields of its own", p.Type)
 	}
 	if none {
 		return nil
@@ -467,7 +461,7 @@ func (r *reader) typeOf(data []byte) (string, error) {
 		return nil
 	})
 	if err == nil && typ == "" {
-		err = r.invalid("a part needs a type")
+		err = r.Invalid("a part needs a type")
 	}
 	return typ, err
 }
@@ -475,14 +469,14 @@ func (r *reader) typeOf(data []byte) (string, error) {
 // text reads a string. It refuses half of a surrogate pair, which UTF-8 cannot represent.
 func (r *reader) text(data []byte, s *string) error {
 	if data[0] != '"' {
-		return r.invalid("it must be a string")
+		return r.Invalid("it must be a string")
 	}
 	if bytes.IndexByte(data, '\\') < 0 {
 		*s = string(data[1 : len(data)-1])
 		return nil
 	}
 	if hasLoneSurrogate(data) {
-		return r.invalid("the text has half of a surrogate pair (\\ud800 to \\udfff)")
+		return r.Invalid("the text has half of a surrogate pair (\\ud800 to \\udfff)")
 	}
 	*s, _ = jsontree.Text(data)
 	return nil
@@ -504,7 +498,7 @@ func hasLoneSurrogate(s []byte) bool {
 // items calls fn for each member of an object ('{') or element of a list ('['), with the JSON of its value.
 func (r *reader) items(data []byte, open byte, fn func(name string, value []byte) error) error {
 	if data[0] != open {
-		return r.invalid("it must be %s", map[byte]string{'{': "an object", '[': "a list"}[open])
+		return r.Invalid("it must be %s", map[byte]string{'{': "an object", '[': "a list"}[open])
 	}
 	return jsontree.Each(data, func(quoted, value []byte) error {
 		var name string

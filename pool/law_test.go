@@ -13,13 +13,14 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
 func mustEncode(t testing.TB, m *pool.Message) []byte {
 	t.Helper()
-	b, err := pool.Encode(m)
+	b, err := poolstore.Encode(m)
 	if err != nil {
 		t.Fatalf("Encode: %v", err)
 	}
@@ -29,7 +30,7 @@ func mustEncode(t testing.TB, m *pool.Message) []byte {
 func mustDecode(t testing.TB, b []byte) *pool.Message {
 	t.Helper()
 	m := &pool.Message{}
-	if err := pool.Decode(b, m); err != nil {
+	if err := poolstore.Decode(b, m); err != nil {
 		t.Fatalf("Decode: %v", err)
 	}
 	return m
@@ -126,16 +127,16 @@ func TestStoreToStore(t *testing.T) {
 		var record []byte
 		update(t, from, func(tx kv.RwTx) error {
 			putReferred(t, tx, m)
-			if err := pool.Put(tx, ctx, m); err != nil {
+			if err := poolstore.Put(tx, ctx, m); err != nil {
 				return err
 			}
-			b, err := tx.Get(pool.Bucket, append(ctx[:], m.ID[:]...))
+			b, err := tx.Get(poolstore.Bucket, append(ctx[:], m.ID[:]...))
 			record = bytes.Clone(b)
 			return err
 		})
 		var text []byte
 		view(t, from, func(tx kv.Tx) error {
-			got, err := pool.Get(tx, ctx, m.ID)
+			got, err := poolstore.Get(tx, ctx, m.ID)
 			if err == nil {
 				text = mustJSON(t, got)
 			}
@@ -147,10 +148,10 @@ func TestStoreToStore(t *testing.T) {
 		}
 		update(t, to, func(tx kv.RwTx) error {
 			putReferred(t, tx, m)
-			if err := pool.Put(tx, ctx, &imported); err != nil {
+			if err := poolstore.Put(tx, ctx, &imported); err != nil {
 				return err
 			}
-			b, err := tx.Get(pool.Bucket, append(ctx[:], m.ID[:]...))
+			b, err := tx.Get(poolstore.Bucket, append(ctx[:], m.ID[:]...))
 			if !bytes.Equal(b, record) {
 				t.Fatalf("seed %d: another record", seed)
 			}
@@ -162,8 +163,8 @@ func TestStoreToStore(t *testing.T) {
 // putReferred writes headers for the artifacts that m refers to, so that Put finds them.
 func putReferred(t *testing.T, tx kv.RwTx, m *pool.Message) {
 	t.Helper()
-	for _, h := range pool.Artifacts(m) {
-		if err := tx.Put(pool.ArtifactBucket, h[:], []byte("there")); err != nil {
+	for _, h := range poolstore.Artifacts(m) {
+		if err := tx.Put(poolstore.ArtifactBucket, h[:], []byte("there")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,13 +182,13 @@ func FuzzDecode(f *testing.F) {
 // decodeIsSafe holds for any bytes: damage is said to be damage, and what can be read can be written and read again.
 func decodeIsSafe(t *testing.T, body []byte) {
 	var m pool.Message
-	if err := pool.Decode(sealed(body), &m); err != nil {
+	if err := poolstore.Decode(sealed(body), &m); err != nil {
 		if !errors.Is(err, kv.ErrDamaged) {
 			t.Fatalf("Decode: %v", err)
 		}
 		return
 	}
-	record, err := pool.Encode(&m)
+	record, err := poolstore.Encode(&m)
 	if err != nil {
 		return // more than a message may have, such as raw JSON that is not UTF-8
 	}
@@ -259,18 +260,18 @@ func TestTamperedRecord(t *testing.T) {
 		spoilt := bytes.Clone(record)
 		spoilt[i/8] ^= 1 << (i % 8)
 		got := pool.Message{ID: m.ID}
-		err := pool.Decode(spoilt, &got)
+		err := poolstore.Decode(spoilt, &got)
 		if !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
 			t.Fatalf("bit %d: %v", i, err)
 		}
 	}
 	for n := range record {
-		if err := pool.Decode(record[:n], &pool.Message{}); !errors.Is(err, kv.ErrDamaged) {
+		if err := poolstore.Decode(record[:n], &pool.Message{}); !errors.Is(err, kv.ErrDamaged) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 	}
 	other := pool.Message{ID: pool.NewID()}
-	if err := pool.Decode(record, &other); !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
+	if err := poolstore.Decode(record, &other); !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
 		t.Errorf("the record of another message: %v", err)
 	}
 }
@@ -291,7 +292,7 @@ func TestHostileRecords(t *testing.T) {
 		"no length":           {0xbf, 0xff},
 	}
 	for name, body := range tests {
-		if err := pool.Decode(sealed(body), &pool.Message{}); !errors.Is(err, kv.ErrDamaged) {
+		if err := poolstore.Decode(sealed(body), &pool.Message{}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -308,7 +309,7 @@ func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
 		"nesting":   {Extra: map[uint64]cbor.RawMessage{200: append(bytes.Repeat([]byte{0x81}, 50), 1)}},
 	}
 	for name, m := range tests {
-		if _, err := pool.Encode(m); !errors.Is(err, pool.ErrInvalid) {
+		if _, err := poolstore.Encode(m); !errors.Is(err, pool.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -223,11 +223,6 @@ type Result struct {
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
 }
 
-// Speaks reports whether the result itself has content. If so, the content of its message is for people and programs only.
-func (r *Result) Speaks() bool {
-	return len(r.Parts) > 0 || len(r.JSON) > 0 || strings.TrimSpace(r.Text) != ""
-}
-
 // Metadata is what is known of the origin of a message. A nil count is unknown.
 type Metadata struct {
 	Model           string          `cbor:"1,keyasint,omitempty"`
@@ -281,41 +276,19 @@ func (m *Message) Text() string {
 	return string(b)
 }
 
-// Receipt reports whether the message only records what a model took for a title, a summary or a shorter digest, or that it had no usable answer. Such a message
-// has no words and is on no branch. It does not count as a message of its conversation, and it stays in the pool as long as that exists, since it was paid for.
-func (m *Message) Receipt() bool {
-	kind := m.Kind == "title" || m.Kind == "digest" || m.Kind == "summary" && m.Role == Assistant // earlier versions counted a summary's, whose role is user
-	return kind && m.Hidden && m.Unsent && len(m.Content) == 0 && m.Result == nil
-}
-
 // NewText returns a message of one text part.
 func NewText(role Role, text string) *Message {
 	return &Message{Role: role, Content: []Part{{Type: TextPart, Text: text}}}
 }
 
-// Weight returns about how many bytes a message takes.
-func (m *Message) Weight() int {
-	n := 300 + partsWeight(m.Content)
-	if m.Result != nil {
-		n += len(m.Result.Text) + len(m.Result.JSON) + partsWeight(m.Result.Parts)
-	}
-	for _, c := range m.Calls {
-		n += len(c.Arguments) + len(c.Effective) + len(c.Raw)
-	}
-	if m.Source != nil {
-		n += len(m.Source.Raw)
-	}
-	for _, d := range m.Meta.ProviderData {
-		n += len(d)
-	}
-	return n
-}
-
-func partsWeight(parts []Part) int {
-	n := 0
-	for i := range parts {
-		p := &parts[i]
-		n += 100 + len(p.Text) + len(p.Data) + len(p.Raw) + len(p.Signature) + len(p.Redacted) + len(p.URL)
-	}
-	return n
+// Facts is what is known about a message, without its text.
+type Facts struct {
+	ID         ID       `cbor:"-"`
+	Role       Role     `cbor:"2,keyasint"`
+	Meta       Metadata `cbor:"6,keyasint"`
+	Created    Time     `cbor:"7,keyasint"`
+	Kind       string   `cbor:"8,keyasint"`
+	CopiedFrom *ID      `cbor:"12,keyasint"`
+	Source     *Source  `cbor:"13,keyasint"`
+	Home       Home     `cbor:"15,keyasint"`
 }

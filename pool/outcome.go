@@ -84,14 +84,14 @@ func OutcomeOf(m *Message) Outcome {
 		return LostCall
 	case said == CutShort || said == BrokenOff:
 		return said
-	case m.Blank():
+	case IsBlank(m):
 		return Empty
 	}
 	return Answered
 }
 
-// Blank reports whether a message has nothing for a reader: neither words nor calls, at most thoughts.
-func (m *Message) Blank() bool { return len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, says) }
+// IsBlank reports whether a message has nothing for a reader: neither words nor calls, at most thoughts.
+func IsBlank(m *Message) bool { return len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, says) }
 
 // says reports whether a part is visible to the reader.
 func says(p Part) bool {

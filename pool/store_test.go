@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -56,12 +57,12 @@ func TestLargeContents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			update(t, db, func(tx kv.RwTx) error { return pool.Put(tx, ctx, m) })
+			update(t, db, func(tx kv.RwTx) error { return poolstore.Put(tx, ctx, m) })
 			if after, _ := json.Marshal(m); !bytes.Equal(before, after) {
 				t.Error("Put changed the message")
 			}
 			view(t, db, func(tx kv.Tx) error {
-				got, err := pool.Get(tx, ctx, m.ID)
+				got, err := poolstore.Get(tx, ctx, m.ID)
 				if err != nil {
 					return err
 				}
@@ -100,7 +101,7 @@ func sameParts(t *testing.T, tx kv.Tx, want, got []pool.Part) {
 		if want[i].Data == nil {
 			continue
 		}
-		data, mediaType, err := pool.Artifact(tx, got[i].SHA256)
+		data, mediaType, err := poolstore.Artifact(tx, got[i].SHA256)
 		if err != nil || !bytes.Equal(data, want[i].Data) || mediaType != "image/png" || got[i].Size != int64(len(data)) {
 			t.Errorf("part %d: %d bytes of %s, %v", i, len(data), mediaType, err)
 		}
@@ -112,14 +113,14 @@ func TestMissing(t *testing.T) {
 	defer db.Close()
 	ctx, id := pool.NewID(), pool.NewID()
 	update(t, db, func(tx kv.RwTx) error {
-		if m, err := pool.Get(tx, ctx, id); m != nil || err != nil {
+		if m, err := poolstore.Get(tx, ctx, id); m != nil || err != nil {
 			t.Errorf("Get: %v, %v", m, err)
 		}
-		if err := pool.Put(tx, ctx, &pool.Message{ID: id, Role: pool.User,
+		if err := poolstore.Put(tx, ctx, &pool.Message{ID: id, Role: pool.User,
 			Content: []pool.Part{{Type: pool.ImagePart, SHA256: pool.Hash{1}}}}); !errors.Is(err, pool.ErrInvalid) {
 			t.Errorf("Put of a part without its artifact: %v", err)
 		}
-		if _, _, err := pool.Artifact(tx, pool.Hash{1}); !errors.Is(err, kv.ErrDamaged) {
+		if _, _, err := poolstore.Artifact(tx, pool.Hash{1}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("Artifact: %v", err)
 		}
 		return nil
@@ -136,16 +137,16 @@ func TestMissingAndDamagedInLists(t *testing.T) {
 			for _, c := range []pool.ID{ctx, other} {
 				m := pool.NewText(pool.User, id.String())
 				m.ID = id
-				if err := pool.Put(tx, c, m); err != nil {
+				if err := poolstore.Put(tx, c, m); err != nil {
 					return err
 				}
 			}
 		}
-		return tx.Put(pool.Bucket, append(ctx[:], ids[1][:]...), []byte("spoilt"))
+		return tx.Put(poolstore.Bucket, append(ctx[:], ids[1][:]...), []byte("spoilt"))
 	})
 	view(t, db, func(tx kv.Tx) error {
 		var got []pool.ID
-		err := pool.GetMany(tx, other, []pool.ID{ids[2], fixedID(99), ids[0]}, func(i int, m *pool.Message) error {
+		err := poolstore.GetMany(tx, other, []pool.ID{ids[2], fixedID(99), ids[0]}, func(i int, m *pool.Message) error {
 			if m == nil {
 				m = &pool.Message{ID: pool.ID{byte(i)}}
 			}
@@ -156,10 +157,10 @@ func TestMissingAndDamagedInLists(t *testing.T) {
 			t.Errorf("GetMany gives %v, %v", got, err)
 		}
 		never := func(int, *pool.Message) error { t.Error("a damaged message was given"); return nil }
-		if err := pool.GetMany(tx, ctx, ids[1:2], never); !errors.Is(err, kv.ErrDamaged) {
+		if err := poolstore.GetMany(tx, ctx, ids[1:2], never); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("GetMany of a damaged message: %v", err)
 		}
-		if err := pool.GetMany(tx, other, ids, func(int, *pool.Message) error { return kv.ErrStop }); err != nil {
+		if err := poolstore.GetMany(tx, other, ids, func(int, *pool.Message) error { return kv.ErrStop }); err != nil {
 			t.Errorf("GetMany, stopped: %v", err)
 		}
 		scans(t, tx, ctx, ids)
@@ -181,14 +182,14 @@ func scans(t *testing.T, tx kv.Tx, ctx pool.ID, ids []pool.ID) {
 		}
 		return nil
 	}
-	if err := pool.Scan(tx, ctx, collect); err != nil || !slices.Equal(good, []pool.ID{ids[0], ids[2]}) || !slices.Equal(bad, ids[1:2]) {
+	if err := poolstore.Scan(tx, ctx, collect); err != nil || !slices.Equal(good, []pool.ID{ids[0], ids[2]}) || !slices.Equal(bad, ids[1:2]) {
 		t.Errorf("Scan gives %v and %v damaged, %v", good, bad, err)
 	}
 	good, bad = nil, nil
-	if err := pool.ScanAfter(tx, ctx, ids[1], collect); err != nil || !slices.Equal(good, ids[2:]) || bad != nil {
+	if err := poolstore.ScanAfter(tx, ctx, ids[1], collect); err != nil || !slices.Equal(good, ids[2:]) || bad != nil {
 		t.Errorf("ScanAfter gives %v and %v damaged, %v", good, bad, err)
 	}
-	if err := pool.Scan(tx, ctx, func(pool.ID, *pool.Message, error) error { return kv.ErrStop }); err != nil {
+	if err := poolstore.Scan(tx, ctx, func(pool.ID, *pool.Message, error) error { return kv.ErrStop }); err != nil {
 		t.Errorf("Scan, stopped: %v", err)
 	}
 }
@@ -200,10 +201,10 @@ func TestChangedContentsGetNewHashes(t *testing.T) {
 	ctx := fixedID(1)
 	long := strings.Repeat("secret ", 2000)
 	m := &pool.Message{ID: fixedID(2), Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", Text: long}}
-	update(t, db, func(tx kv.RwTx) error { return pool.Put(tx, ctx, m) })
+	update(t, db, func(tx kv.RwTx) error { return poolstore.Put(tx, ctx, m) })
 	for _, text := range []string{strings.ToUpper(long), "small", ""} {
 		update(t, db, func(tx kv.RwTx) error {
-			got, err := pool.Get(tx, ctx, m.ID)
+			got, err := poolstore.Get(tx, ctx, m.ID)
 			if err != nil {
 				return err
 			}
@@ -211,10 +212,10 @@ func TestChangedContentsGetNewHashes(t *testing.T) {
 			if text == "" {
 				got.Result.SHA256 = pool.Hash{}
 			}
-			if err := pool.Put(tx, ctx, got); err != nil {
+			if err := poolstore.Put(tx, ctx, got); err != nil {
 				return err
 			}
-			again, err := pool.Get(tx, ctx, m.ID)
+			again, err := poolstore.Get(tx, ctx, m.ID)
 			if err == nil && again.Result.Text != text {
 				t.Errorf("%.10q: the text is %.10q", text, again.Result.Text)
 			}
@@ -232,14 +233,14 @@ func TestArtifacts(t *testing.T) {
 		names = nil
 		for _, n := range sizes {
 			data := bytes.Repeat([]byte{'x'}, n)
-			h, err := pool.PutArtifact(tx, data, "text/x")
+			h, err := poolstore.PutArtifact(tx, data, "text/x")
 			if err != nil || h != pool.HashOf(data) {
 				t.Fatalf("%d bytes: %s, %v", n, h, err)
 			}
-			if again, err := pool.PutArtifact(tx, data, "text/y"); err != nil || again != h {
+			if again, err := poolstore.PutArtifact(tx, data, "text/y"); err != nil || again != h {
 				t.Errorf("%d bytes again: %s, %v", n, again, err)
 			}
-			got, mediaType, err := pool.Artifact(tx, h)
+			got, mediaType, err := poolstore.Artifact(tx, h)
 			if err != nil || !bytes.Equal(got, data) || mediaType != "text/x" {
 				t.Errorf("%d bytes: %d of %s, %v", n, len(got), mediaType, err)
 			}
@@ -259,11 +260,11 @@ func TestArtifacts(t *testing.T) {
 	})
 	update(t, db, func(tx kv.RwTx) error {
 		for _, h := range names {
-			if err := pool.DeleteArtifact(tx, h); err != nil {
+			if err := poolstore.DeleteArtifact(tx, h); err != nil {
 				return err
 			}
 		}
-		return tx.Scan(pool.ArtifactBucket, kv.Range{}, func(key, _ []byte) error {
+		return tx.Scan(poolstore.ArtifactBucket, kv.Range{}, func(key, _ []byte) error {
 			t.Errorf("key %x is left", key)
 			return nil
 		})
@@ -273,7 +274,7 @@ func TestArtifacts(t *testing.T) {
 func scanned(t *testing.T, tx kv.Tx, after pool.Hash) []pool.Hash {
 	t.Helper()
 	var names []pool.Hash
-	err := pool.ScanArtifacts(tx, after, func(a pool.ArtifactInfo, err error) error {
+	err := poolstore.ScanArtifacts(tx, after, func(a pool.ArtifactInfo, err error) error {
 		if err != nil || a.MediaType != "text/x" {
 			t.Errorf("%v, %v", a, err)
 		}
@@ -294,20 +295,20 @@ func TestDamagedArtifacts(t *testing.T) {
 	h := pool.HashOf(data)
 	chunk := func(n byte) []byte { return append(h[:], 0, 0, 0, n) }
 	tests := map[string]func(tx kv.RwTx) error{
-		"no header":     func(tx kv.RwTx) error { return tx.Delete(pool.ArtifactBucket, h[:]) },
-		"spoilt header": func(tx kv.RwTx) error { return tx.Put(pool.ArtifactBucket, h[:], []byte("x")) },
+		"no header":     func(tx kv.RwTx) error { return tx.Delete(poolstore.ArtifactBucket, h[:]) },
+		"spoilt header": func(tx kv.RwTx) error { return tx.Put(poolstore.ArtifactBucket, h[:], []byte("x")) },
 		"hostile header": func(tx kv.RwTx) error {
-			return tx.Put(pool.ArtifactBucket, h[:], sealed([]byte{0xa2, 2, 0x1b, 0x7f, 0, 0, 0, 0, 0, 0, 0, 3, 1}))
+			return tx.Put(poolstore.ArtifactBucket, h[:], sealed([]byte{0xa2, 2, 0x1b, 0x7f, 0, 0, 0, 0, 0, 0, 0, 3, 1}))
 		},
-		"missing chunk": func(tx kv.RwTx) error { return tx.Delete(pool.ArtifactBucket, chunk(1)) },
-		"empty chunk":   func(tx kv.RwTx) error { return tx.Put(pool.ArtifactBucket, chunk(1), nil) },
-		"another chunk": func(tx kv.RwTx) error { return tx.Put(pool.ArtifactBucket, chunk(0), []byte("x")) },
+		"missing chunk": func(tx kv.RwTx) error { return tx.Delete(poolstore.ArtifactBucket, chunk(1)) },
+		"empty chunk":   func(tx kv.RwTx) error { return tx.Put(poolstore.ArtifactBucket, chunk(1), nil) },
+		"another chunk": func(tx kv.RwTx) error { return tx.Put(poolstore.ArtifactBucket, chunk(0), []byte("x")) },
 		"one wrong byte": func(tx kv.RwTx) error {
-			return tx.Put(pool.ArtifactBucket, chunk(2), append(bytes.Clone(data[512<<10:len(data)-1]), 'x'))
+			return tx.Put(poolstore.ArtifactBucket, chunk(2), append(bytes.Clone(data[512<<10:len(data)-1]), 'x'))
 		},
-		"chunks swapped": func(tx kv.RwTx) error { return tx.Put(pool.ArtifactBucket, chunk(0), data[256<<10:512<<10]) },
+		"chunks swapped": func(tx kv.RwTx) error { return tx.Put(poolstore.ArtifactBucket, chunk(0), data[256<<10:512<<10]) },
 		"header too long": func(tx kv.RwTx) error {
-			return tx.Put(pool.ArtifactBucket, h[:], sealed([]byte{0xa2, 2, 0x1a, 0, 9, 0x27, 0xc1, 3, 3}))
+			return tx.Put(poolstore.ArtifactBucket, h[:], sealed([]byte{0xa2, 2, 0x1a, 0, 9, 0x27, 0xc1, 3, 3}))
 		},
 	}
 	for name, spoil := range tests {
@@ -316,13 +317,13 @@ func TestDamagedArtifacts(t *testing.T) {
 			defer db.Close()
 			ctx := fixedID(1)
 			m := &pool.Message{ID: fixedID(2), Role: pool.ToolRole, Result: &pool.Result{Text: string(data)}}
-			update(t, db, func(tx kv.RwTx) error { return pool.Put(tx, ctx, m) })
+			update(t, db, func(tx kv.RwTx) error { return poolstore.Put(tx, ctx, m) })
 			update(t, db, spoil)
 			view(t, db, func(tx kv.Tx) error {
-				if _, _, err := pool.Artifact(tx, h); !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), h.String()) {
+				if _, _, err := poolstore.Artifact(tx, h); !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), h.String()) {
 					t.Errorf("Artifact: %v", err)
 				}
-				if got, err := pool.Get(tx, ctx, m.ID); got != nil || !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
+				if got, err := poolstore.Get(tx, ctx, m.ID); got != nil || !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
 					t.Errorf("Get: %v, %v", got, err)
 				}
 				return nil
@@ -339,15 +340,15 @@ func TestScanArtifactsTellsDamage(t *testing.T) {
 	update(t, db, func(tx kv.RwTx) error {
 		var err error
 		for i, h := range []*pool.Hash{&orphan, &spoilt, &good} {
-			if *h, err = pool.PutArtifact(tx, bytes.Repeat([]byte{byte(i)}, 300_000), "x/y"); err != nil {
+			if *h, err = poolstore.PutArtifact(tx, bytes.Repeat([]byte{byte(i)}, 300_000), "x/y"); err != nil {
 				return err
 			}
 		}
-		return errors.Join(tx.Delete(pool.ArtifactBucket, orphan[:]), tx.Put(pool.ArtifactBucket, spoilt[:], []byte("x")))
+		return errors.Join(tx.Delete(poolstore.ArtifactBucket, orphan[:]), tx.Put(poolstore.ArtifactBucket, spoilt[:], []byte("x")))
 	})
 	told := map[pool.Hash]int{}
 	view(t, db, func(tx kv.Tx) error {
-		return pool.ScanArtifacts(tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+		return poolstore.ScanArtifacts(tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
 			if damaged := errors.Is(err, kv.ErrDamaged); damaged == (a.SHA256 == good) {
 				t.Errorf("%s: %v", a.SHA256, err)
 			}
@@ -362,10 +363,10 @@ func TestScanArtifactsTellsDamage(t *testing.T) {
 
 func TestArtifactsOfAMessage(t *testing.T) {
 	m := &pool.Message{Content: []pool.Part{{SHA256: pool.Hash{1}}, {}}, Result: &pool.Result{SHA256: pool.Hash{2}, Parts: []pool.Part{{SHA256: pool.Hash{3}}}}}
-	if got := pool.Artifacts(m); !slices.Equal(got, []pool.Hash{{1}, {2}, {3}}) {
+	if got := poolstore.Artifacts(m); !slices.Equal(got, []pool.Hash{{1}, {2}, {3}}) {
 		t.Errorf("%v", got)
 	}
-	if got := pool.Artifacts(&pool.Message{}); got != nil {
+	if got := poolstore.Artifacts(&pool.Message{}); got != nil {
 		t.Errorf("%v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -111,7 +112,7 @@ func Sum(counts ...*int64) *int64 {
 // Sound returns a message that can be stored, whatever a server sent: it replaces half characters in the message's JSON, leaves out parts, calls and metadata
 // that are invalid, and says so in the metadata.
 func Sound(m *pool.Message) *pool.Message {
-	m.MakeWhole()
+	poolstore.MakeWhole(m)
 	if m.Validate() == nil {
 		return m
 	}

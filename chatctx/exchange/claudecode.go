@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -454,8 +455,8 @@ func (c *claudeCode) writtenOn(line *ccLine) bool {
 	defer func() { c.r.shelf.put(have.msgs...) }()
 	was, now := have.msgs[0], line.msgs[0]
 	switch {
-	case was.Continues(now):
-	case now.Continues(was):
+	case poolstore.Continues(was, now):
+	case poolstore.Continues(now, was):
 		have.msgs, line.msgs = line.msgs, have.msgs
 	default:
 		return false

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -529,7 +530,7 @@ func (p *codexPath) step(it *codexItem) {
 	if above == "" && from > 0 && p.t.records[0].further {
 		above = p.t.records[0].id
 	}
-	before := pool.NewText(pool.User, p.at).Words()
+	before := poolstore.Words(pool.NewText(pool.User, p.at))
 	id := digestOf(append(before[:], it.words[:]...))
 	p.t.add(it.at, id, above, it.m)
 	if len(p.t.records) == from {
@@ -551,7 +552,7 @@ func (p *codexPath) step(it *codexItem) {
 func beginning(m *chatctx.Message) pool.Hash {
 	first := *m
 	first.Calls, first.Content = first.Calls[:min(len(first.Calls), 1)], first.Content[:min(len(first.Content), 1)]
-	return first.Words()
+	return poolstore.Words(&first)
 }
 
 // sessions begins a session at each compaction, on the branches that contain the message after it.

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -264,7 +265,7 @@ func (n *nativeStored) finish(ctx context.Context) error {
 func weight(in *chatctx.Incoming) int {
 	n := 500
 	for _, node := range in.Nodes {
-		n += node.Message.Weight()
+		n += poolstore.Weight(node.Message)
 	}
 	return n
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -514,7 +515,7 @@ func TestNoHashOfWordsStays(t *testing.T) {
 				importInto(t, s, file)
 			}
 			for _, text := range []string{first, second} {
-				words := pool.NewText(pool.User, text).Words()
+				words := poolstore.Words(pool.NewText(pool.User, text))
 				hashes["the words "+text] = string(words[:8])
 			}
 			title := pool.HashOf([]byte(second)) // as the later file has it
@@ -548,7 +549,7 @@ func TestNoHashOfWordsStays(t *testing.T) {
 						t.Errorf("after import %d %q is as it was", round, key)
 					}
 				}
-				if noted := pool.NewText(pool.Assistant, "noted").Words(); holds(after, string(noted[:8])) == (what == "conversation") {
+				if noted := poolstore.Words(pool.NewText(pool.Assistant, "noted")); holds(after, string(noted[:8])) == (what == "conversation") {
 					t.Error("the hash of a message that stays went too, or that of one that went is there")
 				}
 				for _, file := range files {

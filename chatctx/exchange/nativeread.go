@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/branch"
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/google/uuid"
 )
 
 // nativeTarget receives a context of the store's own export: to store it, or to count it.
@@ -338,7 +339,7 @@ func (n *nativeReader) known(at place, ids []chatctx.ID) []chatctx.ID {
 func (n *nativeReader) branch(at place, v value) error {
 	b, wrong := decoded[record.NativeBranch](n.r, at, "branch", v)
 	n.fields(at, wrong)
-	if err := branch.CheckSessions(b.Sessions); err != nil {
+	if err := branchstore.CheckSessions(b.Sessions); err != nil {
 		n.r.warn(at, "the sessions of the branch %q are left out: %v", show.Clip(b.Name, 60), err)
 		b.Sessions = nil
 	}

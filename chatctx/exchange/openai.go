@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -236,7 +237,7 @@ func (o *openAI) other(list value) {
 		o.n++
 		id := itoa(o.n)
 		m := openAIMessage(v, id)
-		if same = same && i < shared && m != nil && o.t.records[i].message != nil && m.Words() == o.t.records[i].message.Words(); same {
+		if same = same && i < shared && m != nil && o.t.records[i].message != nil && poolstore.Words(m) == poolstore.Words(o.t.records[i].message); same {
 			parent = o.t.records[i].id
 			o.r.duplicated()
 			keepAgain([]*chatctx.Message{o.t.records[i].message}, []*chatctx.Message{m})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -77,7 +78,7 @@ func contentsOf(t *testing.T, s *chatctx.Store) string {
 				if src := e.Source; src != nil && src.Node != "" && src.Conversation != "" {
 					key[info.ID], node[e.ID] = src.Format+" "+src.Conversation, src.Format+" "+src.Conversation+" "+src.Node
 				}
-				words := e.Words()
+				words := poolstore.Words(e.Message)
 				name := fmt.Sprintf("%s %x %.40q", e.Role, words[:6], e.Text())
 				if at.below[name] == nil {
 					at.below[name] = &nodeSeen{below: map[string]*nodeSeen{}}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -226,7 +226,7 @@ func (p *pi) tag(in *chatctx.Incoming) {
 			if in.Tags == nil {
 				in.Tags = map[string]int{}
 			}
-			in.Tags[branch.PlainName(label)] = i + 1
+			in.Tags[branchstore.PlainName(label)] = i + 1
 		}
 	}
 }

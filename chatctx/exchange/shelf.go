@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -52,7 +53,7 @@ func (s *shelf) put(msgs ...*chatctx.Message) {
 		if s.Has(m) || m.Validate() != nil {
 			continue
 		}
-		n := m.Weight()
+		n := poolstore.Weight(m)
 		if s.held+n <= s.room {
 			s.held += n
 			continue
@@ -181,7 +182,7 @@ func (s *shelf) close() {
 
 // shelved returns a message as it is in the file: its record, and the bytes of its parts.
 func shelved(m *chatctx.Message) ([]byte, error) {
-	b, err := pool.Encode(m)
+	b, err := poolstore.Encode(m)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func unshelved(b []byte) (*chatctx.Message, error) {
 		return out
 	}
 	m := new(chatctx.Message)
-	if err := pool.Decode(next(), m); err != nil {
+	if err := poolstore.Decode(next(), m); err != nil {
 		return nil, err
 	}
 	for _, p := range allParts(m) {

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -111,8 +112,8 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	case sameMessage(have.message, now) && t.sameFurther(i, msgs):
 	case len(msgs) > 1 || t.tail[have.id] != "" || len(now.Content) == 0 && len(now.Calls) == 0 && now.Result == nil: // or the record is yet to be filled
 		return false
-	case have.message.Continues(now):
-	case now.Continues(have.message) && now.Validate() == nil:
+	case poolstore.Continues(have.message, now):
+	case poolstore.Continues(now, have.message) && now.Validate() == nil:
 		have.message, now = now, have.message
 		msgs = []*chatctx.Message{now}
 	default:
@@ -295,7 +296,7 @@ func (t *thread) orphans() map[string]bool {
 
 // sameMessage reports whether two records of one id have the same content.
 func sameMessage(a, b *chatctx.Message) bool {
-	return a.Role == b.Role && a.Created == b.Created && a.Words() == b.Words()
+	return a.Role == b.Role && a.Created == b.Created && poolstore.Words(a) == poolstore.Words(b)
 }
 
 // sameAs is sameMessage for the message of record i, even if it is on the shelf.
@@ -308,7 +309,7 @@ func (t *thread) sameAs(i int, m *chatctx.Message) bool {
 func digest(msgs []*chatctx.Message) string {
 	var all []byte
 	for _, m := range msgs {
-		words := m.Words()
+		words := poolstore.Words(m)
 		all = append(all, words[:]...)
 	}
 	return digestOf(all)
@@ -326,7 +327,7 @@ func (r *reading) words(m *chatctx.Message) pool.Hash {
 		r.shelf.err = errors.Join(r.shelf.err, err)
 		return pool.Hash{}
 	}
-	return whole.Words()
+	return poolstore.Words(whole)
 }
 
 // pairCalls gives results without a call's id that of the call that they answer, closes all calls, and marks the results whose call is not above them. The

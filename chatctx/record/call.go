@@ -29,7 +29,7 @@ type CallRecord struct {
 	Origin  string `cbor:"14,keyasint,omitempty" json:"-"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Decision is one recorded step in the life of a call. From and To are values of CallState.
@@ -49,7 +49,7 @@ type Decision struct {
 	Runs *Runs `cbor:"13,keyasint,omitempty" json:"runs,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // The kinds of decision makers.

@@ -23,7 +23,7 @@ type Claim struct {
 	Made    uint64    `cbor:"10,keyasint,omitempty" json:"-"` // of a branch that was made for the answer: the operation that made it. If no answer comes, the branch goes with the claim
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Who names the holder of the claim.

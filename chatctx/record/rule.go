@@ -39,7 +39,7 @@ type Rule struct {
 	Created pool.Time     `cbor:"13,keyasint,omitempty" json:"created_at" empty:"null"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Condition is a condition on a call's arguments.
@@ -52,7 +52,7 @@ type Condition struct {
 	Value string `cbor:"3,keyasint" json:"value"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // String returns the condition as it is written.

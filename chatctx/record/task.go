@@ -30,7 +30,7 @@ type Task struct {
 	Linked bool `cbor:"16,keyasint,omitempty" json:"linked" only:"lines"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Call returns the reference to the call that started the task, "" if none did.

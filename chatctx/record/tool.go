@@ -7,8 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/internal/branchstore"
 )
 
 // Tool is a tool that a model may call.
@@ -35,7 +34,7 @@ type Tool struct {
 	Remote string `cbor:"-" json:"-"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Remote is a tool of an MCP server, as the server described it when it was added.
@@ -45,7 +44,7 @@ type Remote struct {
 	Schema      json.RawMessage `cbor:"3,keyasint,omitempty" json:"schema,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // KeptTool is a stored tool with its scope.
@@ -59,7 +58,7 @@ func (t *Tool) Check() error {
 	switch {
 	case t.Name == "" || len(t.Name) > 128 || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
 		return invalid("the tool's name %q must have 1 to 128 bytes, without spaces", t.Name)
-	case branch.IsStep(t.Name):
+	case branchstore.IsStep(t.Name):
 		return invalid("a tool cannot be named %q: no address reaches it", t.Name)
 	case t.Schema != nil && (!json.Valid(t.Schema) || t.Schema[0] != '{'):
 		return invalid("the schema of tool %q is not a JSON object", t.Name)

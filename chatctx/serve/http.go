@@ -18,8 +18,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -104,7 +104,7 @@ func hasSteps(u *url.URL) bool {
 	path := strings.TrimPrefix(u.EscapedPath(), "/")
 	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), func(segment string) bool {
 		name, err := url.PathUnescape(segment)
-		return err != nil || name == "" && path != "" || branch.IsStep(name)
+		return err != nil || name == "" && path != "" || branchstore.IsStep(name)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -21,7 +22,7 @@ import (
 // session returns the index of the session with which a request begins: the newest that a provider began after our own, if the request is for this provider and
 // its model, else our own.
 func (t *Turn) session(sessions []branch.Session, inForce map[string]json.RawMessage) int {
-	own := branch.Current(sessions)
+	own := branchstore.Current(sessions)
 	if own == len(sessions)-1 {
 		return own
 	}
@@ -31,7 +32,7 @@ func (t *Turn) session(sessions []branch.Session, inForce map[string]json.RawMes
 		return own // making a body reports it
 	}
 	model := adapter.Undated(modelOf(all, provider))
-	return branch.CurrentFor(sessions, func(s *branch.Session) bool { return s.Provider == provider && adapter.Undated(s.Model) == model })
+	return branchstore.CurrentFor(sessions, func(s *branch.Session) bool { return s.Provider == provider && adapter.Undated(s.Model) == model })
 }
 
 // modelOf returns the model of settings as a provider names it.
@@ -50,7 +51,7 @@ func (r *Request) compacted(m *chatctx.Message, e *chatctx.Ending) {
 		}
 		summary := &pool.Message{ID: pool.NewID(), Role: pool.Assistant, Kind: "summary", Content: []pool.Part{p}, Meta: pool.Metadata{Provider: p.Provider, Model: p.Model}}
 		if e.Sessions == nil {
-			if e.Sessions = r.info.Sessions; branch.Current(e.Sessions) < 0 {
+			if e.Sessions = r.info.Sessions; branchstore.Current(e.Sessions) < 0 {
 				e.Sessions = enhancer.Sessions(r.info, r.Draft.Session)
 			}
 		}

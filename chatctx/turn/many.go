@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -96,9 +96,9 @@ func (n Names) Free(beside, model string) string {
 // stem returns the name to which Free adds numbers.
 func stem(beside, model string) string {
 	if model != "" {
-		return branch.PlainName(model)
+		return branchstore.PlainName(model)
 	}
-	name := branch.PlainName(beside)
+	name := branchstore.PlainName(beside)
 	if i := strings.LastIndexByte(name, '.'); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
 		name = name[:i]
 	}
@@ -284,5 +284,5 @@ func Refusal(m *chatctx.Message) error {
 
 // isEmpty reports whether a reply has neither words nor calls. A refused reply is not empty.
 func isEmpty(m *chatctx.Message) bool {
-	return m == nil || !pool.OutcomeOf(m).Refused() && m.Blank()
+	return m == nil || !pool.OutcomeOf(m).Refused() && pool.IsBlank(m)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -69,7 +70,7 @@ func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error))
 		n += PerCall + c.Text(m.Calls[i].Tool) + c.Text(string(m.Calls[i].Arguments))
 	}
 	switch r := m.Result; {
-	case r == nil, !r.Speaks(): // if the result says nothing, the content is sent
+	case r == nil, !poolstore.Speaks(r): // if the result says nothing, the content is sent
 		n += c.parts(m.Content, read)
 	case len(r.Parts) > 0:
 		n += c.parts(r.Parts, read)
@@ -83,7 +84,7 @@ func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error))
 
 // sameForAll reports whether every provider gets the message with the same words.
 func sameForAll(m *pool.Message) bool {
-	if m.Result != nil && m.Result.Speaks() {
+	if m.Result != nil && poolstore.Speaks(m.Result) {
 		return len(m.Result.Parts) == 0
 	}
 	for i := range m.Content {

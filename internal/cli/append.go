@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/poolstore"
 )
 
 // A batch of append ends at so many messages or bytes, or if the next line has not arrived yet.
@@ -60,7 +61,7 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 		for i := range m.Calls { // an object that came as a string has escapes of its own
 			m.Calls[i].Arguments = jsontree.Unwrapped(m.Calls[i].Arguments)
 		}
-		a.mended += m.MakeWhole()
+		a.mended += poolstore.MakeWhole(m)
 	}
 	ref, name := a.r.contextRef(), a.r.branchName()
 	if a.last != nil { // the same branch to the end, even if others switch meanwhile

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/branchstore"
 )
 
 // sentLine says between two messages what goes to the model.
@@ -64,7 +65,7 @@ func currentSession(sessions []branch.Session, i int) string {
 	if of := slices.IndexFunc(sessions[:i], func(o branch.Session) bool { return o.Start == s.Start && o.Provider == s.Provider }); of >= 0 {
 		name += fmt.Sprintf(", session %d again", of+1)
 	}
-	summarised, gone := branch.Covered(sessions, i)
+	summarised, gone := branchstore.Covered(sessions, i)
 	switch {
 	case s.Provider != "":
 		return fmt.Sprintf("%s: what is above goes to the model as the compaction that it made", name)

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -45,11 +46,11 @@ func approvedBefore(t *testing.T) (file string, c *chatctx.ChatContext) {
 				t.Fatal("the approval holds nothing")
 			}
 			rec.Decisions[0].Runs = nil
-			raw, err := pool.Marshal(rec)
+			raw, err := stored.Marshal(rec)
 			if err != nil {
 				return err
 			}
-			return tx.Put("call", bytes.Clone(key), pool.AddChecksum(raw, nil))
+			return tx.Put("call", bytes.Clone(key), stored.AddChecksum(raw, nil))
 		})
 	})
 	if err != nil {

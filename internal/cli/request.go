@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -218,7 +219,7 @@ func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage)
 		sessions = append(slices.Clone(sessions), *session)
 		at = len(sessions) - 1
 	}
-	summarised, _ := branch.Covered(sessions, at)
+	summarised, _ := branchstore.Covered(sessions, at)
 	by := "compact"
 	if session.Provider != "" {
 		by = "provider"

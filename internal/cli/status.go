@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -68,7 +69,7 @@ func doStatus(r *run) error {
 		return err
 	}
 	s := &statusJSON{Store: shownStore(path), Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
-		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(branch.Current(snap.Info.Sessions)+1, 1)}
+		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(branchstore.Current(snap.Info.Sessions)+1, 1)}
 	for _, fill := range []func(*run, *chatctx.ChatContext, *chatctx.Snapshot) error{s.figures, s.window, s.work} {
 		if err := fill(r, c, snap); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -220,7 +221,7 @@ func ready(messages []*chatctx.Message) error {
 		for i := range m.Calls { // an object that came as a string has escapes of its own
 			m.Calls[i].Arguments = jsontree.Unwrapped(m.Calls[i].Arguments)
 		}
-		m.MakeWhole()
+		poolstore.MakeWhole(m)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type Token struct {
 	By      string    `cbor:"4,keyasint,omitempty"` // who made it
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -43,9 +44,9 @@ func DecodeCall(key, raw []byte) (*record.CallRecord, error) {
 		return nil, nil
 	}
 	rec := &record.CallRecord{}
-	err := pool.CheckRecord(raw, nil)
+	err := stored.CheckRecord(raw, nil)
 	if err == nil {
-		err = DecMode.Unmarshal(raw, rec)
+		err = stored.Unmarshal(raw, rec)
 	}
 	if err != nil {
 		return nil, Damaged("the record of call %x: %v", key, err)

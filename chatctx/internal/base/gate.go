@@ -12,6 +12,8 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -45,7 +47,7 @@ func (s *Store) Fit(msgs []*pool.Message) error {
 			m.Calls[j].Arguments = jsontree.Unwrapped(m.Calls[j].Arguments)
 			undecided(&m.Calls[j])
 		}
-		m.MakeWhole() // strict readers take only whole messages
+		poolstore.MakeWhole(m) // strict readers take only whole messages
 		if err := s.Message(m); err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func (s *Store) Texts(kind string, texts ...*string) error {
 			}
 			*p = m.Text()
 		}
-		if err := pool.CheckText(kind, *p); err != nil {
+		if err := stored.CheckText(kind, *p); err != nil {
 			return err
 		}
 	}
@@ -110,7 +112,7 @@ func CheckKey(what, word string) error {
 	if len(word) > maxKey {
 		return Invalid("%s must have at most %d bytes, and has %d", what, maxKey, len(word))
 	}
-	return pool.CheckText(what, word)
+	return stored.CheckText(what, word)
 }
 
 // The marks of a message.

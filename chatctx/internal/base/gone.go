@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -70,7 +71,7 @@ const shortText = 64
 // GoneText returns the key of the mark of a message that has an id nowhere: the keyed hash of its words. Short words count only in their place, after the
 // message with the words before, or before the one with the words after if it is the first.
 func (s *GoneState) GoneText(m *pool.Message, before, after *pool.Message) GoneKey {
-	return s.GoneWords(m.Words(), textLength(m) < shortText, wordsOf(before), wordsOf(after))
+	return s.GoneWords(poolstore.Words(m), textLength(m) < shortText, wordsOf(before), wordsOf(after))
 }
 
 // GoneWords is GoneText by the hashes of the words; zero: there is no such message.
@@ -90,7 +91,7 @@ func wordsOf(m *pool.Message) pool.Hash {
 	if m == nil {
 		return pool.Hash{}
 	}
-	return m.Words()
+	return poolstore.Words(m)
 }
 
 // ShortWords reports whether a message's words are short.

@@ -3,8 +3,8 @@ package base
 import (
 	"bytes"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -20,7 +20,7 @@ func Guard(bucket string, r kv.Range) *kv.Key {
 		return &kv.Key{Bucket: MetaBucket, Key: MetaJournal}
 	case RuleBucket, SourceBucket, TokenBucket: // they change seldom and are searched across contexts
 		return &kv.Key{Bucket: bucket}
-	case branch.Bucket, branch.NameBucket, branch.EntryBucket, UnansweredBucket, QueuedBucket, ToolBucket, TagBucket, MarkBucket, CallIDBucket, OperationBucket, KeyBucket:
+	case branchstore.Bucket, branchstore.NameBucket, branchstore.EntryBucket, UnansweredBucket, QueuedBucket, ToolBucket, TagBucket, MarkBucket, CallIDBucket, OperationBucket, KeyBucket:
 		id, is := contextOf(r)
 		switch {
 		case !is:

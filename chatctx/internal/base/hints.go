@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +51,7 @@ func (h *Hints) Note(context pool.ID, name string, b *branch.Branch) {
 	if h.of == nil || len(h.of) >= mostHints {
 		h.of, h.ends = map[hinted][]kv.Key{}, map[pool.ID]branch.End{}
 	}
-	end := b.End()
+	end := branchstore.EndOf(b)
 	h.ends[b.ID] = end
-	h.of[hinted{context, name}] = branch.WriteKeys(context, b, end == branch.End{})
+	h.of[hinted{context, name}] = branchstore.WriteKeys(context, b, end == branch.End{})
 }

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,7 +28,7 @@ func CheckLabel(label string) error {
 		why = "holds a control character, or is not UTF-8"
 	case strings.TrimSpace(label) != label:
 		why = "begins or ends with a space"
-	case branch.IsStep(label):
+	case branchstore.IsStep(label):
 		why = "means a folder in a path, so that no address reaches it"
 	case label[0] == '-':
 		why = "begins with a dash"

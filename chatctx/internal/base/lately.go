@@ -11,7 +11,7 @@ import (
 
 // Lately has the records of one kind that this process wrote last, so that the next change need not decode them. The bytes decide: a record counts only if
 // the store has exactly its bytes, so no change of another program is missed, and no rollback. The zero Lately is empty.
-type Lately[T interface{ Copy() T }] struct {
+type Lately[T any] struct {
 	mu sync.Mutex
 	of map[pool.ID]written[T]
 }
@@ -40,11 +40,11 @@ func (l *Lately[T]) Decode(id pool.ID, raw []byte, decode func(pool.ID, []byte) 
 }
 
 // Note remembers a copy of a record with the bytes that were written, which nobody may change any more.
-func (l *Lately[T]) Note(id pool.ID, raw []byte, rec T) {
+func (l *Lately[T]) Note(id pool.ID, raw []byte, rec T, copied func(T) T) {
 	if len(raw) > largestLately {
 		return
 	}
-	rec = rec.Copy()
+	rec = copied(rec)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil || len(l.of) >= mostLately {

@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -19,7 +20,7 @@ func TestLatelyByBytes(t *testing.T) {
 	decoded := errors.New("decoded")
 	decode := func(pool.ID, []byte) (*ContextRecord, error) { return nil, decoded }
 	rec := &ContextRecord{Title: "one", Redo: []uint64{1, 2}}
-	l.Note(id, []byte("one"), rec)
+	l.Note(id, []byte("one"), rec, (*ContextRecord).Copy)
 	rec.Title, rec.Redo[0] = "changed since", 9
 	got, err := l.Decode(id, []byte("one"), decode)
 	if err != nil || got.Title != "one" || got.Redo[0] != 1 {
@@ -28,21 +29,21 @@ func TestLatelyByBytes(t *testing.T) {
 	if _, err := l.Decode(id, []byte("one"), decode); err != decoded {
 		t.Errorf("a record was given to two callers: %v", err)
 	}
-	l.Note(id, []byte("one"), got)
+	l.Note(id, []byte("one"), got, (*ContextRecord).Copy)
 	if _, err := l.Decode(id, []byte("two"), decode); err != decoded {
 		t.Errorf("other bytes were not decoded: %v", err)
 	}
-	l.Note(id, []byte("one"), got)
+	l.Note(id, []byte("one"), got, (*ContextRecord).Copy)
 	if _, err := l.Decode(other, []byte("one"), decode); err != decoded {
 		t.Errorf("another id was not decoded: %v", err)
 	}
 	large := make([]byte, largestLately+1)
-	l.Note(id, large, got)
+	l.Note(id, large, got, (*ContextRecord).Copy)
 	if _, err := l.Decode(id, large, decode); err != decoded {
 		t.Errorf("a record of %d bytes was kept", len(large))
 	}
 	for range 3 * mostLately {
-		l.Note(pool.NewID(), []byte("x"), got)
+		l.Note(pool.NewID(), []byte("x"), got, (*ContextRecord).Copy)
 	}
 	if len(l.of) > mostLately {
 		t.Errorf("%d records are remembered, want at most %d", len(l.of), mostLately)
@@ -57,7 +58,8 @@ func TestCopiesShareNothing(t *testing.T) {
 	for _, v := range []any{&b, &c} {
 		fill(t, reflect.ValueOf(v).Elem())
 	}
-	for _, pair := range [][2]any{{&b, b.Copy()}, {&c, c.Copy()}} {
+	b.Ended = branch.End{}
+	for _, pair := range [][2]any{{&b, branchstore.Copy(&b)}, {&c, c.Copy()}} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			t.Errorf("%T: the copy differs: %+v, %+v", pair[0], pair[0], pair[1])
 		}

@@ -3,10 +3,12 @@ package base
 import (
 	"encoding/binary"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // Operation is a stored entry of a journal: what was done, and what is needed to undo it.
@@ -29,7 +31,7 @@ type Operation struct {
 	User string `cbor:"12,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // Chain ties an operation to what it changed: a branch, the context if Branch is zero, or in the store's journal a context. Prev is the previous operation on
@@ -62,7 +64,7 @@ type Change struct {
 	Inserted []branch.Piece             `cbor:"8,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {
@@ -78,7 +80,7 @@ func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {
 func EachOperation(tx kv.Tx, r kv.Range, fn func(n uint64, op *Operation) error) error {
 	return tx.Scan(OperationBucket, r, func(key, value []byte) error {
 		op := &Operation{}
-		if err := DecMode.Unmarshal(value, op); err != nil {
+		if err := stored.Unmarshal(value, op); err != nil {
 			return Damaged("operation %x: %v", key, err)
 		}
 		return fn(binary.BigEndian.Uint64(key[16:]), op)

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // The buckets of this package; docs/format.md describes them.
@@ -29,15 +31,6 @@ const (
 	RuleBucket       = "rule"       // context or zero, id: record
 	ClaimBucket      = "claim"      // context, branch or call: who works on it
 )
-
-var DecMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // ContextRecord is a stored context. The journal record in the meta bucket has this type too: the store's own counters.
 type ContextRecord struct {
@@ -76,7 +69,7 @@ type ContextRecord struct {
 	Listed pool.Time `cbor:"24,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // ListedAt returns the time in its key in the bucket recent.
@@ -107,7 +100,7 @@ func GetContext(tx kv.Tx, id pool.ID) (*ContextRecord, []byte, error) {
 }
 
 func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
-	if err := pool.CheckRecord(raw, nil); err != nil {
+	if err := stored.CheckRecord(raw, nil); err != nil {
 		return nil, fmt.Errorf("%w: the record of conversation %s: %w", kv.ErrDamaged, id, err)
 	}
 	return ContextFrom(id, raw)
@@ -116,7 +109,7 @@ func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
 // ContextFrom decodes a record that was assembled in memory and has no checksum.
 func ContextFrom(id pool.ID, raw []byte) (*ContextRecord, error) {
 	rec := &ContextRecord{}
-	if err := pool.UnmarshalKept(raw, (*plainContext)(rec), &rec.Unknown); err != nil {
+	if err := stored.Unmarshal(raw, rec); err != nil {
 		return nil, fmt.Errorf("%w: the record of conversation %s: %w", kv.ErrDamaged, id, err)
 	}
 	return rec, nil
@@ -132,28 +125,20 @@ func PutRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
 
 // EncodeRecord returns the bytes of a record, with a checksum. Settings, whose keys are names, have none.
 func EncodeRecord(v any) ([]byte, error) {
-	raw, err := marshal(v)
+	raw, err := stored.Marshal(v)
 	if _, named := v.(map[string]json.RawMessage); named || err != nil {
 		return raw, err
 	}
-	return pool.AddChecksum(raw, nil), nil
-}
-
-// marshal looks once at a context's record, which every change writes.
-func marshal(v any) ([]byte, error) {
-	if rec, is := v.(*ContextRecord); is {
-		return pool.MarshalKept((*plainContext)(rec), rec.Unknown)
-	}
-	return pool.Marshal(v)
+	return stored.AddChecksum(raw, nil), nil
 }
 
 // Readable returns an error if a record is damaged.
 func Readable(raw []byte) error {
-	if err := pool.CheckRecord(raw, nil); err != nil {
+	if err := stored.CheckRecord(raw, nil); err != nil {
 		return err
 	}
 	var all map[uint64]any
-	return DecMode.Unmarshal(raw, &all)
+	return stored.Unmarshal(raw, &all)
 }
 
 // GetRecord reads a record into v and reports whether it exists.
@@ -168,10 +153,10 @@ func GetRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
 // DecodeKept reads a record of a bucket into v.
 func DecodeKept(bucket string, raw []byte, v any) (err error) {
 	if _, named := v.(*map[string]json.RawMessage); !named {
-		err = pool.CheckRecord(raw, nil)
+		err = stored.CheckRecord(raw, nil)
 	}
 	if err == nil {
-		err = DecMode.Unmarshal(raw, v)
+		err = stored.Unmarshal(raw, v)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: a record in %s: %w", kv.ErrDamaged, bucket, err)
@@ -199,7 +184,7 @@ func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 	if raw == nil {
 		return m, nil
 	}
-	if err := DecMode.Unmarshal(raw, &m); err != nil {
+	if err := stored.Unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("%w: a record is not a map: %w", kv.ErrDamaged, err)
 	}
 	return m, nil
@@ -256,6 +241,6 @@ func ReplaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint
 			m[k] = v
 		}
 	}
-	out, err := pool.Marshal(m)
+	out, err := stored.Marshal(m)
 	return out, had, err
 }

@@ -23,7 +23,7 @@ type SourceRecord struct {
 	Call string `cbor:"7,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
-	Unknown pool.Unknown `cbor:"-" json:"-"`
+	Unknown string `cbor:"-" json:"-"`
 }
 
 // SourceNode is an imported message of a conversation: the message that it became, and a short hash of its words in the file.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -70,14 +72,14 @@ func keyOf(f reflect.StructField) (key uint64, ok bool) {
 
 func read(t *testing.T, raw []byte, v any) {
 	t.Helper()
-	if err := DecMode.Unmarshal(raw, v); err != nil {
+	if err := stored.Unmarshal(raw, v); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func write(t *testing.T, v any) []byte {
 	t.Helper()
-	raw, err := pool.Marshal(v)
+	raw, err := stored.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestUnknownKeysAreKept(t *testing.T) {
 		if n != c.records {
 			t.Errorf("%T: the key stands in %d records, want %d", c.v, n, c.records)
 		}
-		sealed := pool.AddChecksum(later, nil)
+		sealed := stored.AddChecksum(later, nil)
 		back := reflect.New(reflect.TypeOf(c.v).Elem()).Interface()
 		if err := DecodeKept("x", sealed, back); err != nil {
 			t.Errorf("%T: %v", c.v, err)
@@ -123,22 +125,22 @@ func TestUnknownKeysAreKept(t *testing.T) {
 func twoWays(t *testing.T, id pool.ID) {
 	t.Helper()
 	raw, _ := withLater(t, reflect.TypeFor[ContextRecord](), write(t, &ContextRecord{Title: "T"}))
-	rec, err := DecodeContext(id, pool.AddChecksum(raw, nil))
+	rec, err := DecodeContext(id, stored.AddChecksum(raw, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := EncodeRecord(rec.Copy()); err != nil || !bytes.Equal(again, pool.AddChecksum(raw, nil)) {
+	if again, err := EncodeRecord(rec.Copy()); err != nil || !bytes.Equal(again, stored.AddChecksum(raw, nil)) {
 		t.Errorf("a context's record: %x (%v)", again, err)
 	}
 	raw, _ = withLater(t, reflect.TypeFor[branch.Branch](), write(t, &branch.Branch{ID: id, Name: "main"}))
-	b, err := branch.Decode(id, pool.AddChecksum(raw, nil))
+	b, err := branchstore.Decode(id, stored.AddChecksum(raw, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := branch.Encode(b.Copy()); err != nil || !bytes.Equal(again, pool.AddChecksum(raw, nil)) {
+	if again, err := branchstore.Encode(branchstore.Copy(b)); err != nil || !bytes.Equal(again, stored.AddChecksum(raw, nil)) {
 		t.Errorf("a branch's record: %x (%v)", again, err)
 	}
-	if after, had, err := ReplaceFields(pool.AddChecksum(raw, nil), map[uint64]cbor.RawMessage{17: {0x61, 'b'}}); err != nil || !bytes.Contains(after, laterValue) || len(had) != 1 {
+	if after, had, err := ReplaceFields(stored.AddChecksum(raw, nil), map[uint64]cbor.RawMessage{17: {0x61, 'b'}}); err != nil || !bytes.Contains(after, laterValue) || len(had) != 1 {
 		t.Errorf("an undo: %x (%v)", after, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -55,7 +55,7 @@ func Version(raw []byte) (int, error) {
 
 // BringUp rewrites what is stored otherwise in an older version, and sets the number. It is the only place that does so.
 func BringUp(tx kv.RwTx) error {
-	if err := branch.ShortenKeys(tx); err != nil {
+	if err := branchstore.ShortenKeys(tx); err != nil {
 		return err
 	}
 	return tx.Put(MetaBucket, MetaFormat, strconv.AppendInt(nil, FormatVersion, 10))
@@ -100,7 +100,7 @@ type guarded struct {
 func (g guarded) View(ctx context.Context, fn func(kv.Tx) error) error {
 	return g.DB.View(ctx, func(tx kv.Tx) error {
 		if g.Older() {
-			tx = branch.WithLongKeys(tx)
+			tx = branchstore.WithLongKeys(tx)
 		}
 		return fn(tx)
 	})
@@ -186,7 +186,7 @@ func (t *versionTx) look(next ...kv.Key) error {
 	}
 	var version int
 	if version, t.err = Version(raw); t.err == nil && version < FormatVersion {
-		t.older, t.Tx = version, branch.WithLongKeys(t.rw)
+		t.older, t.Tx = version, branchstore.WithLongKeys(t.rw)
 	}
 	return t.err
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -194,7 +197,7 @@ func recordsOf(id pool.ID) []kv.Key {
 // pool reads a context's messages. A message that cannot be read is nil in the map.
 func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 	out := map[pool.ID]*pool.Message{}
-	err := pool.Scan(c.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+	err := poolstore.Scan(c.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
 		where := "message " + mid.String()
 		if err != nil {
 			c.problem(1, where, "%v", err)
@@ -208,7 +211,7 @@ func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 		if m.ID != mid {
 			c.problem(1, where, "calls itself %s", m.ID)
 		}
-		for _, h := range pool.Artifacts(m) {
+		for _, h := range poolstore.Artifacts(m) {
 			c.wanted[h] = true
 		}
 		out[mid] = known(m)
@@ -221,7 +224,7 @@ func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 func counted(messages map[pool.ID]*pool.Message) int {
 	n := len(messages)
 	for _, m := range messages {
-		if m != nil && m.Receipt() {
+		if m != nil && poolstore.IsReceipt(m) {
 			n--
 		}
 	}
@@ -241,8 +244,8 @@ func known(m *pool.Message) *pool.Message {
 func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends map[uint64]uint64, there map[uint64][]uint64, err error) {
 	ends, there = map[uint64]uint64{}, map[uint64][]uint64{}
 	var count turnCount
-	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		segment, position, ok := branch.EntryAt(key)
+	err = c.tx.Scan(branchstore.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		segment, position, ok := branchstore.EntryAt(key)
 		if !ok {
 			c.problem(2, "conversation "+id.String(), "has an entry with a wrong key of %d bytes", len(key))
 			return nil
@@ -284,13 +287,13 @@ func (c *checker) branches(id pool.ID, rec *base.ContextRecord, ends map[uint64]
 	var held [][]branch.Piece
 	names := map[pool.ID]string{}
 	owners := map[uint64]string{}
-	err := c.tx.Scan(branch.Bucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	err := c.tx.Scan(branchstore.Bucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		if len(key) != 32 {
 			c.problem(3, "conversation "+id.String(), "has a branch with a key of %d bytes", len(key))
 			return nil
 		}
 		where := fmt.Sprintf("conversation %s, branch %s", id, pool.ID(key[16:]))
-		b, err := branch.Decode(pool.ID(key[16:]), value)
+		b, err := branchstore.Decode(pool.ID(key[16:]), value)
 		if err != nil {
 			c.problem(3, where, "%v", err)
 			return nil
@@ -331,14 +334,14 @@ func (c *checker) operations(id pool.ID) error {
 	there := map[pool.ID]bool{{}: true}
 	return c.tx.Scan(base.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		op := &base.Operation{}
-		if base.DecMode.Unmarshal(value, op) != nil || op.Expired {
+		if stored.Unmarshal(value, op) != nil || op.Expired {
 			return nil // named reports those that cannot be read
 		}
 		for _, link := range op.Chains {
 			if there[link.Branch] {
 				continue
 			}
-			raw, err := c.tx.Get(branch.Bucket, branch.Key(id, link.Branch))
+			raw, err := c.tx.Get(branchstore.Bucket, branchstore.Key(id, link.Branch))
 			if err != nil {
 				return err
 			}
@@ -354,7 +357,7 @@ func (c *checker) operations(id pool.ID) error {
 func (c *checker) names(id pool.ID, names map[pool.ID]string) error {
 	where := "conversation " + id.String()
 	led := map[pool.ID]bool{}
-	err := c.tx.Scan(branch.NameBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+	err := c.tx.Scan(branchstore.NameBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		name := string(key[16:])
 		if len(value) == 16 && names[pool.ID(value)] == name {
 			led[pool.ID(value)] = true
@@ -373,10 +376,10 @@ func (c *checker) names(id pool.ID, names map[pool.ID]string) error {
 
 func (c *checker) branchRest(where string, id pool.ID, b *branch.Branch) error {
 	for _, prompt := range []string{b.System, b.Prompt} {
-		text, err := branch.Prompt(c.tx, id, prompt)
+		text, err := branchstore.Prompt(c.tx, id, prompt)
 		if err != nil {
 			c.problem(3, where, "%v", err)
-		} else if branch.PromptID(text) != prompt {
+		} else if branchstore.PromptID(text) != prompt {
 			c.problem(3, where, "the text of its prompt %s is not the one that was stored", prompt)
 		}
 	}
@@ -384,7 +387,7 @@ func (c *checker) branchRest(where string, id pool.ID, b *branch.Branch) error {
 		if s.Summary == (pool.ID{}) {
 			continue
 		}
-		has, err := pool.Has(c.tx, id, s.Summary)
+		has, err := poolstore.Has(c.tx, id, s.Summary)
 		if err != nil {
 			return err
 		}
@@ -441,7 +444,7 @@ func (c *checker) openCalls(id pool.ID, messages map[pool.ID]*pool.Message, held
 		}
 		onBranch := false
 		for _, pieces := range held {
-			onBranch = onBranch || branch.Place(pieces, rec.Home.Segment, rec.Home.Position) >= 0
+			onBranch = onBranch || branchstore.Place(pieces, rec.Home.Segment, rec.Home.Position) >= 0
 		}
 		return c.indexed(where, id, message, index, rec, onBranch)
 	})
@@ -500,7 +503,7 @@ func (c *checker) rest() error {
 }
 
 func (c *checker) artifact(h pool.Hash) error {
-	has, err := pool.HasArtifact(c.tx, h)
+	has, err := poolstore.HasArtifact(c.tx, h)
 	if err != nil {
 		return err
 	}
@@ -510,7 +513,7 @@ func (c *checker) artifact(h pool.Hash) error {
 		return nil
 	}
 	if c.full {
-		if _, _, err := pool.Artifact(c.tx, h); err != nil {
+		if _, _, err := poolstore.Artifact(c.tx, h); err != nil {
 			c.problem(6, where, "%v", err)
 		}
 	}
@@ -556,7 +559,7 @@ func Measure(ctx context.Context, s *base.Store) (*record.Stats, error) {
 		if err != nil {
 			return err
 		}
-		return pool.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { out.Artifacts++; return nil })
+		return poolstore.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { out.Artifacts++; return nil })
 	})
 	return out, err
 }

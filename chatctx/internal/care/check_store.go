@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
@@ -15,6 +14,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,7 +35,7 @@ func (t *turnCount) wrong(value []byte, m *pool.Message) string {
 		return "has no count of turns"
 	}
 	want := t.turns
-	if m != nil && branch.ItemOf(m).Turn {
+	if m != nil && branchstore.ItemOf(m).Turn {
 		want++
 	}
 	was, unsure := t.turns, t.unsure
@@ -140,7 +142,7 @@ func (c *checker) store() error {
 	}
 	err := c.tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
 		if _, ok := base.ParseSourceNode(value); !ok {
-			if err := pool.CheckRecord(value, nil); err != nil {
+			if err := stored.CheckRecord(value, nil); err != nil {
 				c.problem(3, fmt.Sprintf("source %q", key), "is not as it was stored: %v", err)
 			}
 		}
@@ -178,7 +180,7 @@ func (c *checker) store() error {
 	if err != nil {
 		return err
 	}
-	return pool.ScanArtifacts(c.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+	return poolstore.ScanArtifacts(c.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
 		if err != nil {
 			c.problem(6, "artifact "+a.SHA256.String(), "%v", err)
 		}

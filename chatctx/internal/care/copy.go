@@ -12,18 +12,20 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // AllBuckets lists all buckets of a store.
-var AllBuckets = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.SourceBucket, base.OpenBucket, base.LooseBucket, base.LabelBucket, base.GoneBucket, pool.ArtifactBucket,
+var AllBuckets = append([]string{base.MetaBucket, base.ContextBucket, base.RecentBucket, base.SourceBucket, base.OpenBucket, base.LooseBucket, base.LabelBucket, base.GoneBucket, poolstore.ArtifactBucket,
 	index.WaitingBucket, index.DocBucket, index.TermBucket}, OwnBuckets...)
 
 // Reopen takes back a store that has moved, or begun to: it opens again as it was, in today's form, and the copy goes on by itself. It returns where the store
@@ -260,7 +262,7 @@ const (
 
 // pass makes the target's records equal to the source's.
 func (c *copying) pass(tx kv.Tx) error {
-	tx = branch.WithLongKeys(tx)
+	tx = branchstore.WithLongKeys(tx)
 	sum := &summer{}
 	c.records = 0
 	for _, bucket := range AllBuckets {
@@ -309,7 +311,7 @@ func carried(bucket string, key, value []byte) ([]byte, error) {
 		return value, nil
 	}
 	claim := &record.Claim{}
-	if err := base.DecMode.Unmarshal(value, claim); err != nil {
+	if err := stored.Unmarshal(value, claim); err != nil {
 		return nil, base.Damaged("the claim %x: %v", key, err)
 	}
 	if claim.Task != (pool.ID{}) { // the claim of a call that a sub-context answers; the sub-context is copied too
@@ -399,7 +401,7 @@ func (c *copying) end(o base.Options) (*record.Copied, error) {
 
 // digest returns the number and digest of all records that a copy has.
 func digest(tx kv.Tx) (n int, sum pool.Hash, err error) {
-	tx = branch.WithLongKeys(tx)
+	tx = branchstore.WithLongKeys(tx)
 	s := &summer{}
 	for _, bucket := range AllBuckets {
 		err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {

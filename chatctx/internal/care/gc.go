@@ -14,11 +14,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // OwnBuckets lists the buckets whose keys begin with a context's id, except that of the context's own record.
-var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, base.CallBucket, base.UnansweredBucket, base.CallIDBucket, base.ClaimBucket,
+var OwnBuckets = []string{poolstore.Bucket, branchstore.Bucket, branchstore.NameBucket, branchstore.EntryBucket, branchstore.PromptBucket, base.CallBucket, base.UnansweredBucket, base.CallIDBucket, base.ClaimBucket,
 	base.TagBucket, base.MarkBucket, base.OperationBucket, base.KeyBucket, base.ToolBucket, base.RuleBucket, base.CountBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket}
 
 // Collected is what GC removed or would remove. Bytes counts keys and values.
@@ -163,7 +166,7 @@ func (c *collector) removeContext(rec *base.ContextRecord) error {
 		if err != nil {
 			return err
 		}
-		if bucket == pool.Bucket {
+		if bucket == poolstore.Bucket {
 			c.out.Messages += n
 		}
 		if bucket == base.OperationBucket {
@@ -207,7 +210,7 @@ func (c *collector) openKeys() ([][]byte, error) {
 	var keys [][]byte
 	err := c.tx.Scan(base.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		var rec record.CallRecord
-		if err := base.DecMode.Unmarshal(value, &rec); err != nil {
+		if err := stored.Unmarshal(value, &rec); err != nil {
 			return base.Damaged("the record of call %x: %v", key, err)
 		}
 		keys = append(keys, base.OpenKey(&rec, c.id, pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))))
@@ -256,7 +259,7 @@ func (c *collector) operations(rec *base.ContextRecord, age pool.Time) error {
 		return err
 	}
 	needed := map[uint64]bool{rec.Newest: true, rec.Last: true}
-	err = branch.All(c.tx, c.id, func(b *branch.Branch) error {
+	err = branchstore.All(c.tx, c.id, func(b *branch.Branch) error {
 		needed[b.Newest], needed[b.Last] = true, true
 		return nil
 	})
@@ -279,7 +282,7 @@ func (c *collector) operations(rec *base.ContextRecord, age pool.Time) error {
 // branches removes the removed branches that are not in held, with the calls that wait and run on them.
 func (c *collector) branches(held map[pool.ID]bool) error {
 	var gone []pool.ID
-	err := branch.All(c.tx, c.id, func(b *branch.Branch) error {
+	err := branchstore.All(c.tx, c.id, func(b *branch.Branch) error {
 		if b.Removed != 0 && !held[b.ID] {
 			gone = append(gone, b.ID)
 		}
@@ -289,7 +292,7 @@ func (c *collector) branches(held map[pool.ID]bool) error {
 		return err
 	}
 	for _, id := range gone {
-		for _, bucket := range []string{branch.Bucket, base.ClaimBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket} {
+		for _, bucket := range []string{branchstore.Bucket, base.ClaimBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket} {
 			if _, err := c.deleteUnder(bucket, base.Under(c.id, id[:]...)); err != nil {
 				return err
 			}
@@ -311,7 +314,7 @@ type live struct {
 func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 	l := &live{onBranch: map[pool.ID]bool{}, messages: map[pool.ID]string{}, prompts: map[string]bool{}, ends: map[uint64]uint64{}}
 	var held, removed [][]branch.Piece
-	err := branch.All(tx, id, func(b *branch.Branch) error {
+	err := branchstore.All(tx, id, func(b *branch.Branch) error {
 		l.branch(b)
 		if b.Removed != 0 {
 			removed = append(removed, b.Pieces)
@@ -325,7 +328,7 @@ func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 	}
 	l.pieces = append(held, removed...)
 	for _, pieces := range held {
-		if err := branch.Read(tx, id, pieces, func(_ int, mid pool.ID) error { l.onBranch[mid] = true; return nil }); err != nil {
+		if err := branchstore.Read(tx, id, pieces, func(_ int, mid pool.ID) error { l.onBranch[mid] = true; return nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -333,7 +336,7 @@ func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 		return nil, err
 	}
 	for _, pieces := range l.pieces[len(held):] {
-		if err := branch.Read(tx, id, pieces, func(_ int, mid pool.ID) error { l.messages[mid] = "an operation that can be undone"; return nil }); err != nil {
+		if err := branchstore.Read(tx, id, pieces, func(_ int, mid pool.ID) error { l.messages[mid] = "an operation that can be undone"; return nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -398,18 +401,18 @@ func (l *live) change(c base.Change) error {
 	switch {
 	case c.Kind == base.SpliceChange:
 		l.pieces = append(l.pieces, c.Removed, c.Inserted)
-	case c.Bucket == branch.Bucket && c.Kind == base.FieldsChange:
+	case c.Bucket == branchstore.Bucket && c.Kind == base.FieldsChange:
 		raw, _, err := base.ReplaceFields(nil, c.Fields)
 		if err != nil {
 			return err
 		}
-		b, err := branch.DecodeFields(raw)
+		b, err := branchstore.DecodeFields(raw)
 		if err != nil {
 			return err
 		}
 		l.prompts[b.System], l.prompts[b.Prompt] = true, true
 		l.sessions(b.Sessions)
-	case (c.Bucket == pool.Bucket || c.Bucket == base.CallBucket || c.Bucket == base.MarkBucket) && len(c.Key) >= 32:
+	case (c.Bucket == poolstore.Bucket || c.Bucket == base.CallBucket || c.Bucket == base.MarkBucket) && len(c.Key) >= 32:
 		l.messages[pool.ID(c.Key[16:32])] = "an operation that can be undone"
 	case (c.Bucket == base.TagBucket || c.Bucket == base.QueuedBucket) && len(c.Old) == 16:
 		l.messages[pool.ID(c.Old)] = "an operation that can be undone"
@@ -438,7 +441,7 @@ func (l *live) named(tx kv.Tx, id pool.ID) error {
 // messages removes the messages and entries that are not live, with all that belongs to them.
 func (c *collector) messages(l *live) error {
 	var dead []pool.ID
-	err := c.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+	err := c.tx.Scan(poolstore.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		mid := pool.ID(key[16:])
 		why, kept := l.messages[mid]
 		switch {
@@ -447,7 +450,7 @@ func (c *collector) messages(l *live) error {
 			c.out.Kept[why]++
 		default:
 			m := pool.Message{ID: mid}
-			if pool.Decode(value, &m) == nil && m.Receipt() {
+			if poolstore.Decode(value, &m) == nil && poolstore.IsReceipt(&m) {
 				c.out.Kept["what a model took"]++
 				break
 			}
@@ -501,7 +504,7 @@ func (c *collector) removeMessage(mid pool.ID) error {
 	if _, err := c.deleteUnder(base.CountBucket, base.Under(c.id, mid[:]...)); err != nil {
 		return err
 	}
-	return c.delete(pool.Bucket, base.Under(c.id, mid[:]...))
+	return c.delete(poolstore.Bucket, base.Under(c.id, mid[:]...))
 }
 
 // entries removes entries that no live piece covers and whose message goes. The entry before a piece and a segment's last one stay without their message,
@@ -516,8 +519,8 @@ func (c *collector) entries(l *live) error {
 		counts     bool
 	}
 	var all []dead
-	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		segment, at, ok := branch.EntryAt(key)
+	err = c.tx.Scan(branchstore.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		segment, at, ok := branchstore.EntryAt(key)
 		if !ok || len(value) < 17 {
 			return nil
 		}
@@ -534,9 +537,9 @@ func (c *collector) entries(l *live) error {
 		}
 		if d.counts {
 			clear(d.value[:16])
-			err = c.tx.Put(branch.EntryBucket, d.key, d.value)
+			err = c.tx.Put(branchstore.EntryBucket, d.key, d.value)
 		} else {
-			err = c.delete(branch.EntryBucket, d.key)
+			err = c.delete(branchstore.EntryBucket, d.key)
 		}
 	}
 	return err
@@ -551,8 +554,8 @@ func (c *collector) covered(l *live) (map[uint64][]branch.Piece, error) {
 			covered[p.Segment] = append(covered[p.Segment], p)
 		}
 	}
-	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		segment, at, ok := branch.EntryAt(key)
+	err := c.tx.Scan(branchstore.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		segment, at, ok := branchstore.EntryAt(key)
 		if !ok || len(value) < 17 {
 			return nil
 		}
@@ -580,10 +583,10 @@ func inPieces(pieces []branch.Piece, at uint64) (in, before bool) {
 }
 
 func (c *collector) prompts(l *live) error {
-	keys, err := view.KeysWith(c.tx, branch.PromptBucket, c.id[:])
+	keys, err := view.KeysWith(c.tx, branchstore.PromptBucket, c.id[:])
 	for _, key := range keys {
 		if err == nil && !l.prompts[string(key[16:])] {
-			err = c.delete(branch.PromptBucket, key)
+			err = c.delete(branchstore.PromptBucket, key)
 		}
 	}
 	return err

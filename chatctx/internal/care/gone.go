@@ -8,6 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -46,8 +48,8 @@ func (p *Purged) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
 	}
 	p.marks.Add(base.GoneBranch, base.GoneID(b.ID))
 	own, others := map[pool.ID]bool{}, map[pool.ID]bool{}
-	err := branch.List(tx, context, func(o *branch.Branch) error {
-		ids, err := branch.IDs(tx, context, o.Pieces)
+	err := branchstore.List(tx, context, func(o *branch.Branch) error {
+		ids, err := branchstore.IDs(tx, context, o.Pieces)
 		for _, id := range ids {
 			if o.ID == b.ID {
 				own[id] = true
@@ -69,8 +71,8 @@ func (p *Purged) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(p
 		return nil
 	}
 	noted := map[pool.ID]bool{}
-	err := branch.List(tx, context, func(b *branch.Branch) error {
-		ids, err := branch.IDs(tx, context, b.Pieces)
+	err := branchstore.List(tx, context, func(b *branch.Branch) error {
+		ids, err := branchstore.IDs(tx, context, b.Pieces)
 		for i := 0; i < len(ids) && err == nil; i++ {
 			if wanted(ids[i]) && !noted[ids[i]] {
 				noted[ids[i]] = true
@@ -82,7 +84,7 @@ func (p *Purged) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(p
 	if err != nil {
 		return err
 	}
-	return pool.Scan(tx, context, func(id pool.ID, m *pool.Message, err error) error {
+	return poolstore.Scan(tx, context, func(id pool.ID, m *pool.Message, err error) error {
 		if err == nil && wanted(id) && !noted[id] {
 			p.marks.Add(kind, p.marks.Keys(m, nil, nil)...)
 		}
@@ -92,17 +94,17 @@ func (p *Purged) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(p
 
 // noteMessage notes the message at a place of a history.
 func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID, i int) error {
-	m, err := pool.Get(tx, context, ids[i])
+	m, err := poolstore.Get(tx, context, ids[i])
 	if err != nil || m == nil {
 		return err
 	}
 	var before, after *pool.Message
 	if m.Source != nil && base.MadeUp(m.Source.Conversation) {
 		if i > 0 {
-			before, err = pool.Get(tx, context, ids[i-1])
+			before, err = poolstore.Get(tx, context, ids[i-1])
 		}
 		if i+1 < len(ids) && err == nil {
-			after, err = pool.Get(tx, context, ids[i+1])
+			after, err = poolstore.Get(tx, context, ids[i+1])
 		}
 	}
 	if err == nil {
@@ -181,7 +183,7 @@ func sourceAnew(tx kv.RwTx, key []byte, src base.SourceRecord) error {
 
 // wordless takes the hash of a node's words, also out of its key, if its message is gone or has other words now.
 func (p *Purged) wordless(tx kv.RwTx, key []byte, n base.SourceNode, reworded bool) error {
-	has, err := pool.Has(tx, n.Context, n.Message)
+	has, err := poolstore.Has(tx, n.Context, n.Message)
 	if err != nil || has && !reworded {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
@@ -22,13 +21,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // sequential lists the buckets whose keys mostly come in order, so that their pages can be filled.
-var sequential = []string{"pool", branch.EntryBucket, base.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
+var sequential = []string{"pool", branchstore.EntryBucket, base.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
 
 // Open opens the store in a file, or at a URL whose scheme has a driver.
 //
@@ -216,7 +217,7 @@ func clockOf(db kv.DB) func() time.Time {
 }
 
 func initEmpty(tx kv.RwTx) error {
-	for _, bucket := range []string{base.MetaBucket, base.ContextBucket, pool.Bucket} {
+	for _, bucket := range []string{base.MetaBucket, base.ContextBucket, poolstore.Bucket} {
 		err := tx.Scan(bucket, kv.Range{}, func(_, _ []byte) error {
 			return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
 		})

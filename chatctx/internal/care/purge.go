@@ -16,6 +16,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -60,7 +63,7 @@ func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
 		return err
 	}
 	u.seen[id] = rec.ListedAt()
-	err = pool.Scan(tx, id, func(_ pool.ID, m *pool.Message, err error) error {
+	err = poolstore.Scan(tx, id, func(_ pool.ID, m *pool.Message, err error) error {
 		if err == nil {
 			u.message(m)
 		}
@@ -73,7 +76,7 @@ func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
 }
 
 func (u *usedArtifacts) message(m *pool.Message) {
-	for _, h := range pool.Artifacts(m) {
+	for _, h := range poolstore.Artifacts(m) {
 		u.hashes[h] = true
 	}
 }
@@ -81,15 +84,15 @@ func (u *usedArtifacts) message(m *pool.Message) {
 // operation adds the artifacts of the records that an operation would put back.
 func (u *usedArtifacts) operation(raw []byte) error {
 	op := &base.Operation{}
-	if err := base.DecMode.Unmarshal(raw, op); err != nil {
+	if err := stored.Unmarshal(raw, op); err != nil {
 		return base.Damaged("an operation: %v", err)
 	}
 	for _, c := range op.Changes {
-		if c.Kind != base.RecordChange || c.Bucket != pool.Bucket || c.Old == nil {
+		if c.Kind != base.RecordChange || c.Bucket != poolstore.Bucket || c.Old == nil {
 			continue
 		}
 		m := &pool.Message{}
-		if err := pool.Decode(c.Old, m); err != nil {
+		if err := poolstore.Decode(c.Old, m); err != nil {
 			return err
 		}
 		u.message(m)
@@ -134,7 +137,7 @@ func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 		}
 	}
 	var dead []pool.ArtifactInfo
-	err = pool.ScanArtifacts(tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+	err = poolstore.ScanArtifacts(tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
 		if err == nil && !u.hashes[a.SHA256] {
 			dead = append(dead, a)
 		}
@@ -142,7 +145,7 @@ func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 	})
 	for _, a := range dead {
 		if err == nil {
-			err = pool.DeleteArtifact(tx, a.SHA256)
+			err = poolstore.DeleteArtifact(tx, a.SHA256)
 		}
 		out.Artifacts++
 		out.Bytes += a.Size
@@ -218,7 +221,7 @@ func PurgeBranch(ctx context.Context, s *base.Store, contextRef, name string, no
 		if err := t.Remove(t.Target); err != nil {
 			return err
 		}
-		if err := tx.Delete(branch.Bucket, branch.Key(t.ID, t.Target.ID)); err != nil {
+		if err := tx.Delete(branchstore.Bucket, branchstore.Key(t.ID, t.Target.ID)); err != nil {
 			return err
 		}
 		if err := forget(t, &out.Collected); err != nil {
@@ -279,7 +282,7 @@ func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
 	for again := true; again; {
 		again = false
 		for _, id := range ids {
-			err := pool.Scan(tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+			err := poolstore.Scan(tx, id, func(mid pool.ID, m *pool.Message, err error) error {
 				if err != nil {
 					return err
 				}
@@ -310,7 +313,7 @@ func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, o
 		return err
 	}
 	var ids []pool.ID
-	if err := branch.List(tx, id, func(b *branch.Branch) error { ids = append(ids, b.ID); return nil }); err != nil {
+	if err := branchstore.List(tx, id, func(b *branch.Branch) error { ids = append(ids, b.ID); return nil }); err != nil {
 		return err
 	}
 	for _, branchID := range ids {
@@ -326,7 +329,7 @@ func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, o
 		if n > 0 {
 			out.Branches = append(out.Branches, b.Name)
 			b.Revision++
-			if err := branch.Put(tx, id, b); err != nil {
+			if err := branchstore.Put(tx, id, b); err != nil {
 				return err
 			}
 		}
@@ -339,7 +342,7 @@ func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, o
 
 // takeOff removes messages from a branch's history, and sessions whose summaries are among them. It returns how many messages it removed.
 func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, error) {
-	ids, err := branch.IDs(t.Tx, t.ID, b.Pieces)
+	ids, err := branchstore.IDs(t.Tx, t.ID, b.Pieces)
 	if err != nil {
 		return 0, err
 	}
@@ -429,11 +432,11 @@ func forget(t *journal.Txn, out *Collected) error {
 func unlink(t *journal.Txn) error {
 	t.Rec.Last, t.Rec.Newest, t.Rec.Redo = 0, 0, nil
 	var all []*branch.Branch
-	err := branch.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil })
+	err := branchstore.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil })
 	for _, b := range all {
 		b.Last, b.Newest = 0, 0
 		if err == nil {
-			err = branch.Put(t.Tx, t.ID, b)
+			err = branchstore.Put(t.Tx, t.ID, b)
 		}
 	}
 	return err

@@ -19,6 +19,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -315,7 +317,7 @@ func (r *redactor) context(id pool.ID, out *Collected) error {
 func (r *redactor) messages(t *journal.Txn) error {
 	id := t.ID
 	var changed []*pool.Message
-	err := pool.Scan(r.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+	err := poolstore.Scan(r.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
 		if err != nil {
 			return err
 		}
@@ -344,13 +346,13 @@ func (r *redactor) messages(t *journal.Txn) error {
 // branches redacts prompts, settings, digests, app data and names of branches. A changed prompt gets a new id.
 func (r *redactor) branches(t *journal.Txn) error {
 	var all []*branch.Branch
-	if err := branch.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
+	if err := branchstore.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
 		return err
 	}
 	for _, b := range all {
 		any := false
 		for _, p := range []*string{&b.System, &b.Prompt} {
-			text, err := branch.Prompt(t.Tx, t.ID, *p)
+			text, err := branchstore.Prompt(t.Tx, t.ID, *p)
 			if err != nil {
 				return err
 			}
@@ -379,7 +381,7 @@ func (r *redactor) branches(t *journal.Txn) error {
 		}
 		if any = any || r.hit; any {
 			b.Revision++
-			if err := branch.Put(t.Tx, t.ID, b); err != nil {
+			if err := branchstore.Put(t.Tx, t.ID, b); err != nil {
 				return err
 			}
 		}

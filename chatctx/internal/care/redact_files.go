@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/charset"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,7 +19,7 @@ func (r *redactor) artifact(p *pool.Part, left string) {
 	if p.SHA256 == (pool.Hash{}) || p.Type == pool.TextPart || r.err != nil { // artifacts of long texts are redacted with their messages
 		return
 	}
-	data, kind, err := pool.Artifact(r.tx, p.SHA256)
+	data, kind, err := poolstore.Artifact(r.tx, p.SHA256)
 	if err != nil {
 		r.err = err
 		return

@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -27,15 +29,15 @@ func (r *redactor) branchName(t *journal.Txn, b *branch.Branch) error {
 	if r.text("branch", "", &b.Name); b.Name == was || b.Removed != 0 || r.err != nil {
 		return r.err
 	}
-	if err := branch.DeleteName(t.Tx, t.ID, was); err != nil {
+	if err := branchstore.DeleteName(t.Tx, t.ID, was); err != nil {
 		return err
 	}
-	free, err := branch.FreeName(t.Tx, t.ID, b.Name)
+	free, err := branchstore.FreeName(t.Tx, t.ID, b.Name)
 	if err != nil {
 		return err
 	}
 	b.Name = free
-	return branch.PutName(t.Tx, t.ID, b.Name, b.ID)
+	return branchstore.PutName(t.Tx, t.ID, b.Name, b.ID)
 }
 
 // tags redacts the names of tags.
@@ -133,7 +135,7 @@ func eachRecord[T any](tx kv.RwTx, bucket string, owner pool.ID, fn func(*T) boo
 // forgotten lists the secrets in what any redaction drops as a whole: the undo history with prompts that no branch has any more, idempotency keys, and a
 // reply under way.
 func (r *redactor) forgotten(t *journal.Txn) error {
-	err := t.Tx.Scan(branch.PromptBucket, kv.Prefix(t.ID[:]), func(key, value []byte) error {
+	err := t.Tx.Scan(branchstore.PromptBucket, kv.Prefix(t.ID[:]), func(key, value []byte) error {
 		if text := string(value); !r.prompts[string(key[16:])] {
 			r.text("undo", "", &text)
 		}
@@ -215,11 +217,11 @@ func (r *redactor) looseArtifacts() error {
 		}
 		var data []byte
 		kind := ""
-		if has, hasErr := pool.HasArtifact(r.tx, pool.Hash(key)); !has || hasErr != nil {
+		if has, hasErr := poolstore.HasArtifact(r.tx, pool.Hash(key)); !has || hasErr != nil {
 			err = hasErr
 			continue
 		}
-		if data, kind, err = pool.Artifact(r.tx, pool.Hash(key)); err != nil {
+		if data, kind, err = poolstore.Artifact(r.tx, pool.Hash(key)); err != nil {
 			continue
 		}
 		if _, changed := r.file(pool.Hash(key), data, kind, ""); changed {

@@ -14,7 +14,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -62,7 +64,7 @@ func (m *mender) ghost(id pool.ID) (bool, error) {
 	if raw, err := m.tx.Get(base.ContextBucket, id[:]); raw != nil || err != nil {
 		return false, err
 	}
-	for _, bucket := range []string{pool.Bucket, branch.Bucket} {
+	for _, bucket := range []string{poolstore.Bucket, branchstore.Bucket} {
 		if keys, err := view.KeysWith(m.tx, bucket, id[:]); len(keys) > 0 || err != nil {
 			return false, err
 		}
@@ -97,7 +99,7 @@ func (m *mender) strayed(ids []pool.ID) error {
 		}
 	}
 	for _, from := range none {
-		keys, err := view.KeysWith(m.tx, pool.Bucket, from[:])
+		keys, err := view.KeysWith(m.tx, poolstore.Bucket, from[:])
 		if err != nil {
 			return err
 		}
@@ -111,26 +113,26 @@ func (m *mender) strayed(ids []pool.ID) error {
 }
 
 func (m *mender) bringHome(key []byte, real []pool.ID) error {
-	value, err := m.tx.Get(pool.Bucket, key)
+	value, err := m.tx.Get(poolstore.Bucket, key)
 	if err != nil || len(key) != 32 {
 		return err
 	}
 	msg := &pool.Message{}
-	if pool.Decode(value, msg) != nil || msg.ID != pool.ID(key[16:]) {
+	if poolstore.Decode(value, msg) != nil || msg.ID != pool.ID(key[16:]) {
 		return nil
 	}
 	for _, id := range real {
-		has, err := pool.Has(m.tx, id, msg.ID)
+		has, err := poolstore.Has(m.tx, id, msg.ID)
 		if err != nil {
 			return err
 		}
 		if has {
 			m.say(4, "message "+msg.ID.String(), "is in the conversation %s, and once more under one that is not there: that one is removed", id)
-			return m.tx.Delete(pool.Bucket, key)
+			return m.tx.Delete(poolstore.Bucket, key)
 		}
 	}
 	for _, id := range real {
-		entry, err := m.tx.Get(branch.EntryBucket, branch.EntryKey(id, msg.Home.Segment, msg.Home.Position))
+		entry, err := m.tx.Get(branchstore.EntryBucket, branchstore.EntryKey(id, msg.Home.Segment, msg.Home.Position))
 		if err != nil {
 			return err
 		}
@@ -138,10 +140,10 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 			continue
 		}
 		m.say(1, "message "+msg.ID.String(), "is put back into the conversation %s, which lacks it", id)
-		if err := m.tx.Put(pool.Bucket, base.Under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
+		if err := m.tx.Put(poolstore.Bucket, base.Under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
 			return err
 		}
-		return m.tx.Delete(pool.Bucket, key)
+		return m.tx.Delete(poolstore.Bucket, key)
 	}
 	return nil
 }
@@ -164,9 +166,9 @@ func (m *mender) record(c *mended) error {
 func (m *mender) pool(c *mended) error {
 	bad := map[string]string{}
 	changed := map[string]*pool.Message{}
-	err := m.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+	err := m.tx.Scan(poolstore.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		msg := &pool.Message{}
-		err := pool.Decode(value, msg)
+		err := poolstore.Decode(value, msg)
 		switch {
 		case len(key) != 32:
 			bad[string(key)] = "has a key that is none"
@@ -195,15 +197,15 @@ func (m *mender) pool(c *mended) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(bad)) {
 		m.say(1, "message "+idIn(key), "cannot be read (%s): it is removed", strings.TrimPrefix(bad[key], kv.ErrDamaged.Error()+": "))
-		if err := m.tx.Delete(pool.Bucket, []byte(key)); err != nil {
+		if err := m.tx.Delete(poolstore.Bucket, []byte(key)); err != nil {
 			return err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(changed)) {
 		m.say(6, "message "+changed[key].ID.String(), "a content of it is lost: a word stands in its place")
-		raw, err := pool.Encode(changed[key])
+		raw, err := poolstore.Encode(changed[key])
 		if err == nil {
-			err = m.tx.Put(pool.Bucket, []byte(key), raw)
+			err = m.tx.Put(poolstore.Bucket, []byte(key), raw)
 		}
 		if err != nil {
 			return err
@@ -219,7 +221,7 @@ func (m *mender) lostContents(msg *pool.Message) (bool, error) {
 		if h == (pool.Hash{}) {
 			return "", nil
 		}
-		has, err := pool.HasArtifact(m.tx, h)
+		has, err := poolstore.HasArtifact(m.tx, h)
 		if has || err != nil {
 			return "", err
 		}
@@ -244,7 +246,7 @@ func (m *mender) lostContents(msg *pool.Message) (bool, error) {
 			return any, err
 		}
 		if text != "" {
-			msg.Lose(a.SHA256, text)
+			poolstore.Lose(msg, a.SHA256, text)
 		}
 	}
 	if err := parts(msg.Content); err != nil {
@@ -267,13 +269,13 @@ func (m *mender) lostContents(msg *pool.Message) (bool, error) {
 // readBranches reads the records of branches and removes those that cannot be read.
 func (m *mender) readBranches(c *mended) error {
 	var bad [][]byte
-	err := m.tx.Scan(branch.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+	err := m.tx.Scan(branchstore.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		var b *branch.Branch
 		err := fmt.Errorf("a key of %d bytes", len(key))
 		if len(key) == 32 {
-			b, err = branch.Decode(pool.ID(key[16:]), value)
+			b, err = branchstore.Decode(pool.ID(key[16:]), value)
 		}
-		if err != nil || branch.CheckName(b.Name) != nil {
+		if err != nil || branchstore.CheckName(b.Name) != nil {
 			bad = append(bad, bytes.Clone(key))
 			return nil
 		}
@@ -283,7 +285,7 @@ func (m *mender) readBranches(c *mended) error {
 	for _, key := range bad {
 		if err == nil {
 			m.say(3, m.where, "the record of branch %x cannot be read: what it alone held comes onto the branch %s", key[16:], RecoveredBranch)
-			err = m.tx.Delete(branch.Bucket, key)
+			err = m.tx.Delete(branchstore.Bucket, key)
 		}
 	}
 	c.lost = c.lost || len(bad) > 0 || c.living() != int(c.rec.Branches) || c.living() == 0
@@ -294,7 +296,7 @@ func (m *mender) readBranches(c *mended) error {
 func (c *mended) needs(home pool.Home) bool {
 	owned := false
 	for _, b := range c.branches {
-		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+		if branchstore.Place(b.Pieces, home.Segment, home.Position) >= 0 {
 			return true
 		}
 		owned = owned || b.Segment == home.Segment
@@ -305,8 +307,8 @@ func (c *mended) needs(home pool.Home) bool {
 // history reads the entries, removes those that name nothing, and restores those whose message records that it stood there.
 func (m *mender) history(c *mended) error {
 	var bad [][]byte
-	err := m.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		segment, position, ok := branch.EntryAt(key)
+	err := m.tx.Scan(branchstore.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		segment, position, ok := branchstore.EntryAt(key)
 		if !ok {
 			bad = append(bad, bytes.Clone(key))
 			return nil
@@ -322,7 +324,7 @@ func (m *mender) history(c *mended) error {
 	for _, key := range bad {
 		if err == nil {
 			m.say(2, m.where, "an entry with a wrong key of %d bytes is removed", len(key))
-			err = m.tx.Delete(branch.EntryBucket, key)
+			err = m.tx.Delete(branchstore.EntryBucket, key)
 		}
 	}
 	if err != nil {
@@ -363,8 +365,8 @@ func (m *mender) counts(c *mended) error {
 		turns, changed, gap := uint64(0), 0, false
 		last := ^uint64(0)
 		for _, position := range slices.Sorted(maps.Keys(entries)) {
-			key := branch.EntryKey(c.id, segment, position)
-			old, err := m.tx.Get(branch.EntryBucket, key)
+			key := branchstore.EntryKey(c.id, segment, position)
+			old, err := m.tx.Get(branchstore.EntryBucket, key)
 			if err != nil {
 				return err
 			}
@@ -377,7 +379,7 @@ func (m *mender) counts(c *mended) error {
 				continue
 			}
 			changed++
-			if err := m.tx.Put(branch.EntryBucket, key, value); err != nil {
+			if err := m.tx.Put(branchstore.EntryBucket, key, value); err != nil {
 				return err
 			}
 		}
@@ -398,7 +400,7 @@ func (c *mended) turns(id pool.ID, old []byte, before uint64, gap bool) uint64 {
 	switch {
 	case gap && was >= before && was < before+1<<32:
 		return was
-	case msg != nil && branch.ItemOf(msg).Turn:
+	case msg != nil && branchstore.ItemOf(msg).Turn:
 		return before + 1
 	case msg == nil && was == before+1:
 		return was
@@ -411,12 +413,12 @@ func (m *mender) branchRecords(c *mended) error {
 	owners := map[uint64]bool{}
 	for _, b := range c.branches {
 		where := fmt.Sprintf("%s, branch %q", m.where, b.Name)
-		before, err := branch.Encode(b)
+		before, err := branchstore.Encode(b)
 		if err != nil {
 			return err
 		}
-		if pieces := c.whole(b.Pieces); !branch.Same(pieces, b.Pieces) {
-			m.say(2, where, "of %s %d cannot be found: its history continues without them", plural.Count(b.Len(), "message"), b.Len()-branch.Count(pieces))
+		if pieces := c.whole(b.Pieces); !branchstore.Same(pieces, b.Pieces) {
+			m.say(2, where, "of %s %d cannot be found: its history continues without them", plural.Count(branchstore.Len(b), "message"), branchstore.Len(b)-branchstore.Count(pieces))
 			b.Pieces, b.Sessions = pieces, nil
 		}
 		end := c.end(b.Segment)
@@ -433,7 +435,7 @@ func (m *mender) branchRecords(c *mended) error {
 			return err
 		}
 		m.sessions(c, b, where)
-		after, err := branch.Encode(b)
+		after, err := branchstore.Encode(b)
 		if err != nil {
 			return err
 		}
@@ -451,7 +453,7 @@ func (c *mended) whole(pieces []branch.Piece) []branch.Piece {
 	for _, p := range pieces {
 		for at := p.From; at < p.To; at++ {
 			if id, ok := c.entries[p.Segment][at]; ok && id != (pool.ID{}) {
-				out = branch.Join(out, branch.Piece{Segment: p.Segment, From: at, To: at + 1})
+				out = branchstore.Join(out, branch.Piece{Segment: p.Segment, From: at, To: at + 1})
 			} else if !ok && at-p.From > uint64(len(c.entries[p.Segment])) {
 				break // the piece is longer than all entries of the segment
 			}
@@ -471,16 +473,16 @@ func (c *mended) end(segment uint64) uint64 {
 
 func (m *mender) prompts(c *mended, b *branch.Branch, where string) error {
 	for _, p := range []*string{&b.System, &b.Prompt} {
-		text, err := branch.Prompt(m.tx, c.id, *p)
+		text, err := branchstore.Prompt(m.tx, c.id, *p)
 		switch {
 		case errors.Is(err, kv.ErrDamaged):
 			m.say(3, where, "its prompt %s is lost: it has none now", *p)
 			*p = ""
 		case err != nil:
 			return err
-		case branch.PromptID(text) != *p:
+		case branchstore.PromptID(text) != *p:
 			m.say(3, where, "its prompt %s has another text than was stored: it is kept as it is now", *p)
-			if *p, err = branch.PutPrompt(m.tx, c.id, strings.ToValidUTF8(text, "\uFFFD")); err != nil {
+			if *p, err = branchstore.PutPrompt(m.tx, c.id, strings.ToValidUTF8(text, "\uFFFD")); err != nil {
 				return err
 			}
 		}
@@ -506,7 +508,7 @@ func (m *mender) recovered(c *mended) error {
 			for _, position := range slices.Sorted(maps.Keys(c.entries[segment])) {
 				home := pool.Home{Segment: segment, Position: position}
 				if c.entries[segment][position] != (pool.ID{}) && c.needs(home) && !c.held(home) {
-					pieces = branch.Join(pieces, branch.Piece{Segment: segment, From: position, To: position + 1})
+					pieces = branchstore.Join(pieces, branch.Piece{Segment: segment, From: position, To: position + 1})
 				}
 			}
 		}
@@ -515,7 +517,7 @@ func (m *mender) recovered(c *mended) error {
 		return nil
 	}
 	b := &branch.Branch{ID: pool.NewID(), Name: c.free(RecoveredBranch), Pieces: pieces, Created: m.now}
-	m.say(3, m.where, "messages that have lost their place are on the branch %s: %d", b.Name, branch.Count(pieces))
+	m.say(3, m.where, "messages that have lost their place are on the branch %s: %d", b.Name, branchstore.Count(pieces))
 	c.branches = append(c.branches, b)
 	c.unsure[b.ID] = true
 	return nil
@@ -542,7 +544,7 @@ func (c *mended) free(name string) string {
 }
 
 func (c *mended) held(home pool.Home) bool {
-	return slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return branch.Place(b.Pieces, home.Segment, home.Position) >= 0 })
+	return slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return branchstore.Place(b.Pieces, home.Segment, home.Position) >= 0 })
 }
 
 // idIn returns the message's id in a key of the pool, as ids are written elsewhere.

@@ -14,7 +14,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -99,7 +102,7 @@ func (m *mender) orphans(c *mended) error {
 	lost := map[uint64]*base.Operation{}
 	err := m.tx.Scan(base.OperationBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		op := &base.Operation{}
-		if len(key) == 24 && base.DecMode.Unmarshal(value, op) == nil && !op.Expired && slices.ContainsFunc(op.Chains, func(link base.Chain) bool { return !there[link.Branch] }) {
+		if len(key) == 24 && stored.Unmarshal(value, op) == nil && !op.Expired && slices.ContainsFunc(op.Chains, func(link base.Chain) bool { return !there[link.Branch] }) {
 			lost[binary.BigEndian.Uint64(key[16:])] = op
 		}
 		return nil
@@ -345,7 +348,7 @@ func (m *mender) finish(c *mended) error {
 	}
 	r := c.rec
 	for _, b := range c.branches {
-		if err := branch.Put(m.tx, c.id, b); err != nil {
+		if err := branchstore.Put(m.tx, c.id, b); err != nil {
 			return err
 		}
 		for _, p := range b.Pieces {
@@ -400,7 +403,7 @@ func (m *mender) names(c *mended) error {
 		}
 		want[b.Name] = b.ID
 	}
-	err := m.take(11, branch.NameBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+	err := m.take(11, branchstore.NameBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
 		if id, ok := want[string(key[16:])]; !ok || string(value) != string(id[:]) {
 			return "leads to a branch that is not called so", nil
 		}
@@ -410,7 +413,7 @@ func (m *mender) names(c *mended) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if err == nil {
 			m.say(11, m.where, "the name %q leads to its branch again", name)
-			err = branch.PutName(m.tx, c.id, name, want[name])
+			err = branchstore.PutName(m.tx, c.id, name, want[name])
 		}
 	}
 	return err
@@ -419,9 +422,9 @@ func (m *mender) names(c *mended) error {
 // artifacts restores the headers of artifacts whose bytes are right, and removes other damaged artifacts.
 func (m *mender) artifacts() error {
 	var bad []pool.Hash
-	err := pool.ScanArtifacts(m.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+	err := poolstore.ScanArtifacts(m.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
 		if err == nil {
-			_, _, err = pool.Artifact(m.tx, a.SHA256)
+			_, _, err = poolstore.Artifact(m.tx, a.SHA256)
 		}
 		if errors.Is(err, kv.ErrDamaged) {
 			bad, err = append(bad, a.SHA256), nil
@@ -433,21 +436,21 @@ func (m *mender) artifacts() error {
 	}
 	for _, h := range bad {
 		var data []byte
-		err := m.tx.Scan(pool.ArtifactBucket, kv.Prefix(h[:]), func(key, value []byte) error {
+		err := m.tx.Scan(poolstore.ArtifactBucket, kv.Prefix(h[:]), func(key, value []byte) error {
 			if len(key) == 36 {
 				data = append(data, value...)
 			}
 			return nil
 		})
 		if err == nil {
-			err = pool.DeleteArtifact(m.tx, h)
+			err = poolstore.DeleteArtifact(m.tx, h)
 		}
 		if err != nil {
 			return err
 		}
 		if pool.HashOf(data) == h {
 			m.say(6, "artifact "+h.String(), "gets the header that it lacks")
-			if _, err := pool.PutArtifact(m.tx, data, ""); err != nil {
+			if _, err := poolstore.PutArtifact(m.tx, data, ""); err != nil {
 				return err
 			}
 			continue
@@ -459,7 +462,7 @@ func (m *mender) artifacts() error {
 
 // strayArtifacts removes records whose keys are no artifact's.
 func (m *mender) strayArtifacts() error {
-	return m.take(6, pool.ArtifactBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+	return m.take(6, poolstore.ArtifactBucket, kv.Range{}, func(key, _ []byte) (string, error) {
 		if len(key) != 32 && len(key) != 36 {
 			return "is not an artifact", nil
 		}

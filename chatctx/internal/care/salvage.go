@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -98,8 +100,8 @@ func (v *salvager) take(key, value []byte) error {
 	if bucket == "" {
 		return nil
 	}
-	if bucket == branch.EntryBucket {
-		key = branch.Shortened(key)
+	if bucket == branchstore.EntryBucket {
+		key = branchstore.Shortened(key)
 	}
 	v.held = append(v.held, foundRecord{bucket, bytes.Clone(key), bytes.Clone(value)})
 	if v.bytes += len(key) + len(value); v.bytes < 4<<20 {
@@ -146,13 +148,13 @@ func bucketOf(key, value []byte) string {
 		}
 	case 36:
 		if len(value) > 0 && binary.BigEndian.Uint32(key[32:]) < 1<<24 {
-			return pool.ArtifactBucket
+			return poolstore.ArtifactBucket
 		}
 	}
 	if isEntry(key, value) {
-		return branch.EntryBucket
+		return branchstore.EntryBucket
 	}
-	if len(key) == 34 && pool.CheckRecord(value, nil) == nil {
+	if len(key) == 34 && stored.CheckRecord(value, nil) == nil {
 		if rec, err := base.DecodeCall(key, value); err == nil && rec.Status != "" && rec.Execution != "" {
 			return base.CallBucket
 		}
@@ -162,7 +164,7 @@ func bucketOf(key, value []byte) string {
 
 // isEntry recognises a history entry, which has no checksum.
 func isEntry(key, value []byte) bool {
-	segment, position, ok := branch.EntryAt(branch.Shortened(key))
+	segment, position, ok := branchstore.EntryAt(branchstore.Shortened(key))
 	if !ok || len(value) < 17 || segment >= 1<<40 || position >= 1<<40 {
 		return false
 	}
@@ -172,17 +174,17 @@ func isEntry(key, value []byte) bool {
 
 func bucketOf32(key, value []byte) string {
 	m := &pool.Message{}
-	if pool.Decode(value, m) == nil && m.ID == pool.ID(key[16:]) && m.Role != "" {
-		return pool.Bucket
+	if poolstore.Decode(value, m) == nil && m.ID == pool.ID(key[16:]) && m.Role != "" {
+		return poolstore.Bucket
 	}
-	if pool.IsArtifactHeader(value) {
-		return pool.ArtifactBucket
+	if poolstore.IsArtifactHeader(value) {
+		return poolstore.ArtifactBucket
 	}
-	if branch.PromptID(string(value)) == string(key[16:]) {
-		return branch.PromptBucket
+	if branchstore.PromptID(string(value)) == string(key[16:]) {
+		return branchstore.PromptBucket
 	}
-	if b, err := branch.Decode(pool.ID(key[16:]), value); err == nil && branch.CheckName(b.Name) == nil {
-		return branch.Bucket
+	if b, err := branchstore.Decode(pool.ID(key[16:]), value); err == nil && branchstore.CheckName(b.Name) == nil {
+		return branchstore.Bucket
 	}
 	return ""
 }
@@ -193,9 +195,9 @@ func newer(r *foundRecord, old []byte) bool {
 		return true
 	}
 	switch r.bucket {
-	case branch.Bucket:
-		a, errA := branch.Decode(pool.ID(r.key[16:]), r.value)
-		b, errB := branch.Decode(pool.ID(r.key[16:]), old)
+	case branchstore.Bucket:
+		a, errA := branchstore.Decode(pool.ID(r.key[16:]), r.value)
+		b, errB := branchstore.Decode(pool.ID(r.key[16:]), old)
 		return errA == nil && errB == nil && (a.Revision > b.Revision || a.Revision == b.Revision && a.High > b.High)
 	case base.ContextBucket:
 		a, errA := base.DecodeContext(pool.ID(r.key), r.value)

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -54,7 +55,7 @@ func spaceOf(tx kv.Tx, id pool.ID) (*record.ContextSpace, error) {
 		}
 		out.Bytes += bytes
 		switch bucket {
-		case pool.Bucket:
+		case poolstore.Bucket:
 			out.MessageBytes = bytes
 		case base.OperationBucket:
 			out.OperationBytes = bytes
@@ -71,7 +72,7 @@ func artifactBytes(tx kv.Tx, id pool.ID) (int64, error) {
 	}
 	var n int64
 	for h := range used.hashes {
-		info, err := pool.StatArtifact(tx, h)
+		info, err := poolstore.StatArtifact(tx, h)
 		if err != nil {
 			return 0, err
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -76,13 +78,13 @@ func (r *hitReader) look(d index.Doc) error {
 	case TitleDoc:
 		h.What, texts = "title", []field{{"title", rec.Title}}
 	case PromptDoc:
-		raw, err := r.tx.Get(branch.PromptBucket, base.Under(h.Context, d[17:]...))
+		raw, err := r.tx.Get(branchstore.PromptBucket, base.Under(h.Context, d[17:]...))
 		if raw == nil || err != nil {
 			return err
 		}
 		h.What, texts = "prompt", []field{{"prompt", string(raw)}}
 	default:
-		m, err := pool.Get(r.tx, h.Context, docID(d))
+		m, err := poolstore.Get(r.tx, h.Context, docID(d))
 		if errors.Is(err, kv.ErrDamaged) {
 			return nil // check reports it
 		}
@@ -247,7 +249,7 @@ func (r *hitReader) places() error {
 			continue
 		}
 		var branches []*branch.Branch
-		if err := branch.List(r.tx, id, func(b *branch.Branch) error { branches = append(branches, b); return nil }); err != nil {
+		if err := branchstore.List(r.tx, id, func(b *branch.Branch) error { branches = append(branches, b); return nil }); err != nil {
 			return err
 		}
 		if err := r.placesIn(id, branches, hits); err != nil {
@@ -259,7 +261,7 @@ func (r *hitReader) places() error {
 
 // onMain places the messages that main holds where they were first put, and returns the other hits.
 func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
-	main, err := branch.Find(r.tx, id, base.MainBranch)
+	main, err := branchstore.Find(r.tx, id, base.MainBranch)
 	if main == nil || err != nil {
 		return hits, err
 	}
@@ -269,7 +271,7 @@ func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
 			continue
 		}
 		if h.Message != nil {
-			at = branch.Place(main.Pieces, h.Message.Home.Segment, h.Message.Home.Position)
+			at = branchstore.Place(main.Pieces, h.Message.Home.Segment, h.Message.Home.Position)
 		}
 		if at < 0 {
 			others = append(others, h)
@@ -306,7 +308,7 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 				}
 			case "message":
 				for _, home := range at[h.Message.ID] {
-					if i := branch.Place(b.Pieces, home.Segment, home.Position); i >= 0 {
+					if i := branchstore.Place(b.Pieces, home.Segment, home.Position); i >= 0 {
 						h.Branches = append(h.Branches, record.HitBranch{Name: b.Name, Position: i + 1})
 						break
 					}
@@ -329,7 +331,7 @@ func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit, one boo
 	for _, h := range hits {
 		if m := h.Message; m != nil {
 			at[m.ID] = []pool.Home{m.Home}
-			away = away || !slices.ContainsFunc(branches, func(b *branch.Branch) bool { return branch.Place(b.Pieces, m.Home.Segment, m.Home.Position) >= 0 })
+			away = away || !slices.ContainsFunc(branches, func(b *branch.Branch) bool { return branchstore.Place(b.Pieces, m.Home.Segment, m.Home.Position) >= 0 })
 		}
 	}
 	if !away || len(at) == 0 {
@@ -337,7 +339,7 @@ func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit, one boo
 	}
 	for _, p := range union(branches) {
 		position := p.From
-		err := branch.Read(tx, id, []branch.Piece{p}, func(_ int, mid pool.ID) error {
+		err := branchstore.Read(tx, id, []branch.Piece{p}, func(_ int, mid pool.ID) error {
 			if homes, ok := at[mid]; ok && homes[0] != (pool.Home{Segment: p.Segment, Position: position}) {
 				at[mid] = append(homes, pool.Home{Segment: p.Segment, Position: position})
 			}

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/charset"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -60,7 +61,7 @@ func Wait(tx kv.RwTx, at pool.Time, d index.Doc) error {
 
 // PutMessage writes a message's record and lists it for the search index.
 func PutMessage(tx kv.RwTx, ctx pool.ID, m *pool.Message, now pool.Time) error {
-	if err := pool.Put(tx, ctx, m); err != nil {
+	if err := poolstore.Put(tx, ctx, m); err != nil {
 		return err
 	}
 	at := now
@@ -161,9 +162,9 @@ func contentKeys(batch []index.Waiting) []kv.Key {
 		case TitleDoc:
 			keys[i] = kv.Key{Bucket: base.ContextBucket, Key: ctx[:]}
 		case PromptDoc:
-			keys[i] = kv.Key{Bucket: branch.PromptBucket, Key: base.Under(ctx, id[:]...)}
+			keys[i] = kv.Key{Bucket: branchstore.PromptBucket, Key: base.Under(ctx, id[:]...)}
 		default:
-			keys[i] = kv.Key{Bucket: pool.Bucket, Key: base.Under(ctx, id[:]...)}
+			keys[i] = kv.Key{Bucket: poolstore.Bucket, Key: base.Under(ctx, id[:]...)}
 		}
 	}
 	return keys
@@ -181,14 +182,14 @@ func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 		}
 		d.text = &rec.Title
 	case PromptDoc:
-		text, err := tx.Get(branch.PromptBucket, base.Under(ctx, id[:]...))
+		text, err := tx.Get(branchstore.PromptBucket, base.Under(ctx, id[:]...))
 		if text == nil || err != nil {
 			return d, err
 		}
 		copied := string(text)
 		d.text = &copied
 	case MessageDoc:
-		m, err := pool.Get(tx, ctx, id)
+		m, err := poolstore.Get(tx, ctx, id)
 		if errors.Is(err, kv.ErrDamaged) {
 			return d, nil // check reports it
 		}
@@ -218,7 +219,7 @@ func fieldsIn(tx kv.Tx, m *pool.Message) ([]field, error) {
 		if p.Type != pool.DocumentPart || kind != "text" && p.MediaType != "application/json" || p.SHA256 == (pool.Hash{}) {
 			continue
 		}
-		data, _, err := pool.Artifact(tx, p.SHA256)
+		data, _, err := poolstore.Artifact(tx, p.SHA256)
 		if errors.Is(err, kv.ErrDamaged) {
 			continue // check reports it
 		}
@@ -507,7 +508,7 @@ func waitNamed(tx kv.RwTx, id pool.ID) error {
 	if err := Wait(tx, rec.Created, DocOf(TitleDoc, id, pool.ID{})); err != nil {
 		return err
 	}
-	keys, err := view.KeysWith(tx, branch.PromptBucket, id[:])
+	keys, err := view.KeysWith(tx, branchstore.PromptBucket, id[:])
 	for _, key := range keys {
 		if err == nil && len(key) == 32 {
 			err = Wait(tx, rec.Created, DocOf(PromptDoc, id, pool.ID(key[16:])))
@@ -522,7 +523,7 @@ func waitMessages(s *base.Store, tx kv.RwTx, id, after pool.ID, last *pool.ID) e
 		at pool.Time
 	}
 	var all []found
-	err := pool.ScanAfter(tx, id, after, func(mid pool.ID, m *pool.Message, err error) error {
+	err := poolstore.ScanAfter(tx, id, after, func(mid pool.ID, m *pool.Message, err error) error {
 		f := found{id: mid, at: s.Now()}
 		if err == nil && m.Created > 0 {
 			f.at = m.Created
@@ -586,8 +587,8 @@ func docExists(tx kv.Tx, d index.Doc) (bool, error) {
 	ctx, id := docContext(d), docID(d)
 	switch d[0] {
 	case PromptDoc:
-		raw, err := tx.Get(branch.PromptBucket, base.Under(ctx, id[:]...))
+		raw, err := tx.Get(branchstore.PromptBucket, base.Under(ctx, id[:]...))
 		return raw != nil, err
 	}
-	return pool.Has(tx, ctx, id)
+	return poolstore.Has(tx, ctx, id)
 }

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -319,7 +320,7 @@ func allDocs(ctx context.Context, s *base.Store, id pool.ID) ([]index.Doc, error
 		for _, of := range []struct {
 			bucket string
 			kind   byte
-		}{{branch.PromptBucket, PromptDoc}, {pool.Bucket, MessageDoc}} {
+		}{{branchstore.PromptBucket, PromptDoc}, {poolstore.Bucket, MessageDoc}} {
 			r := kv.Prefix(id[:])
 			r.Reverse = true
 			err := tx.Scan(of.bucket, r, func(key, _ []byte) error {

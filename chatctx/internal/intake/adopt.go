@@ -2,6 +2,7 @@ package intake
 
 import (
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -45,7 +46,7 @@ func (g *graft) above(up, i int) bool {
 // closeImported records in a stored message that one of its calls was run, or denied.
 func (g *graft) closeImported(id pool.ID, answer *pool.Message) error {
 	r := answer.Result
-	m, err := pool.Get(g.t.Tx, g.t.ID, id)
+	m, err := poolstore.Get(g.t.Tx, g.t.ID, id)
 	if err != nil || m == nil {
 		return err
 	}

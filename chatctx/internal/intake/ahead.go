@@ -9,6 +9,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -106,7 +108,7 @@ func (i *NativeImport) branchAhead(ctx context.Context, g *graft, want *record.I
 		if b.Prompt, err = g.prompt(want.Prompt, g.in.Prompt); err != nil {
 			return err
 		}
-		return branch.PutName(t.Tx, t.ID, b.Name, b.ID)
+		return branchstore.PutName(t.Tx, t.ID, b.Name, b.ID)
 	})
 	if err != nil {
 		return err
@@ -131,7 +133,7 @@ func (i *NativeImport) someAhead(ctx context.Context, g *graft, b *branch.Branch
 			if err != nil {
 				return 0, err
 			}
-			size += m.Weight()
+			size += poolstore.Weight(m)
 		}
 		n++
 	}
@@ -148,7 +150,7 @@ func (i *NativeImport) someAhead(ctx context.Context, g *graft, b *branch.Branch
 				homes[k] = m.Home
 			}
 			h := homes[k]
-			b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
+			b.Pieces = branchstore.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 		}
 		return nil
 	})
@@ -195,7 +197,7 @@ func (i *NativeImport) finishIncoming(st *journal.StoreTxn, in *Incoming, key []
 		if b.Sessions, err = g.sessions(want.Sessions, 0); err != nil {
 			return res, err
 		}
-		if err := branch.Put(t.Tx, id, &b); err != nil {
+		if err := branchstore.Put(t.Tx, id, &b); err != nil {
 			return res, err
 		}
 	}

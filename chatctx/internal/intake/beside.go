@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -61,11 +63,11 @@ func besideParts(parts []pool.Part) []pool.Part {
 // besideOf names what a file's message has beside its words that the stored one has not.
 func besideOf(now, known *pool.Message) ([]string, error) {
 	a, b := beside(now), beside(known)
-	have, err := pool.Encode(a)
+	have, err := poolstore.Encode(a)
 	if err != nil {
 		return nil, err
 	}
-	had, err := pool.Encode(b)
+	had, err := poolstore.Encode(b)
 	if err != nil || bytes.Equal(have, had) {
 		return nil, err
 	}
@@ -236,7 +238,7 @@ func (g *graft) besideBranch(b *branch.Branch, want *record.IncomingBranch) (out
 		out = append(out, "name")
 	}
 	for _, p := range []struct{ name, now, id string }{{"system prompt", cmp.Or(want.System, g.in.System), b.System}, {"prompt", cmp.Or(want.Prompt, g.in.Prompt), b.Prompt}} {
-		here, err := branch.Prompt(g.t.Tx, g.t.ID, p.id)
+		here, err := branchstore.Prompt(g.t.Tx, g.t.ID, p.id)
 		if err != nil {
 			return nil, err
 		}
@@ -295,13 +297,13 @@ func (g *graft) sameSummary(now, here pool.ID) (bool, error) {
 	if now == here || now == (pool.ID{}) {
 		return true, nil
 	}
-	was, err := pool.Get(g.t.Tx, g.t.ID, here)
+	was, err := poolstore.Get(g.t.Tx, g.t.ID, here)
 	if err != nil || was == nil {
 		return false, err
 	}
 	for _, m := range g.in.Loose {
 		if m.ID == now {
-			return pool.SameBut(was, m, base.RedactedMark)
+			return poolstore.SameBut(was, m, base.RedactedMark)
 		}
 	}
 	return false, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -53,7 +54,7 @@ func (g *graft) line(path []int, want *record.IncomingBranch) (line, error) {
 			continue
 		}
 		out.removed = false
-		ids, err := branch.IDs(g.t.Tx, g.t.ID, l.Pieces)
+		ids, err := branchstore.IDs(g.t.Tx, g.t.ID, l.Pieces)
 		if err != nil {
 			return out, err
 		}
@@ -92,7 +93,7 @@ func (g *graft) news(path, off []int) (bool, error) {
 // held returns the nodes of a path that pieces hold.
 func (g *graft) held(pieces []branch.Piece, path []int) (out []int) {
 	for _, n := range path {
-		if h := g.home[n]; h.Segment != 0 && branch.Place(pieces, h.Segment, h.Position) >= 0 {
+		if h := g.home[n]; h.Segment != 0 && branchstore.Place(pieces, h.Segment, h.Position) >= 0 {
 			out = append(out, n)
 		}
 	}
@@ -112,7 +113,7 @@ func (g *graft) takenOff(b *branch.Branch, path []int) (out []int, err error) {
 				continue
 			}
 			for _, node := range g.held(c.Removed, path) {
-				if h := g.home[node]; branch.Place(c.Inserted, h.Segment, h.Position) < 0 {
+				if h := g.home[node]; branchstore.Place(c.Inserted, h.Segment, h.Position) < 0 {
 					out = append(out, node)
 				}
 			}

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -56,7 +57,7 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 			if exact != (v.node.Words == words) {
 				continue
 			}
-			m, err := pool.Get(tx, context, v.node.Message)
+			m, err := poolstore.Get(tx, context, v.node.Message)
 			if err != nil {
 				return found, err
 			}
@@ -76,8 +77,8 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 			if redacted {
 				return match{key: v.key, message: m, redacted: true, untaken: []string{redactedHere}}, nil
 			}
-			later := isAnswer(m) && m.Continues(now)
-			if exact || later || isAnswer(m) && now.Continues(m) {
+			later := isAnswer(m) && poolstore.Continues(m, now)
+			if exact || later || isAnswer(m) && poolstore.Continues(now, m) {
 				same := match{key: v.key, message: m, goesOn: !exact && !later}
 				if !same.goesOn {
 					same.untaken, err = besideOf(now, m)
@@ -218,13 +219,13 @@ func (g *graft) grows(was *pool.Message) (bool, error) {
 		return false, err
 	}
 	for _, b := range all {
-		ids, err := branch.IDs(g.t.Tx, g.t.ID, b.Pieces)
+		ids, err := branchstore.IDs(g.t.Tx, g.t.ID, b.Pieces)
 		if err != nil {
 			return false, err
 		}
 		at := slices.Index(ids, was.ID)
 		for _, id := range ids[at+1:] {
-			m, err := pool.Get(g.t.Tx, g.t.ID, id)
+			m, err := poolstore.Get(g.t.Tx, g.t.ID, id)
 			if err != nil {
 				return false, err
 			}
@@ -280,7 +281,7 @@ func (g *graft) touchGrown() error {
 		return err
 	}
 	for _, b := range all {
-		ids, err := branch.IDs(g.t.Tx, g.t.ID, b.Pieces)
+		ids, err := branchstore.IDs(g.t.Tx, g.t.ID, b.Pieces)
 		if err != nil {
 			return err
 		}
@@ -375,7 +376,7 @@ func (g *graft) relabel(src *base.SourceRecord, res *Imported) error {
 // tags names messages as the file does. A name that is in use here keeps its message.
 func (g *graft) tags() error {
 	for _, name := range slices.Sorted(maps.Keys(g.in.Tags)) {
-		given, err := branch.ImportedName(name)
+		given, err := branchstore.ImportedName(name)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -148,14 +150,14 @@ func (c *copier) pieces(b *branch.Branch, from []branch.Piece) ([]branch.Piece, 
 				}
 				c.home[old] = home
 			}
-			out = branch.Join(out, branch.Piece{Segment: home.Segment, From: home.Position, To: home.Position + 1})
+			out = branchstore.Join(out, branch.Piece{Segment: home.Segment, From: home.Position, To: home.Position + 1})
 		}
 	}
 	return out, nil
 }
 
 func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
-	id, err := branch.IDAt(c.from.Tx, c.from.ID, []branch.Piece{{Segment: at.Segment, From: at.Position, To: at.Position + 1}}, 0)
+	id, err := branchstore.IDAt(c.from.Tx, c.from.ID, []branch.Piece{{Segment: at.Segment, From: at.Position, To: at.Position + 1}}, 0)
 	if err != nil {
 		return pool.Home{}, err
 	}
@@ -164,7 +166,7 @@ func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
 		return pool.Home{}, err
 	}
 	if p := c.ids[id]; p != (pool.ID{}) { // the same message at another place
-		out, err := c.t.Write(b, []branch.Item{{ID: p, Turn: branch.ItemOf(m).Turn}})
+		out, err := c.t.Write(b, []branchstore.Item{{ID: p, Turn: branchstore.ItemOf(m).Turn}})
 		return pool.Home{Segment: out.Segment, Position: out.From}, err
 	}
 	c.ids[id] = m.ID
@@ -174,7 +176,7 @@ func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
 
 // message reads a message and gives it a new id.
 func (c *copier) message(id pool.ID) (*pool.Message, error) {
-	m, err := pool.Get(c.from.Tx, c.from.ID, id)
+	m, err := poolstore.Get(c.from.Tx, c.from.ID, id)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -129,9 +130,9 @@ func SourceOf(value []byte, wanted func(context pool.ID) bool) bool {
 		return wanted(n.Context)
 	}
 	var conversation base.SourceRecord
-	if base.DecMode.Unmarshal(value, &conversation) == nil && wanted(conversation.Context) {
+	if stored.Unmarshal(value, &conversation) == nil && wanted(conversation.Context) {
 		return true
 	}
 	var file fileRecord
-	return base.DecMode.Unmarshal(value, &file) == nil && slices.ContainsFunc(file.Conversations, func(c fileConversation) bool { return wanted(c.Context) })
+	return stored.Unmarshal(value, &file) == nil && slices.ContainsFunc(file.Conversations, func(c fileConversation) bool { return wanted(c.Context) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // ownID is the id that a message of a file has in a context where its own is another message's.
 func ownID(context pool.ID, m *pool.Message) pool.ID {
-	words := m.Words()
+	words := poolstore.Words(m)
 	h := sha256.Sum256(slices.Concat(context[:], m.ID[:], words[:]))
 	id := m.ID
 	copy(id[6:], h[:]) // the first bytes are its time
@@ -62,7 +63,7 @@ func readSpans(tx kv.Tx) (map[pool.ID]span, error) {
 
 // nextMessage returns the first key of a message in a range, nil if there is none.
 func nextMessage(tx kv.Tx, r kv.Range) (key []byte, err error) {
-	err = tx.Scan(pool.Bucket, r, func(k, _ []byte) error {
+	err = tx.Scan(poolstore.Bucket, r, func(k, _ []byte) error {
 		if len(k) != 32 {
 			return nil
 		}
@@ -163,7 +164,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 	if i.more == nil {
 		return no, nil
 	}
-	was, err := pool.Get(tx, i.context.ID, m.ID)
+	was, err := poolstore.Get(tx, i.context.ID, m.ID)
 	if err != nil {
 		return no, err
 	}
@@ -173,7 +174,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			late.Kind, late.Unsent = was.Kind, was.Unsent
 			m = &late
 		}
-		same, err := pool.SameBut(was, m, base.RedactedMark)
+		same, err := poolstore.SameBut(was, m, base.RedactedMark)
 		if err != nil {
 			return no, err
 		}
@@ -186,7 +187,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			return asIs, err
 		}
 	}
-	if was != nil && was.Source != nil && was.Source.GrewFrom > 0 && was.Continues(m) { // the file has an earlier state of it
+	if was != nil && was.Source != nil && was.Source.GrewFrom > 0 && poolstore.Continues(was, m) { // the file has an earlier state of it
 		*into = *was
 		return asIs, nil
 	}
@@ -201,7 +202,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 			return asIs, nil
 		}
 	}
-	has, err := pool.Has(tx, i.context.ID, ownID(i.context.ID, m))
+	has, err := poolstore.Has(tx, i.context.ID, ownID(i.context.ID, m))
 	switch {
 	case err != nil:
 	case has:

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -175,7 +176,7 @@ func (r *ImportRun) kindsOf(tx kv.Tx, known pool.ID, in *Incoming) ([]int, error
 			return nil, err
 		}
 		for _, v := range have {
-			has, err := pool.Has(tx, known, v.node.Message)
+			has, err := poolstore.Has(tx, known, v.node.Message)
 			if err != nil {
 				return nil, err
 			}

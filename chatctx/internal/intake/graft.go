@@ -19,6 +19,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -113,8 +116,8 @@ func (in *Incoming) fingerprint() (pool.Hash, error) {
 		if err != nil {
 			return pool.Hash{}, err
 		}
-		in.words[i] = m.Words()
-		rest, err := pool.Encode(beside(m))
+		in.words[i] = poolstore.Words(m)
+		rest, err := poolstore.Encode(beside(m))
 		if err != nil {
 			return pool.Hash{}, err
 		}
@@ -130,7 +133,7 @@ func (in *Incoming) fingerprint() (pool.Hash, error) {
 		b = fmt.Appendf(b, "%q %d %q %q %q\n", br.Name, br.Leaf, br.System, br.Prompt, br.Settings)
 	}
 	for _, m := range in.Loose {
-		words := m.Words()
+		words := poolstore.Words(m)
 		b = append(b, words[:]...)
 	}
 	h.Write(b)
@@ -157,7 +160,7 @@ func (in *Incoming) ready(s *base.Store) error {
 		if n < 1 || n > len(in.Nodes) {
 			return base.Invalidf("the tag %q of conversation %q names node %d, but there are %d nodes", name, in.Conversation, n, len(in.Nodes))
 		}
-		if _, err := branch.ImportedName(name); err != nil {
+		if _, err := branchstore.ImportedName(name); err != nil {
 			return fmt.Errorf("a tag of conversation %q: %w", in.Conversation, err)
 		}
 	}
@@ -165,7 +168,7 @@ func (in *Incoming) ready(s *base.Store) error {
 		if b.Leaf < 0 || b.Leaf > len(in.Nodes) {
 			return base.Invalidf("branch %q of conversation %q ends at node %d, but there are %d nodes", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
 		}
-		if _, err := branch.ImportedName(b.Name); err != nil {
+		if _, err := branchstore.ImportedName(b.Name); err != nil {
 			return fmt.Errorf("a branch of conversation %q: %w", in.Conversation, err)
 		}
 	}
@@ -255,7 +258,7 @@ func (in *Incoming) texts(s *base.Store) error {
 func reachable(labels []string) []string {
 	labels = slices.Clone(labels)
 	for i := range labels {
-		labels[i] = branch.Reachable(labels[i])
+		labels[i] = branchstore.Reachable(labels[i])
 	}
 	return labels
 }
@@ -697,7 +700,7 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 			return nil, err
 		}
 		if h := g.home[path[i]]; h.Segment != 0 {
-			out = branch.Join(out, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
+			out = branchstore.Join(out, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 			i++
 			continue
 		}
@@ -727,7 +730,7 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 				g.home[twin] = m.Home
 			}
 		}
-		out = branch.Join(out, p)
+		out = branchstore.Join(out, p)
 		i = j
 	}
 	return out, nil
@@ -738,7 +741,7 @@ func (g *graft) there(node int) error {
 	if g.home[node].Segment != 0 || g.t.Fresh[g.in.Nodes[node].Message.ID] {
 		return nil
 	}
-	has, err := pool.Has(g.t.Tx, g.t.ID, g.in.Nodes[node].Message.ID)
+	has, err := poolstore.Has(g.t.Tx, g.t.ID, g.in.Nodes[node].Message.ID)
 	if err != nil || !has {
 		return err
 	}
@@ -806,11 +809,11 @@ func (g *graft) origin(name string) (pool.ID, error) {
 }
 
 func (g *graft) takeName(name string, first bool, id pool.ID) (*branch.Branch, error) {
-	name = branch.Reachable(name)
+	name = branchstore.Reachable(name)
 	if first && name == base.MainBranch {
 		return g.t.Target, nil
 	}
-	other, err := branch.Lookup(g.t.Tx, g.t.ID, name)
+	other, err := branchstore.Lookup(g.t.Tx, g.t.ID, name)
 	if err != nil {
 		return nil, err
 	}
@@ -925,7 +928,7 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 	if err := t.WriteContext(); err != nil {
 		return err
 	}
-	raw, err := pool.Marshal(t.Rec)
+	raw, err := stored.Marshal(t.Rec)
 	t.RecRaw = raw
 	return err
 }
@@ -1034,7 +1037,7 @@ func (g *graft) longest(path []int, name string) (held, error) {
 		return best, err
 	}
 	for _, b := range all {
-		ids, err := branch.IDs(g.t.Tx, g.t.ID, b.Pieces)
+		ids, err := branchstore.IDs(g.t.Tx, g.t.ID, b.Pieces)
 		if err != nil {
 			return best, err
 		}
@@ -1053,7 +1056,7 @@ func (g *graft) longest(path []int, name string) (held, error) {
 
 // namesake returns the branch of a name if it holds all of a path. It is looked at first, since a conversation that comes again may have thousands of branches.
 func (g *graft) namesake(path []int, name string) (held, error) {
-	id, err := branch.Lookup(g.t.Tx, g.t.ID, name)
+	id, err := branchstore.Lookup(g.t.Tx, g.t.ID, name)
 	if err != nil || id == (pool.ID{}) {
 		return held{}, err
 	}
@@ -1061,7 +1064,7 @@ func (g *graft) namesake(path []int, name string) (held, error) {
 	if err != nil {
 		return held{}, err
 	}
-	ids, err := branch.IDs(g.t.Tx, g.t.ID, l.Pieces)
+	ids, err := branchstore.IDs(g.t.Tx, g.t.ID, l.Pieces)
 	if err != nil || g.same(ids, path) < len(path) {
 		return held{}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -91,7 +93,7 @@ func answering(tx kv.Tx, parent pool.ID, note base.SourceRecord) (*record.Task, 
 	}
 	task := &record.Task{State: record.TaskAbandoned, Reason: noResult, Depth: 1, MaxDepth: record.DefaultDepth, Keep: true, Linked: true, Ended: note.Dated}
 	var home pool.Home
-	err := pool.Scan(tx, parent, func(id pool.ID, m *pool.Message, err error) error {
+	err := poolstore.Scan(tx, parent, func(id pool.ID, m *pool.Message, err error) error {
 		if err != nil {
 			return err
 		}
@@ -128,8 +130,8 @@ func answering(tx kv.Tx, parent pool.ID, note base.SourceRecord) (*record.Task, 
 // onBranch sets the branch of a task: the first that holds the call, the active one before others.
 func onBranch(tx kv.Tx, parent, active pool.ID, call pool.Home, task *record.Task) error {
 	holds := false
-	return branch.List(tx, parent, func(b *branch.Branch) error {
-		has := branch.Place(b.Pieces, call.Segment, call.Position) >= 0
+	return branchstore.List(tx, parent, func(b *branch.Branch) error {
+		has := branchstore.Place(b.Pieces, call.Segment, call.Position) >= 0
 		if has && (!holds || b.ID == active) || !holds && b.ID == active {
 			task.Branch, task.BranchName, holds = b.ID, b.Name, holds || has
 		}
@@ -329,7 +331,7 @@ func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 
 // setCopy makes a stored message name its original. It is on no journal, since it stays true whatever becomes of the original.
 func setCopy(st *journal.StoreTxn, c base.SourceNode, of pool.ID) error {
-	m, err := pool.Get(st.Tx, c.Context, c.Message)
+	m, err := poolstore.Get(st.Tx, c.Context, c.Message)
 	if err != nil || m == nil || m.CopiedFrom != nil && *m.CopiedFrom == of {
 		return err
 	}

@@ -9,15 +9,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/google/uuid"
 )
 
 // A context can leave a store and come into another one with its ids and everything but its journal: NativeView reads it, NativeImport takes it in. Package
@@ -40,7 +44,7 @@ func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 	var out []NativeCall
 	err := tx.Scan(base.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		var rec record.CallRecord
-		if err := base.DecMode.Unmarshal(value, &rec); err != nil {
+		if err := stored.Unmarshal(value, &rec); err != nil {
 			return base.Damaged("the record of call %x: %v", key, err)
 		}
 		message, index := base.CallOfKey(key)
@@ -222,7 +226,7 @@ func (i *NativeImport) kind(tx kv.Tx, m *pool.Message) (int, error) {
 	if kind == 0 {
 		return 0, nil
 	}
-	has, err := pool.Has(tx, i.context.ID, m.ID)
+	has, err := poolstore.Has(tx, i.context.ID, m.ID)
 	switch {
 	case has || err != nil:
 		return 0, err
@@ -247,10 +251,10 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		return nil
 	}
 	var err error
-	if n.Name, err = branch.ImportedName(n.Name); err != nil {
+	if n.Name, err = branchstore.ImportedName(n.Name); err != nil {
 		return err
 	}
-	n.Like, n.From = branch.Reachable(n.Like), branch.Reachable(n.From)
+	n.Like, n.From = branchstore.Reachable(n.Like), branchstore.Reachable(n.From)
 	if i.named(n.Name) != nil {
 		return base.Invalidf("two branches are named %q", n.Name)
 	}
@@ -273,7 +277,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		return err
 	}
 	if n.Shared > 0 && i.more == nil {
-		b.Pieces = branch.Slice(i.named(n.Like).Pieces, 0, n.Shared)
+		b.Pieces = branchstore.Slice(i.named(n.Like).Pieces, 0, n.Shared)
 	}
 	i.kept = append(i.kept, shared)
 	if i.more != nil {
@@ -289,7 +293,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		if b.Prompt, err = t.PutPrompt(n.Prompt); err != nil {
 			return err
 		}
-		return branch.PutName(t.Tx, t.ID, b.Name, b.ID)
+		return branchstore.PutName(t.Tx, t.ID, b.Name, b.ID)
 	})
 	if err == nil {
 		i.branches = append(i.branches, b)
@@ -313,7 +317,7 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 		if err := change(t, &changed); err != nil {
 			return err
 		}
-		if err := branch.Put(tx, t.ID, &changed); err != nil {
+		if err := branchstore.Put(tx, t.ID, &changed); err != nil {
 			return err
 		}
 		if rec.Trashed == 0 {
@@ -332,7 +336,7 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 
 // named returns the branch that the file names so, nil if it has not come.
 func (i *NativeImport) named(name string) *branch.Branch {
-	name = branch.Reachable(name)
+	name = branchstore.Reachable(name)
 	for _, b := range i.branches {
 		if b.Name == name {
 			return b
@@ -372,10 +376,10 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 			return err
 		}
 		t.Segment(b)
-		items := make([]branch.Item, len(msgs))
+		items := make([]branchstore.Item, len(msgs))
 		for n, m := range msgs {
 			m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(n)}
-			items[n] = branch.ItemOf(m)
+			items[n] = branchstore.ItemOf(m)
 			if err := t.Store1(m); err != nil {
 				return err
 			}
@@ -384,7 +388,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 		if err != nil {
 			return err
 		}
-		b.Pieces = branch.Join(b.Pieces, p)
+		b.Pieces = branchstore.Join(b.Pieces, p)
 		if err := putNativeCalls(t, msgs, calls); err != nil {
 			return err
 		}
@@ -397,7 +401,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 	for _, m := range msgs {
 		i.homes[m.ID] = m.Home
 		if src := m.Source; src != nil && src.Conversation != "" {
-			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, sourceNode(i.context.ID, m.ID, m.Words())})
+			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, sourceNode(i.context.ID, m.ID, poolstore.Words(m))})
 		}
 	}
 	return nil
@@ -496,7 +500,7 @@ func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
 			if !ok || h.Segment == 0 {
 				return base.Invalidf("message %s is named before it comes", id)
 			}
-			b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
+			b.Pieces = branchstore.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 		}
 		return nil
 	})
@@ -549,7 +553,7 @@ func (i *NativeImport) erase(msgs []*pool.Message) {
 
 // Tag names a message. If the message does not come before Finish, the name has no effect.
 func (i *NativeImport) Tag(name string, message pool.ID) error {
-	name, err := branch.ImportedName(name)
+	name, err := branchstore.ImportedName(name)
 	if err != nil {
 		return err
 	}
@@ -665,7 +669,7 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 		if from := i.named(i.from[n]); from != nil {
 			b.From = from.ID
 		}
-		if err := branch.Put(t.Tx, id, &b); err != nil {
+		if err := branchstore.Put(t.Tx, id, &b); err != nil {
 			return Imported{}, err
 		}
 	}
@@ -941,7 +945,7 @@ func (i *NativeImport) putMoreCalls(g *graft, res *Imported) error {
 			res.untaken(c.Message.String(), "", what...)
 			continue
 		}
-		m, err := pool.Get(t.Tx, t.ID, c.Message)
+		m, err := poolstore.Get(t.Tx, t.ID, c.Message)
 		if err != nil {
 			return err
 		}
@@ -966,7 +970,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 		}
 	}
 	for id := range held {
-		has, err := pool.Has(g.t.Tx, g.t.ID, id)
+		has, err := poolstore.Has(g.t.Tx, g.t.ID, id)
 		if err != nil {
 			return err
 		}

@@ -11,13 +11,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // Changed is a value that an operation replaced.
@@ -135,7 +139,7 @@ func nameIn(bucket string, raw []byte) string {
 	var token base.Token
 	var context base.ContextRecord
 	into := map[string]any{base.CallBucket: &call, base.ToolBucket: &tool, base.RuleBucket: &rule, base.TokenBucket: &token, base.ContextBucket: &context}[bucket]
-	if into == nil || raw == nil || base.DecMode.Unmarshal(raw, into) != nil {
+	if into == nil || raw == nil || stored.Unmarshal(raw, into) != nil {
 		return ""
 	}
 	if rule.Effect != "" {
@@ -146,7 +150,7 @@ func nameIn(bucket string, raw []byte) string {
 
 func settingsIn(raw []byte) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
-	_ = base.DecMode.Unmarshal(raw, &all) // an unreadable record has no settings; check reports it
+	_ = stored.Unmarshal(raw, &all) // an unreadable record has no settings; check reports it
 	return all
 }
 
@@ -160,7 +164,7 @@ func (t *telling) fields(c *base.Change) error {
 			return err
 		}
 		now = map[uint64]cbor.RawMessage{}
-		if raw != nil && base.DecMode.Unmarshal(raw, &now) != nil {
+		if raw != nil && stored.Unmarshal(raw, &now) != nil {
 			return nil // damaged: check reports it
 		}
 	}
@@ -178,7 +182,7 @@ func (t *telling) fields(c *base.Change) error {
 		return nil
 	}
 	id := pool.ID(c.Key[:16])
-	if c.Bucket == branch.Bucket {
+	if c.Bucket == branchstore.Bucket {
 		return t.branch(id, recordOf[branch.Branch](now), recordOf[branch.Branch](after))
 	}
 	return t.context(id, recordOf[base.ContextRecord](now), recordOf[base.ContextRecord](after))
@@ -187,8 +191,8 @@ func (t *telling) fields(c *base.Change) error {
 // recordOf returns a record with these fields. Fields that cannot be decoded have their zero values.
 func recordOf[T any](fields map[uint64]cbor.RawMessage) *T {
 	rec := new(T)
-	if raw, err := pool.Marshal(fields); err == nil {
-		_ = base.DecMode.Unmarshal(raw, rec)
+	if raw, err := stored.Marshal(fields); err == nil {
+		_ = stored.Unmarshal(raw, rec)
 	}
 	return rec
 }
@@ -221,7 +225,7 @@ func (t *telling) branch(id pool.ID, before, after *branch.Branch) error {
 
 // newestSession returns the session that a branch is in, one from its beginning if it has none.
 func newestSession(b *branch.Branch) *branch.Session {
-	if i := branch.Current(b.Sessions); i >= 0 {
+	if i := branchstore.Current(b.Sessions); i >= 0 {
 		return &b.Sessions[i]
 	}
 	return &branch.Session{}
@@ -311,15 +315,15 @@ func (t *telling) context(id pool.ID, before, after *base.ContextRecord) error {
 
 // branchName returns the name of a branch at that time.
 func (t *telling) branchName(ctx, id pool.ID) (string, error) {
-	key := branch.Key(ctx, id)
-	if then, ok := t.past.fields[branch.Bucket+"\x00"+string(key)]; ok {
+	key := branchstore.Key(ctx, id)
+	if then, ok := t.past.fields[branchstore.Bucket+"\x00"+string(key)]; ok {
 		return recordOf[branch.Branch](then).Name, nil
 	}
-	raw, err := t.tx.Get(branch.Bucket, key)
+	raw, err := t.tx.Get(branchstore.Bucket, key)
 	if raw == nil || err != nil {
 		return "", err
 	}
-	b, err := branch.Decode(id, raw)
+	b, err := branchstore.Decode(id, raw)
 	if err != nil {
 		return "", nil // damaged: check reports it
 	}
@@ -351,7 +355,7 @@ func (t *telling) settings(before, after map[string]json.RawMessage) {
 // splice adds the first message that the operation put on the branch, or else the first that it took off.
 func (t *telling) splice(c *base.Change) error {
 	for _, pieces := range [][]branch.Piece{c.Inserted, c.Removed} {
-		if branch.Count(pieces) == 0 {
+		if branchstore.Count(pieces) == 0 {
 			continue
 		}
 		words, err := t.firstOf(t.out.Context, pieces)
@@ -366,7 +370,7 @@ func (t *telling) splice(c *base.Change) error {
 // firstOf returns the first words of the first message of pieces, "" if gc took it.
 func (t *telling) firstOf(ctx pool.ID, pieces []branch.Piece) (string, error) {
 	var first pool.ID
-	err := branch.Read(t.tx, ctx, branch.Slice(pieces, 0, 1), func(_ int, id pool.ID) error {
+	err := branchstore.Read(t.tx, ctx, branchstore.Slice(pieces, 0, 1), func(_ int, id pool.ID) error {
 		first = id
 		return nil
 	})
@@ -381,7 +385,7 @@ func (t *telling) firstOf(ctx pool.ID, pieces []branch.Piece) (string, error) {
 
 // words returns the first words of a message, or the names of the tools that it calls; "" if the message is gone.
 func (t *telling) words(ctx, id pool.ID) (string, error) {
-	m, err := pool.Get(t.tx, ctx, id)
+	m, err := poolstore.Get(t.tx, ctx, id)
 	if errors.Is(err, kv.ErrDamaged) {
 		return "", nil
 	}
@@ -400,7 +404,7 @@ func (t *telling) words(ctx, id pool.ID) (string, error) {
 
 // prompt returns the first words of a prompt.
 func (t *telling) prompt(ctx pool.ID, id string) (string, error) {
-	text, err := branch.Prompt(t.tx, ctx, id)
+	text, err := branchstore.Prompt(t.tx, ctx, id)
 	if errors.Is(err, kv.ErrDamaged) {
 		return "", nil
 	}

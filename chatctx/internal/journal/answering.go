@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -71,7 +72,7 @@ func (t *Txn) Unanswered() error {
 
 // grows reports whether a splice moves no entry: it appends, or replaces entries by as many others.
 func grows(b *branch.Branch, at, removed int, insert []branch.Piece) bool {
-	return removed == branch.Count(insert) || removed == 0 && at == b.Len()
+	return removed == branchstore.Count(insert) || removed == 0 && at == branchstore.Len(b)
 }
 
 // undisturbed refuses to undo an operation that changed a history, or made a branch, on which an answer is being written. It returns an UnsettledError only
@@ -104,10 +105,10 @@ func disturbs(c base.Change, on pool.ID) bool {
 		return false
 	}
 	if c.Kind == base.SpliceChange {
-		return branch.Count(c.Inserted) != branch.Count(c.Removed)
+		return branchstore.Count(c.Inserted) != branchstore.Count(c.Removed)
 	}
 	_, removes := c.Fields[base.RemovedField]
-	return c.Kind == base.FieldsChange && c.Bucket == branch.Bucket && removes
+	return c.Kind == base.FieldsChange && c.Bucket == branchstore.Bucket && removes
 }
 
 // Abandon drops what a dead program has left of an answer on a branch.

@@ -4,6 +4,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -42,7 +44,7 @@ func DeadAskings(tx kv.Tx, ctx pool.ID, now pool.Time) (ids []pool.ID, err error
 			return nil // a branch's or a call's
 		}
 		claim := &record.Claim{}
-		if err := base.DecMode.Unmarshal(value, claim); err != nil {
+		if err := stored.Unmarshal(value, claim); err != nil {
 			return base.Damaged("the claim %x: %v", key, err)
 		}
 		if base.Dead(claim, now) {
@@ -73,7 +75,7 @@ func (t *Txn) settleAsking(id pool.ID) error {
 		return t.EndAsking(id)
 	}
 	m := &pool.Message{}
-	if err := pool.Decode(raw, m); err != nil {
+	if err := poolstore.Decode(raw, m); err != nil {
 		return err
 	}
 	return t.StoreLoose(m)

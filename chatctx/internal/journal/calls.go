@@ -8,6 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -117,7 +119,7 @@ func (t *Txn) Holders(home pool.Home) ([]string, error) {
 		if len(names) == 2 {
 			return kv.ErrStop
 		}
-		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+		if branchstore.Place(b.Pieces, home.Segment, home.Position) >= 0 {
 			names = append(names, b.Name)
 		}
 		return nil
@@ -181,10 +183,10 @@ func (t *Txn) bringResults() error {
 		if err != nil {
 			return err
 		}
-		if rec == nil || rec.Result == (pool.ID{}) || branch.Place(r.b.Pieces, rec.Home.Segment, rec.Home.Position) < 0 {
+		if rec == nil || rec.Result == (pool.ID{}) || branchstore.Place(r.b.Pieces, rec.Home.Segment, rec.Home.Position) < 0 {
 			continue
 		}
-		m, err := pool.Get(t.Tx, t.ID, rec.Result)
+		m, err := poolstore.Get(t.Tx, t.ID, rec.Result)
 		if err != nil {
 			return err
 		}
@@ -195,7 +197,7 @@ func (t *Txn) bringResults() error {
 		if m == nil {
 			continue // purged
 		}
-		if _, err := t.Place(r.b, r.b.Len(), []*pool.Message{m}); err != nil {
+		if _, err := t.Place(r.b, branchstore.Len(r.b), []*pool.Message{m}); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -101,12 +103,12 @@ func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 			return err
 		}
 		var was *pool.Message
-		if was, err = pool.Get(t.Tx, t.ID, p.Message); err != nil {
+		if was, err = poolstore.Get(t.Tx, t.ID, p.Message); err != nil {
 			return err
 		}
 		at := 0
 		if was != nil {
-			if same, err := pool.Same(was, msgs[i]); err != nil || !same {
+			if same, err := poolstore.Same(was, msgs[i]); err != nil || !same {
 				return cmp.Or(err, base.Conflict("the key %q was used for message %s, which says something else: take another key", key, p.Message))
 			}
 			at, err = t.Reader().StandsAt(t.Target, was)
@@ -194,7 +196,7 @@ func (t *Txn) dropOldKeys(key string) error {
 	left := keysLooked
 	err := t.Tx.Scan(base.KeyBucket, r, func(k, value []byte) error {
 		var rec keyRecord
-		if err := base.DecMode.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.Now {
+		if err := stored.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.Now {
 			old = append(old, bytes.Clone(k))
 		}
 		if left--; left == 0 {

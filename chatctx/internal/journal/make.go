@@ -3,12 +3,14 @@ package journal
 import (
 	"encoding/json"
 
-	"github.com/chatctx/chatctx/branch"
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // NewContext begins a context in a transaction; Made ends it.
@@ -27,7 +29,7 @@ func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, setting
 
 // Made writes the record of a new context. An undo of this trashes the context.
 func (st *StoreTxn) Made(t *Txn, current bool) error {
-	was, err := pool.Marshal(max(t.Now, 1))
+	was, err := stored.Marshal(max(t.Now, 1))
 	if err != nil {
 		return err
 	}
@@ -53,5 +55,5 @@ func (st *StoreTxn) BeginWith(t *Txn, n *record.NewContext) (err error) {
 	if _, err := t.Append(b, n.Messages); err != nil {
 		return err
 	}
-	return branch.Put(t.Tx, t.ID, b)
+	return branchstore.Put(t.Tx, t.ID, b)
 }

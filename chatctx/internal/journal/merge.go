@@ -3,6 +3,8 @@ package journal
 import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -12,7 +14,7 @@ const SummaryKind = "summary"
 // MergeBranch appends to the target what src holds after their common ancestor and the target does not hold yet, or, if summary is not nil, that one message
 // in its place. It changes nothing if there is nothing to bring.
 func (t *Txn) MergeBranch(src *branch.Branch, summary *pool.Message, res *Step) error {
-	n, err := branch.Shared(t.Tx, t.ID, src.Pieces, t.Target.Pieces)
+	n, err := branchstore.Shared(t.Tx, t.ID, src.Pieces, t.Target.Pieces)
 	if err != nil {
 		return err
 	}
@@ -23,11 +25,11 @@ func (t *Txn) MergeBranch(src *branch.Branch, summary *pool.Message, res *Step) 
 	if summary == nil {
 		return t.Bring(news, res)
 	}
-	head, err := branch.Head(t.Tx, t.ID, src.Pieces)
+	head, err := branchstore.Head(t.Tx, t.ID, src.Pieces)
 	if err != nil {
 		return err
 	}
-	if known, err := t.summed(head, branch.Slice(t.Target.Pieces, n, t.Target.Len())); err != nil || known {
+	if known, err := t.summed(head, branchstore.Slice(t.Target.Pieces, n, branchstore.Len(t.Target))); err != nil || known {
 		return err
 	}
 	m := *summary
@@ -39,16 +41,16 @@ func (t *Txn) MergeBranch(src *branch.Branch, summary *pool.Message, res *Step) 
 // lacking returns what src holds after the first n messages, which are the target's too, and the target does not. A message whose calls wait was copied when
 // it came; the copy has its own decisions and results, so that the original's results are left out with it.
 func (t *Txn) lacking(src *branch.Branch, n int) ([]branch.Piece, error) {
-	there := branch.Slice(src.Pieces, n, src.Len())
+	there := branchstore.Slice(src.Pieces, n, branchstore.Len(src))
 	held, err := t.heldAfter(n)
 	if err != nil || len(held) == 0 {
 		return there, err
 	}
-	ids, err := branch.IDs(t.Tx, t.ID, there)
+	ids, err := branchstore.IDs(t.Tx, t.ID, there)
 	if err != nil {
 		return nil, err
 	}
-	if err := kv.Fetch(t.Tx, pool.MessageKeys(t.ID, ids)...); err != nil {
+	if err := kv.Fetch(t.Tx, poolstore.MessageKeys(t.ID, ids)...); err != nil {
 		return nil, err
 	}
 	copied := map[string]bool{} // calls of messages that the target has as copies
@@ -61,7 +63,7 @@ func (t *Txn) lacking(src *branch.Branch, n int) ([]branch.Piece, error) {
 			}
 		}
 		if !known {
-			news = branch.Splice(news, branch.Count(news), 0, branch.Slice(there, i, i+1))
+			news = branchstore.Splice(news, branchstore.Count(news), 0, branchstore.Slice(there, i, i+1))
 		}
 	}
 	return news, nil
@@ -70,7 +72,7 @@ func (t *Txn) lacking(src *branch.Branch, n int) ([]branch.Piece, error) {
 // knownCopy reports whether the target has, after the first n messages, an unedited copy of a message whose calls waited, or the message is a result of one
 // of the calls of such a message.
 func (t *Txn) knownCopy(id pool.ID, n int, copied map[string]bool) (bool, error) {
-	m, err := pool.Get(t.Tx, t.ID, id)
+	m, err := poolstore.Get(t.Tx, t.ID, id)
 	if err != nil || m == nil {
 		return false, err
 	}
@@ -94,7 +96,7 @@ func (t *Txn) knownCopy(id pool.ID, n int, copied map[string]bool) (bool, error)
 // heldAfter returns the ids of the target's messages after the first n.
 func (t *Txn) heldAfter(n int) (map[pool.ID]bool, error) {
 	held := map[pool.ID]bool{}
-	err := branch.Read(t.Tx, t.ID, branch.Slice(t.Target.Pieces, n, t.Target.Len()), func(_ int, id pool.ID) error {
+	err := branchstore.Read(t.Tx, t.ID, branchstore.Slice(t.Target.Pieces, n, branchstore.Len(t.Target)), func(_ int, id pool.ID) error {
 		held[id] = true
 		return nil
 	})
@@ -104,15 +106,15 @@ func (t *Txn) heldAfter(n int) (map[pool.ID]bool, error) {
 // summed reports whether the pieces hold a merge's summary of a branch up to the message head. Of a head that is a summary itself nobody can say, since an edited
 // copy of it names it in the same way: then it is put again.
 func (t *Txn) summed(head pool.ID, pieces []branch.Piece) (known bool, err error) {
-	if m, err := pool.Get(t.Tx, t.ID, head); err != nil || m == nil || m.Kind == SummaryKind {
+	if m, err := poolstore.Get(t.Tx, t.ID, head); err != nil || m == nil || m.Kind == SummaryKind {
 		return false, err
 	}
-	ids, err := branch.IDs(t.Tx, t.ID, pieces)
+	ids, err := branchstore.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
 		return false, err
 	}
 	var summaries []pool.ID
-	err = pool.Heads(t.Tx, t.ID, ids, func(i int, h pool.Head) error {
+	err = poolstore.Heads(t.Tx, t.ID, ids, func(i int, h poolstore.Head) error {
 		if h.Kind == SummaryKind {
 			summaries = append(summaries, ids[i])
 		}
@@ -120,7 +122,7 @@ func (t *Txn) summed(head pool.ID, pieces []branch.Piece) (known bool, err error
 	})
 	for i := 0; i < len(summaries) && !known && err == nil; i++ {
 		var m *pool.Message
-		if m, err = pool.Get(t.Tx, t.ID, summaries[i]); m != nil {
+		if m, err = poolstore.Get(t.Tx, t.ID, summaries[i]); m != nil {
 			known = m.CopiedFrom != nil && *m.CopiedFrom == head
 		}
 	}

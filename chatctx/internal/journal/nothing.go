@@ -3,8 +3,10 @@ package journal
 import (
 	"slices"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +52,7 @@ func (t *Txn) passOver() error {
 // without a branch. It adds the branches that the operation made.
 func onlyMade(op *base.Operation, made map[pool.ID]bool) bool {
 	for _, c := range op.Changes {
-		if c.Kind == base.FieldsChange && c.Bucket == branch.Bucket && wasRemoved(c) {
+		if c.Kind == base.FieldsChange && c.Bucket == branchstore.Bucket && wasRemoved(c) {
 			made[pool.ID(c.Key[16:])] = true
 		}
 	}
@@ -59,9 +61,9 @@ func onlyMade(op *base.Operation, made map[pool.ID]bool) bool {
 		case c.Kind == base.SpliceChange:
 			return !made[pool.ID(c.Key)]
 		case c.Kind == base.FieldsChange:
-			return c.Bucket != branch.Bucket || !made[pool.ID(c.Key[16:])]
+			return c.Bucket != branchstore.Bucket || !made[pool.ID(c.Key[16:])]
 		}
-		return c.Old != nil || c.Bucket != pool.Bucket && c.Bucket != base.CallBucket
+		return c.Old != nil || c.Bucket != poolstore.Bucket && c.Bucket != base.CallBucket
 	}
 	return !slices.ContainsFunc(op.Changes, foreign) && !slices.ContainsFunc(op.Chains, func(c base.Chain) bool {
 		return c.Branch != pool.ID{} && !made[c.Branch]
@@ -71,5 +73,5 @@ func onlyMade(op *base.Operation, made map[pool.ID]bool) bool {
 // wasRemoved reports whether a branch counted as removed before a change: the change made it.
 func wasRemoved(c base.Change) bool {
 	var at pool.Time
-	return base.DecMode.Unmarshal(c.Fields[base.RemovedField], &at) == nil && at != 0
+	return stored.Unmarshal(c.Fields[base.RemovedField], &at) == nil && at != 0
 }

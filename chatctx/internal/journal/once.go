@@ -9,6 +9,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -22,11 +24,11 @@ func (t *Txn) Stored(m *pool.Message) (*pool.Message, error) {
 	if t.Fresh[m.ID] {
 		return nil, nil
 	}
-	was, err := pool.Get(t.Tx, t.ID, m.ID)
+	was, err := poolstore.Get(t.Tx, t.ID, m.ID)
 	if was == nil || err != nil {
 		return nil, err
 	}
-	same, err := pool.Same(was, m)
+	same, err := poolstore.Same(was, m)
 	if err == nil && !same {
 		err = taken(m.ID)
 	}
@@ -42,7 +44,7 @@ func (t *Txn) Store1(m *pool.Message) error {
 	if t.Fresh[m.ID] {
 		return t.KeepNew(m)
 	}
-	has, err := pool.Has(t.Tx, t.ID, m.ID)
+	has, err := poolstore.Has(t.Tx, t.ID, m.ID)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (t *Txn) Store1(m *pool.Message) error {
 
 // KeepNew puts a message into the pool that is known to be new.
 func (t *Txn) KeepNew(m *pool.Message) error {
-	if !m.Receipt() {
+	if !poolstore.IsReceipt(m) {
 		t.Rec.Messages++
 	}
 	return t.keepMessage(m)
@@ -70,11 +72,11 @@ func (t *Txn) keepMessage(m *pool.Message) error {
 // Rewrite replaces the record of a stored message: of one that an import brought and that its source has more of now. The old record goes on the journal.
 func (t *Txn) Rewrite(m *pool.Message) error {
 	key := base.Under(t.ID, m.ID[:]...)
-	old, err := t.Tx.Get(pool.Bucket, key)
+	old, err := t.Tx.Get(poolstore.Bucket, key)
 	if err != nil {
 		return err
 	}
-	if err := t.Remember(pool.Bucket, key, old); err != nil {
+	if err := t.Remember(poolstore.Bucket, key, old); err != nil {
 		return err
 	}
 	if err := t.uncount(m.ID); err != nil {
@@ -190,7 +192,7 @@ func (p *placing) fresh(msgs []*pool.Message) error {
 	ids := make([]pool.ID, len(msgs))
 	for i, m := range msgs {
 		ids[i] = m.ID
-		if m.Result == nil || p.at != p.b.Len() {
+		if m.Result == nil || p.at != branchstore.Len(p.b) {
 			continue
 		}
 		late, err := p.t.answer(p.b, m.Result)
@@ -226,7 +228,7 @@ func (p *placing) shared(pieces []branch.Piece) error {
 			return err
 		}
 	}
-	ids, err := branch.IDs(p.t.Tx, p.t.ID, pieces)
+	ids, err := branchstore.IDs(p.t.Tx, p.t.ID, pieces)
 	if err != nil {
 		return err
 	}
@@ -266,11 +268,11 @@ func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at
 		if len(key) != len(prefix)+18 {
 			return nil
 		}
-		m, err := pool.Get(t.Tx, t.ID, pool.ID(key[len(prefix):][:16]))
+		m, err := poolstore.Get(t.Tx, t.ID, pool.ID(key[len(prefix):][:16]))
 		if err != nil || m == nil || m.CopiedFrom == nil || *m.CopiedFrom != was.ID {
 			return err
 		}
-		if same, err := pool.Same(was, m); err != nil || !same { // it was edited
+		if same, err := poolstore.Same(was, m); err != nil || !same { // it was edited
 			return err
 		}
 		pos, err := t.Reader().StandsAt(b, m)
@@ -310,7 +312,7 @@ func (t *Txn) Copies(msgs []*pool.Message, fresh map[pool.ID]pool.ID) ([]*pool.M
 		if !given {
 			continue
 		}
-		has, err := pool.Has(t.Tx, t.ID, m.ID)
+		has, err := poolstore.Has(t.Tx, t.ID, m.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package journal
 import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,8 +67,8 @@ func (t *Txn) On(s *Step, b *branch.Branch) { s.Branch, s.on = b.Name, b.ID }
 // Stands records a branch's state after a step.
 func (t *Txn) Stands(s *Step, b *branch.Branch) (err error) {
 	t.On(s, b)
-	s.Messages = b.Len()
-	s.Head, err = branch.Head(t.Tx, t.ID, b.Pieces)
+	s.Messages = branchstore.Len(b)
+	s.Head, err = branchstore.Head(t.Tx, t.ID, b.Pieces)
 	return err
 }
 

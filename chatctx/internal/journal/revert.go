@@ -9,6 +9,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -76,7 +79,7 @@ func (t *Txn) revertChange(c base.Change) error {
 	switch {
 	case c.Kind == base.SpliceChange:
 		return t.revertSplice(c)
-	case c.Kind == base.RecordChange && c.Bucket == pool.Bucket:
+	case c.Kind == base.RecordChange && c.Bucket == poolstore.Bucket:
 		id := pool.ID(c.Key[16:])
 		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.MessageDoc, t.ID, id)); err != nil {
 			return err
@@ -87,7 +90,7 @@ func (t *Txn) revertChange(c base.Change) error {
 		return t.PutRaw(c.Bucket, c.Key, c.Old)
 	case c.Kind == base.RecordChange:
 		return t.PutRaw(c.Bucket, c.Key, c.Old)
-	case c.Kind == base.FieldsChange && c.Bucket == branch.Bucket:
+	case c.Kind == base.FieldsChange && c.Bucket == branchstore.Bucket:
 		return t.revertBranchFields(c)
 	}
 	return base.Damaged("an operation has a change of the unknown kind %d", c.Kind)
@@ -99,8 +102,8 @@ func (t *Txn) revertSplice(c base.Change) error {
 		return err
 	}
 	b := l.Branch
-	n := branch.Count(c.Inserted)
-	if !branch.Same(branch.Slice(b.Pieces, c.At, c.At+n), c.Inserted) {
+	n := branchstore.Count(c.Inserted)
+	if !branchstore.Same(branchstore.Slice(b.Pieces, c.At, c.At+n), c.Inserted) {
 		return base.Conflict("the history of branch %q has changed since: it cannot be taken back on its own", b.Name)
 	}
 	sessions, notes := b.Sessions, t.summaries
@@ -191,7 +194,7 @@ func (t *Txn) revertBranchFields(c base.Change) error {
 	if err != nil {
 		return err
 	}
-	raw, err := branch.Encode(l.Branch)
+	raw, err := branchstore.Encode(l.Branch)
 	if err != nil {
 		return err
 	}
@@ -200,7 +203,7 @@ func (t *Txn) revertBranchFields(c base.Change) error {
 		return err
 	}
 	t.changes = append(t.changes, base.Change{Kind: base.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
-	back, err := branch.DecodeFields(raw)
+	back, err := branchstore.DecodeFields(raw)
 	if err != nil {
 		return err
 	}
@@ -222,7 +225,7 @@ func (t *Txn) revertBranchFields(c base.Change) error {
 func (t *Txn) revertContext(c base.Change, onContext bool) error {
 	if !onContext {
 		var before pool.ID
-		if err := base.DecMode.Unmarshal(c.Fields[base.ActiveField], &before); err != nil {
+		if err := stored.Unmarshal(c.Fields[base.ActiveField], &before); err != nil {
 			return base.Damaged("an operation names the active branch %x, which is not an id", c.Fields[base.ActiveField])
 		}
 		l, err := t.Load(t.Rec.Active)
@@ -234,7 +237,7 @@ func (t *Txn) revertContext(c base.Change, onContext bool) error {
 			return nil
 		}
 	}
-	raw, err := pool.Marshal(t.Rec)
+	raw, err := stored.Marshal(t.Rec)
 	if err != nil {
 		return err
 	}

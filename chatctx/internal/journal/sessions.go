@@ -6,15 +6,17 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // SetSessions gives a branch its sessions. ErrInvalid if they do not fit the history, or if the pool lacks a summary.
 func (t *Txn) SetSessions(b *branch.Branch, sessions []branch.Session) error {
-	if err := branch.CheckSessions(sessions); err != nil {
+	if err := branchstore.CheckSessions(sessions); err != nil {
 		return base.Invalidf("%v", err)
 	}
-	n := b.Len()
+	n := branchstore.Len(b)
 	for i := range sessions {
 		s := &sessions[i]
 		if s.Start > n+1 || s.PrunedTo > n || slices.ContainsFunc(s.Digests, func(d branch.Digest) bool { return d.To > n }) {
@@ -23,7 +25,7 @@ func (t *Txn) SetSessions(b *branch.Branch, sessions []branch.Session) error {
 		if s.Summary == (pool.ID{}) {
 			continue
 		}
-		has, err := pool.Has(t.Tx, t.ID, s.Summary)
+		has, err := poolstore.Has(t.Tx, t.ID, s.Summary)
 		if err == nil && !has {
 			err = base.Invalidf("the summary %s of session %d is not in the pool: store it first, with PutLoose", s.Summary, i+1)
 		}
@@ -56,7 +58,7 @@ func SameSessions(now, used []branch.Session) bool {
 // moveSessions makes a branch's sessions agree with a change of its history, and notes the summaries that no longer stand.
 func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 	was := b.Sessions
-	b.Sessions = sessionsAfter(was, at, removed, inserted, b.Len())
+	b.Sessions = sessionsAfter(was, at, removed, inserted, branchstore.Len(b))
 	t.noteEnded(b.Name, was, b.Sessions)
 }
 
@@ -74,10 +76,10 @@ func Ending(name string, sessions []branch.Session, length int, positions []int)
 
 // noteEnded notes the summaries of sessions, as they were, of which none is left.
 func (t *Txn) noteEnded(name string, was, left []branch.Session) {
-	for i := max(branch.Current(was), 0); i < len(was); i++ {
+	for i := max(branchstore.Current(was), 0); i < len(was); i++ {
 		n := slices.IndexFunc(left, func(s branch.Session) bool { return s.ID == was[i].ID })
 		if n < 0 {
-			told, _ := branch.Covered(was, i)
+			told, _ := branchstore.Covered(was, i)
 			t.noteSummary(record.SummaryChange{Branch: name, From: 1, To: told, Provider: was[i].Provider})
 			continue
 		}
@@ -102,13 +104,13 @@ func (t *Txn) noteSummary(n record.SummaryChange) {
 // Marked notes what a new mark of the message at a position of a branch, 0 for none, means for the branch's summaries. The summary of a session goes on telling of
 // an excluded message, also a provider's own; that of a range no longer stands, whatever the mark.
 func (t *Txn) Marked(b *branch.Branch, position int, excluded bool) {
-	own := branch.Current(b.Sessions)
+	own := branchstore.Current(b.Sessions)
 	if position == 0 {
 		return
 	}
 	for i := max(own, 0); i < len(b.Sessions); i++ {
 		s := &b.Sessions[i]
-		if told, _ := branch.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
+		if told, _ := branchstore.Covered(b.Sessions, i); excluded && position <= told && !slices.Contains(s.Apart, position) {
 			t.noteSummary(record.SummaryChange{Branch: b.Name, From: 1, To: told, Stands: true, Provider: s.Provider})
 		}
 		for _, d := range s.Digests {
@@ -127,7 +129,7 @@ func sessionsAfter(sessions []branch.Session, at, removed, inserted, length int)
 	}
 	for i := range sessions {
 		s := sessions[i]
-		told, _ := branch.Covered(sessions, i)
+		told, _ := branchstore.Covered(sessions, i)
 		if at < told || at+inserted == length && length < s.Start {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -16,17 +18,17 @@ func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := t.share(made, branch.Slice(from.Pieces, 0, n), true)
+	pieces, err := t.share(made, branchstore.Slice(from.Pieces, 0, n), true)
 	if err != nil {
 		return nil, err
 	}
-	if made.At, err = branch.IDAt(t.Tx, t.ID, from.Pieces, n-1); err != nil {
+	if made.At, err = branchstore.IDAt(t.Tx, t.ID, from.Pieces, n-1); err != nil {
 		return nil, err
 	}
 	if err := t.Splice(made, 0, 0, pieces); err != nil {
 		return nil, err
 	}
-	made.Sessions = sessionsAfter(from.Sessions, n, from.Len()-n, 0, n)
+	made.Sessions = sessionsAfter(from.Sessions, n, branchstore.Len(from)-n, 0, n)
 	res.From, res.At = from.Name, made.At
 	if err := t.copyRules(from, made); err != nil {
 		return nil, err
@@ -43,15 +45,15 @@ func (t *Txn) share(to *branch.Branch, pieces []branch.Piece, ending bool) ([]br
 		return pieces, err
 	}
 	for _, i := range places {
-		id, err := branch.IDAt(t.Tx, t.ID, pieces, i)
+		id, err := branchstore.IDAt(t.Tx, t.ID, pieces, i)
 		if err != nil {
 			return nil, err
 		}
-		p, err := t.copyMessage(to, id, branch.Slice(pieces, i+1, i+1+view.MaxResults))
+		p, err := t.copyMessage(to, id, branchstore.Slice(pieces, i+1, i+1+view.MaxResults))
 		if err != nil {
 			return nil, err
 		}
-		pieces = branch.Splice(pieces, i, 1, []branch.Piece{p})
+		pieces = branchstore.Splice(pieces, i, 1, []branch.Piece{p})
 	}
 	return pieces, nil
 }
@@ -64,7 +66,7 @@ func (t *Txn) mustCopy(pieces []branch.Piece, ending bool) ([]int, error) {
 	}
 	var places []int
 	for _, u := range calls {
-		if i := branch.Place(pieces, u.Home.Segment, u.Home.Position); i >= 0 && !slices.Contains(places, i) {
+		if i := branchstore.Place(pieces, u.Home.Segment, u.Home.Position); i >= 0 && !slices.Contains(places, i) {
 			places = append(places, i)
 		}
 	}
@@ -84,8 +86,8 @@ func (t *Txn) mustCopy(pieces []branch.Piece, ending bool) ([]int, error) {
 // cutCalls finds the message at the end of pieces, before tool results if any, whose calls have results only after the pieces; -1 if there is none.
 func (t *Txn) cutCalls(pieces []branch.Piece) (int, error) {
 	answered := map[string]bool{}
-	for i := branch.Count(pieces) - 1; i >= 0; i-- {
-		ms, err := t.messagesAt(branch.Slice(pieces, i, i+1))
+	for i := branchstore.Count(pieces) - 1; i >= 0; i-- {
+		ms, err := t.messagesAt(branchstore.Slice(pieces, i, i+1))
 		if err != nil {
 			return -1, err
 		}
@@ -109,7 +111,7 @@ func (t *Txn) cutCalls(pieces []branch.Piece) (int, error) {
 
 // messagesAt reads the messages of pieces with calls in their present state.
 func (t *Txn) messagesAt(pieces []branch.Piece) ([]*pool.Message, error) {
-	ids, err := branch.IDs(t.Tx, t.ID, pieces)
+	ids, err := branchstore.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (t *Txn) messagesAt(pieces []branch.Piece) ([]*pool.Message, error) {
 }
 
 func (t *Txn) Get(id pool.ID) (*pool.Message, error) {
-	m, err := pool.Get(t.Tx, t.ID, id)
+	m, err := poolstore.Get(t.Tx, t.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.Ed
 		return nil, err
 	}
 	if o.Name != "" {
-		if err := branch.CheckNewName(o.Name); err != nil {
+		if err := branchstore.CheckNewName(o.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +184,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.Ed
 			return nil, err
 		}
 	}
-	id, err := branch.IDAt(t.Tx, t.ID, from.Pieces, pos-1)
+	id, err := branchstore.IDAt(t.Tx, t.ID, from.Pieces, pos-1)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +196,8 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.Ed
 	if err != nil {
 		return nil, err
 	}
-	for i := max(branch.Current(from.Sessions), 0); i < len(from.Sessions); i++ {
-		if told, _ := branch.Covered(from.Sessions, i); pos <= told {
+	for i := max(branchstore.Current(from.Sessions), 0); i < len(from.Sessions); i++ {
+		if told, _ := branchstore.Covered(from.Sessions, i); pos <= told {
 			t.noteSummary(record.SummaryChange{Branch: made.Name, From: 1, To: told, Provider: from.Sessions[i].Provider})
 		}
 	}
@@ -203,11 +205,11 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.Ed
 		return nil, err
 	}
 	if o.KeepRest {
-		rest, err := t.share(made, branch.Slice(from.Pieces, pos, from.Len()), true)
+		rest, err := t.share(made, branchstore.Slice(from.Pieces, pos, branchstore.Len(from)), true)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.Splice(made, made.Len(), 0, rest); err != nil {
+		if err := t.Splice(made, branchstore.Len(made), 0, rest); err != nil {
 			return nil, err
 		}
 	}
@@ -236,7 +238,7 @@ func (t *Txn) appendEdited(b *branch.Branch, m *pool.Message, text string) error
 	if err != nil {
 		return err
 	}
-	return t.Splice(b, b.Len(), 0, []branch.Piece{p})
+	return t.Splice(b, branchstore.Len(b), 0, []branch.Piece{p})
 }
 
 // replaceText replaces all text parts by one. It drops thinking, since that led to the old text.
@@ -261,7 +263,7 @@ func replaceText(parts []pool.Part, text string) []pool.Part {
 
 // FreeName returns the first of NAME.2, NAME.3 … that no branch has, where NAME is name without such an ending.
 func (t *Txn) FreeName(name string) (string, error) {
-	return branch.FreeName(t.Tx, t.ID, branch.PlainName(trimNumber(name)))
+	return branchstore.FreeName(t.Tx, t.ID, branchstore.PlainName(trimNumber(name)))
 }
 
 // NameOr returns a name for a new branch: name, or the first free one of ELSE.2, ELSE.3 … if another branch has it and otherwise is not empty.
@@ -269,11 +271,11 @@ func (t *Txn) NameOr(name, otherwise string) (string, error) {
 	if otherwise == "" {
 		return name, nil
 	}
-	id, err := branch.Lookup(t.Tx, t.ID, name)
+	id, err := branchstore.Lookup(t.Tx, t.ID, name)
 	if err != nil || id == (pool.ID{}) {
 		return name, err
 	}
-	return branch.FreeName(t.Tx, t.ID, otherwise)
+	return branchstore.FreeName(t.Tx, t.ID, otherwise)
 }
 
 func trimNumber(name string) string {
@@ -312,7 +314,7 @@ func (t *Txn) WithResults(b *branch.Branch, refs []record.Ref) ([]int, error) {
 
 // results adds the positions of the results of the calls of the message at pos.
 func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
-	ms, err := t.messagesAt(branch.Slice(b.Pieces, pos-1, pos))
+	ms, err := t.messagesAt(branchstore.Slice(b.Pieces, pos-1, pos))
 	if err != nil || len(ms[0].Calls) == 0 {
 		return err
 	}
@@ -320,8 +322,8 @@ func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
 	for _, c := range ms[0].Calls {
 		waiting[c.ID] = true
 	}
-	for next := pos + 1; next <= b.Len() && len(waiting) > 0; next++ {
-		after, err := t.messagesAt(branch.Slice(b.Pieces, next-1, next))
+	for next := pos + 1; next <= branchstore.Len(b) && len(waiting) > 0; next++ {
+		after, err := t.messagesAt(branchstore.Slice(b.Pieces, next-1, next))
 		if err != nil {
 			return err
 		}
@@ -339,7 +341,7 @@ func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
 
 // Bring appends pieces of another branch to the target. Messages that the target holds already are copied.
 func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
-	if err := t.bringTo(t.Target.Len(), pieces, true, res); err != nil {
+	if err := t.bringTo(branchstore.Len(t.Target), pieces, true, res); err != nil {
 		return err
 	}
 	return t.Merge(t.Target)
@@ -348,7 +350,7 @@ func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
 // bringTo puts pieces of another branch at a place of the target, from 0. Messages that the target holds already are copied. ending is as in share.
 func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) error {
 	b := t.Target
-	ids, err := branch.IDs(t.Tx, t.ID, pieces)
+	ids, err := branchstore.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
 		return err
 	}
@@ -357,7 +359,7 @@ func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) err
 		wanted[id] = true
 	}
 	held := map[pool.ID]bool{}
-	err = branch.Read(t.Tx, t.ID, b.Pieces, func(_ int, id pool.ID) error {
+	err = branchstore.Read(t.Tx, t.ID, b.Pieces, func(_ int, id pool.ID) error {
 		if wanted[id] {
 			held[id] = true
 		}
@@ -375,7 +377,7 @@ func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) err
 	if err := t.Splice(b, at, 0, pieces); err != nil {
 		return err
 	}
-	added, err := branch.IDs(t.Tx, t.ID, pieces)
+	added, err := branchstore.IDs(t.Tx, t.ID, pieces)
 	for i, id := range added {
 		res.Placed = append(res.Placed, record.Placement{Message: id, Position: at + 1 + i})
 	}
@@ -390,11 +392,11 @@ func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bo
 		if !held[id] {
 			continue
 		}
-		p, err := t.copyMessage(t.Target, id, branch.Slice(pieces, i+1, i+1+view.MaxResults))
+		p, err := t.copyMessage(t.Target, id, branchstore.Slice(pieces, i+1, i+1+view.MaxResults))
 		if err != nil {
 			return nil, err
 		}
-		pieces = branch.Splice(pieces, i, 1, []branch.Piece{p})
+		pieces = branchstore.Splice(pieces, i, 1, []branch.Piece{p})
 	}
 	return pieces, nil
 }
@@ -402,22 +404,22 @@ func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bo
 // LastTurn finds the last turn. start is the place of its user's message, counted from 0: 0 in an empty history, -1 if there is no user's message. finished
 // reports whether the history is empty, or ends with a complete assistant's message without calls or with a system message.
 func (t *Txn) LastTurn(b *branch.Branch) (start int, finished bool, err error) {
-	n := b.Len()
+	n := branchstore.Len(b)
 	if n == 0 {
 		return 0, true, nil
 	}
-	ms, err := t.messagesAt(branch.Slice(b.Pieces, n-1, n))
+	ms, err := t.messagesAt(branchstore.Slice(b.Pieces, n-1, n))
 	if err != nil {
 		return 0, false, err
 	}
 	head := ms[0]
 	finished = head.Role == pool.Assistant && !head.Unfinished && len(head.Calls) == 0 || head.Role == pool.System
 	for start = n - 1; start >= 0; start-- {
-		ms, err := t.messagesAt(branch.Slice(b.Pieces, start, start+1))
+		ms, err := t.messagesAt(branchstore.Slice(b.Pieces, start, start+1))
 		if err != nil {
 			return 0, false, err
 		}
-		if branch.ItemOf(ms[0]).Turn {
+		if branchstore.ItemOf(ms[0]).Turn {
 			return start, finished, nil
 		}
 	}

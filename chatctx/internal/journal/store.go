@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // StoreTxn is an operation on the store in the making: new, rm, restore, import, settings. Its journal has the zero id.
@@ -138,7 +141,7 @@ func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 
 // Trash moves a context into the trash, or out of it if at is zero.
 func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
-	was, err := pool.Marshal(c.Rec.Trashed)
+	was, err := stored.Marshal(c.Rec.Trashed)
 	if err != nil {
 		return err
 	}
@@ -154,7 +157,7 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 		return base.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
 	}
 	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed, c.Rec.RenamedThere = title, false, false, false
-	after, err := pool.Marshal(c.Rec)
+	after, err := stored.Marshal(c.Rec)
 	if err != nil {
 		return err
 	}
@@ -368,7 +371,7 @@ func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
 // wentOn returns the newest operation in force in the context that is newer than the store's newest operation about it; 0 if there is none.
 func (t *Txn) wentOn() (uint64, error) {
 	newest := t.Rec.Last
-	err := branch.List(t.Tx, t.ID, func(b *branch.Branch) error {
+	err := branchstore.List(t.Tx, t.ID, func(b *branch.Branch) error {
 		newest = max(newest, b.Last)
 		return nil
 	})
@@ -450,7 +453,7 @@ func (t *StoreTxn) revertChange(c base.Change) error {
 	t.Changes = append(t.Changes, base.Change{Kind: base.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
 	for _, sub := range t.Subjects {
 		if bytes.Equal(c.Key, sub.ID[:]) {
-			now, err := pool.Marshal(sub.Rec)
+			now, err := stored.Marshal(sub.Rec)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -35,10 +36,10 @@ func (t *Txn) TakeAnswer(ref record.Ref, o record.TakeOptions, res *Step) error 
 	if err != nil {
 		return err
 	}
-	if same, err := t.sameMessages(answer, branch.Slice(b.Pieces, at, end)); err != nil || same {
+	if same, err := t.sameMessages(answer, branchstore.Slice(b.Pieces, at, end)); err != nil || same {
 		return err
 	}
-	if at < b.Len() {
+	if at < branchstore.Len(b) {
 		if err := t.moveBeside(at, end, o.KeepRest, question, res); err != nil {
 			return err
 		}
@@ -62,19 +63,19 @@ func (t *Txn) answerAt(ref record.Ref) ([]branch.Piece, pool.ID, error) {
 	if begins == 0 || ends <= begins {
 		return nil, pool.ID{}, base.Conflict("%q is not an answer: no message of branch %q answers there", ref, on.Name)
 	}
-	question, err := branch.IDAt(t.Tx, t.ID, on.Pieces, begins-1)
-	return branch.Slice(on.Pieces, begins, ends), question, err
+	question, err := branchstore.IDAt(t.Tx, t.ID, on.Pieces, begins-1)
+	return branchstore.Slice(on.Pieces, begins, ends), question, err
 }
 
 func (t *Txn) sameMessages(a, b []branch.Piece) (bool, error) {
-	if branch.Same(a, b) {
+	if branchstore.Same(a, b) {
 		return true, nil
 	}
-	as, err := branch.IDs(t.Tx, t.ID, a)
+	as, err := branchstore.IDs(t.Tx, t.ID, a)
 	if err != nil {
 		return false, err
 	}
-	bs, err := branch.IDs(t.Tx, t.ID, b)
+	bs, err := branchstore.IDs(t.Tx, t.ID, b)
 	return slices.Equal(as, bs), err
 }
 
@@ -84,7 +85,7 @@ func (t *Txn) sameMessages(a, b []branch.Piece) (bool, error) {
 func (t *Txn) moveBeside(at, end int, keepRest bool, question pool.ID, res *Step) error {
 	b, was := t.Target, *t.Target
 	if !keepRest {
-		end = b.Len()
+		end = branchstore.Len(b)
 	}
 	name, err := t.FreeName(b.Name)
 	if err != nil {
@@ -98,15 +99,15 @@ func (t *Txn) moveBeside(at, end int, keepRest bool, question pool.ID, res *Step
 		return err
 	}
 	made.At = question
-	shared, err := t.share(made, branch.Slice(was.Pieces, 0, at), false)
+	shared, err := t.share(made, branchstore.Slice(was.Pieces, 0, at), false)
 	if err != nil {
 		return err
 	}
-	rest, err := t.share(made, branch.Slice(was.Pieces, end, was.Len()), true)
+	rest, err := t.share(made, branchstore.Slice(was.Pieces, end, branchstore.Len(&was)), true)
 	if err != nil {
 		return err
 	}
-	if err := t.Splice(made, 0, 0, slices.Concat(shared, branch.Slice(was.Pieces, at, end), rest)); err != nil {
+	if err := t.Splice(made, 0, 0, slices.Concat(shared, branchstore.Slice(was.Pieces, at, end), rest)); err != nil {
 		return err
 	}
 	made.Sessions = slices.Clone(was.Sessions)

@@ -3,15 +3,15 @@ package journal
 import (
 	"slices"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // PutPrompt writes a prompt's text and lists it for the search index.
 func (t *Txn) PutPrompt(text string) (string, error) {
-	id, err := branch.PutPrompt(t.Tx, t.ID, text)
+	id, err := branchstore.PutPrompt(t.Tx, t.ID, text)
 	if id == "" || err != nil {
 		return id, err
 	}
@@ -33,7 +33,7 @@ func (t *Txn) PutRecord() error {
 		err = t.Tx.Put(base.ContextBucket, base.Under(t.ID), raw)
 	}
 	if err == nil {
-		t.Store.Hints.Contexts.Note(t.ID, raw, t.Rec)
+		t.Store.Hints.Contexts.Note(t.ID, raw, t.Rec, (*base.ContextRecord).Copy)
 	}
 	return err
 }

@@ -9,13 +9,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // Reader returns a Reader that sees the branches as the operation has changed them.
@@ -228,7 +231,7 @@ func (t *Txn) Branch(name string) (*branch.Branch, error) {
 	}
 	if l == nil && err == nil {
 		if id, err = t.active(); name != "" {
-			id, err = branch.Lookup(t.Tx, t.ID, name)
+			id, err = branchstore.Lookup(t.Tx, t.ID, name)
 		}
 		if err == nil {
 			l, err = t.Load(id)
@@ -284,16 +287,16 @@ func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 	if l := t.Branches[id]; l != nil {
 		return l, nil
 	}
-	raw, err := t.Tx.Get(branch.Bucket, branch.Key(t.ID, id))
+	raw, err := t.Tx.Get(branchstore.Bucket, branchstore.Key(t.ID, id))
 	if raw == nil || err != nil {
 		return nil, err
 	}
-	b, err := t.Store.Hints.Branches.Decode(id, raw, branch.Decode)
+	b, err := t.Store.Hints.Branches.Decode(id, raw, branchstore.Decode)
 	if err != nil {
 		return nil, err
 	}
 	l := &Loaded{Branch: b, raw: bytes.Clone(raw), was: *b}
-	b.Ends(t.Store.Hints.End(id))
+	b.Ended = t.Store.Hints.End(id)
 	l.named = l.holds()
 	t.Branches[id] = l
 	return l, nil
@@ -312,7 +315,7 @@ func (t *Txn) Each(fn func(*branch.Branch) error) error {
 			return err
 		}
 	}
-	return branch.List(t.Tx, t.ID, func(b *branch.Branch) error {
+	return branchstore.List(t.Tx, t.ID, func(b *branch.Branch) error {
 		if t.Branches[b.ID] != nil {
 			return nil
 		}
@@ -343,7 +346,7 @@ func (t *Txn) CreateAs(id pool.ID, name string, like *branch.Branch) (*branch.Br
 		b.System, b.Prompt, b.Settings = like.System, like.Prompt, like.Settings
 		b.Sessions, b.From = slices.Clone(like.Sessions), like.ID
 	}
-	removed, err := pool.Marshal(max(t.Now, 1))
+	removed, err := stored.Marshal(max(t.Now, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -355,10 +358,10 @@ func (t *Txn) CreateAs(id pool.ID, name string, like *branch.Branch) (*branch.Br
 
 // free returns an error if a branch cannot get a name.
 func (t *Txn) free(name string) error {
-	if err := branch.CheckName(name); err != nil {
+	if err := branchstore.CheckName(name); err != nil {
 		return err
 	}
-	id, err := branch.Lookup(t.Tx, t.ID, name)
+	id, err := branchstore.Lookup(t.Tx, t.ID, name)
 	if err == nil && id != (pool.ID{}) {
 		err = base.Conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
 	}
@@ -403,7 +406,7 @@ func (t *Txn) index(list ...*Loaded) error {
 		if l.named == "" {
 			continue
 		}
-		if err := branch.DeleteName(t.Tx, t.ID, l.named); err != nil {
+		if err := branchstore.DeleteName(t.Tx, t.ID, l.named); err != nil {
 			return err
 		}
 	}
@@ -411,12 +414,12 @@ func (t *Txn) index(list ...*Loaded) error {
 		if l.named = l.holds(); l.named == "" {
 			continue
 		}
-		id, err := branch.Lookup(t.Tx, t.ID, l.named)
+		id, err := branchstore.Lookup(t.Tx, t.ID, l.named)
 		if err == nil && id != (pool.ID{}) {
 			err = base.Conflict("there is a branch %q again: rename it first", l.named)
 		}
 		if err == nil {
-			err = branch.PutName(t.Tx, t.ID, l.named, l.ID)
+			err = branchstore.PutName(t.Tx, t.ID, l.named, l.ID)
 		}
 		if err != nil {
 			return err
@@ -428,7 +431,7 @@ func (t *Txn) index(list ...*Loaded) error {
 // PutBranches writes the records of a new context's branches.
 func (t *Txn) PutBranches() error {
 	for _, l := range t.read() {
-		if err := branch.Put(t.Tx, t.ID, l.Branch); err != nil {
+		if err := branchstore.Put(t.Tx, t.ID, l.Branch); err != nil {
 			return err
 		}
 	}
@@ -439,7 +442,7 @@ func (t *Txn) PutBranches() error {
 func (t *Txn) Unmake(b *branch.Branch) error {
 	delete(t.Branches, b.ID)
 	t.Rec.Branches--
-	return branch.DeleteName(t.Tx, t.ID, b.Name)
+	return branchstore.DeleteName(t.Tx, t.ID, b.Name)
 }
 
 // Remember puts the old value of a key on the journal.
@@ -478,16 +481,16 @@ func (t *Txn) Segment(b *branch.Branch) {
 }
 
 // Write writes entries to the branch's own segment.
-func (t *Txn) Write(b *branch.Branch, items []branch.Item) (branch.Piece, error) {
+func (t *Txn) Write(b *branch.Branch, items []branchstore.Item) (branch.Piece, error) {
 	t.Segment(b)
-	return branch.Write(t.Tx, t.ID, b, items)
+	return branchstore.Write(t.Tx, t.ID, b, items)
 }
 
 // Splice changes a history: the entries of insert replace removed entries at the place at (from 0). While an answer is being written on the branch, it may
 // only grow.
 func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) error {
-	gone := branch.Slice(b.Pieces, at, at+removed)
-	if removed == 0 && branch.Count(insert) == 0 {
+	gone := branchstore.Slice(b.Pieces, at, at+removed)
+	if removed == 0 && branchstore.Count(insert) == 0 {
 		return nil
 	}
 	if b.Removed != 0 {
@@ -498,11 +501,11 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 			return err
 		}
 	}
-	b.Pieces = branch.Splice(b.Pieces, at, removed, insert)
+	b.Pieces = branchstore.Splice(b.Pieces, at, removed, insert)
 	if !t.Branches[b.ID].created {
 		t.changes = append(t.changes, base.Change{Kind: base.SpliceChange, Key: b.ID[:], At: at, Removed: gone, Inserted: insert})
 	}
-	t.moveSessions(b, at, removed, branch.Count(insert))
+	t.moveSessions(b, at, removed, branchstore.Count(insert))
 	t.Touch(b)
 	if err := t.Show(b, gone, false); err != nil {
 		return err
@@ -517,8 +520,8 @@ func (t *Txn) Merge(b *branch.Branch) error {
 		return err
 	}
 	t.Segment(b)
-	after, err := branch.Merge(t.Tx, t.ID, b)
-	if err != nil || branch.Same(before, after) {
+	after, err := branchstore.Merge(t.Tx, t.ID, b)
+	if err != nil || branchstore.Same(before, after) {
 		return err
 	}
 	b.Pieces = after
@@ -536,10 +539,10 @@ func (t *Txn) Put(b *branch.Branch, msgs []*pool.Message) (branch.Piece, error) 
 // writeAs is Put with a given function that stores a message.
 func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.Message) error) (branch.Piece, error) {
 	t.Segment(b)
-	items := make([]branch.Item, len(msgs))
+	items := make([]branchstore.Item, len(msgs))
 	for i, m := range msgs {
 		m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(i)}
-		items[i] = branch.ItemOf(m)
+		items[i] = branchstore.ItemOf(m)
 		if err := store(m); err != nil {
 			return branch.Piece{}, err
 		}
@@ -561,7 +564,7 @@ func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.M
 
 // Append puts those messages at the end of a branch that it does not hold yet.
 func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]record.Placement, error) {
-	placed, err := t.Place(b, b.Len(), msgs)
+	placed, err := t.Place(b, branchstore.Len(b), msgs)
 	if err == nil {
 		t.DeriveTitle(msgs)
 	}
@@ -574,7 +577,7 @@ func (t *Txn) DeriveTitle(msgs []*pool.Message) {
 		return
 	}
 	for _, m := range msgs {
-		if branch.ItemOf(m).Turn {
+		if branchstore.ItemOf(m).Turn {
 			if t.Rec.Title = view.TitleFrom(m.Text()); t.Rec.Title != "" {
 				t.Rec.Derived = true
 				return
@@ -694,11 +697,11 @@ func (l *Loaded) changed() (map[uint64]cbor.RawMessage, error) {
 	probe := *l.Branch // most operations change the history alone, which shows without decoding records
 	probe.Pieces, probe.Segment, probe.High = l.was.Pieces, l.was.Segment, l.was.High
 	probe.Revision, probe.Last, probe.Newest = l.was.Revision, l.was.Last, l.was.Newest
-	same, err := branch.Encode(&probe)
+	same, err := branchstore.Encode(&probe)
 	if err != nil || bytes.Equal(same, l.raw) {
 		return nil, err
 	}
-	after, err := branch.Encode(l.Branch)
+	after, err := branchstore.Encode(l.Branch)
 	if err != nil {
 		return nil, err
 	}
@@ -714,7 +717,7 @@ func (t *Txn) diffContext() error {
 		}
 		keys = map[uint64]bool{base.ActiveField: true}
 	}
-	after, err := pool.Marshal(t.Rec)
+	after, err := stored.Marshal(t.Rec)
 	if err != nil {
 		return err
 	}
@@ -726,7 +729,7 @@ func (t *Txn) diffContext() error {
 }
 
 func branchChange(ctx, id pool.ID, set map[uint64]cbor.RawMessage) base.Change {
-	return base.Change{Kind: base.FieldsChange, Bucket: branch.Bucket, Key: branch.Key(ctx, id), Fields: set}
+	return base.Change{Kind: base.FieldsChange, Bucket: branchstore.Bucket, Key: branchstore.Key(ctx, id), Fields: set}
 }
 
 func ContextChange(id pool.ID, set map[uint64]cbor.RawMessage) base.Change {
@@ -739,14 +742,14 @@ func (t *Txn) writeAll(n uint64, op *base.Operation) error {
 		if !l.touched {
 			continue
 		}
-		raw, err := branch.Encode(l.Branch)
+		raw, err := branchstore.Encode(l.Branch)
 		if err == nil {
-			err = t.Tx.Put(branch.Bucket, branch.Key(t.ID, l.ID), raw)
+			err = t.Tx.Put(branchstore.Bucket, branchstore.Key(t.ID, l.ID), raw)
 		}
 		if err != nil {
 			return err
 		}
-		t.Store.Hints.Branches.Note(l.ID, raw, l.Branch)
+		t.Store.Hints.Branches.Note(l.ID, raw, l.Branch, branchstore.Copy)
 	}
 	if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(t.ID, n), op); err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -170,7 +172,7 @@ func subjectsOf(id pool.ID, ops []*described) (keys []kv.Key) {
 			case id == pool.ID{}:
 				keys = append(keys, kv.Key{Bucket: base.ContextBucket, Key: c.Branch[:]})
 			default:
-				keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, c.Branch)})
+				keys = append(keys, kv.Key{Bucket: branchstore.Bucket, Key: branchstore.Key(id, c.Branch)})
 			}
 		}
 	}
@@ -461,7 +463,7 @@ func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string, undo *base.Ope
 // activeBefore returns the branch that was active before an operation which made another one active; else the zero id.
 func activeBefore(op *base.Operation) (was pool.ID) {
 	for _, c := range op.Changes {
-		if c.Bucket == base.ContextBucket && c.Fields[base.ActiveField] != nil && base.DecMode.Unmarshal(c.Fields[base.ActiveField], &was) == nil {
+		if c.Bucket == base.ContextBucket && c.Fields[base.ActiveField] != nil && stored.Unmarshal(c.Fields[base.ActiveField], &was) == nil {
 			return was
 		}
 	}
@@ -628,7 +630,7 @@ func undoStore(s *base.Store, tx kv.RwTx, op string) (*Undone, error) {
 		if err := s.Placed(done.Context, rec); err != nil {
 			return nil, err
 		}
-		if done.Branch, err = branch.NameOf(tx, done.Context, rec.Active); err != nil {
+		if done.Branch, err = branchstore.NameOf(tx, done.Context, rec.Active); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -150,7 +151,7 @@ func (i *Info) lookUp(tx kv.Tx, rec *base.ContextRecord) error {
 // openIn counts the open calls on a context's branches.
 func openIn(tx kv.Tx, id pool.ID) (int, error) {
 	n := 0
-	err := branch.List(tx, id, func(b *branch.Branch) error {
+	err := branchstore.List(tx, id, func(b *branch.Branch) error {
 		calls, err := view.UnansweredIn(tx, id, b.Pieces)
 		n += len(calls)
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -86,7 +87,7 @@ func (a *callAt) WrongState(done string) error {
 
 // HolderOf returns a branch that holds the call's message. It returns ErrConflict if there is none.
 func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
-	if t.Target != nil && branch.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
+	if t.Target != nil && branchstore.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
 		return t.Target, nil
 	}
 	names, err := t.Holders(a.Rec.Home)
@@ -165,12 +166,12 @@ func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Exec
 
 // inLastTurn reports whether the call's message is in the last turn of the branch.
 func inLastTurn(t *journal.Txn, b *branch.Branch, a *callAt) (bool, error) {
-	at := branch.Place(b.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position)
-	before, err := branch.Turns(t.Tx, t.ID, b.Pieces, at+1)
+	at := branchstore.Place(b.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position)
+	before, err := branchstore.Turns(t.Tx, t.ID, b.Pieces, at+1)
 	if err != nil {
 		return false, err
 	}
-	all, err := branch.Turns(t.Tx, t.ID, b.Pieces, b.Len())
+	all, err := branchstore.Turns(t.Tx, t.ID, b.Pieces, branchstore.Len(b))
 	return before == all, err
 }
 
@@ -180,7 +181,7 @@ func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (record.Pla
 	if err != nil {
 		return record.Placement{}, err
 	}
-	at := b.Len()
+	at := branchstore.Len(b)
 	return record.Placement{Message: m.ID, Position: at + 1}, t.Splice(b, at, 0, []branch.Piece{p})
 }
 

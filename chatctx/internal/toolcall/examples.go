@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -166,7 +167,7 @@ func (t *trial) read(tx kv.Tx, id pool.ID) error {
 	t.want, t.question = want, record.Question{Tool: tool, Arguments: arguments, Message: t.rule.Message, Index: t.rule.Index}
 	b := (*branch.Branch)(nil)
 	if t.rule.Branch != (pool.ID{}) {
-		if b, err = branch.Get(tx, id, t.rule.Branch); err != nil {
+		if b, err = branchstore.Get(tx, id, t.rule.Branch); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -80,7 +82,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 		all = append(all, c)
 	}
 	if b != nil {
-		all = narrow(all, func(c *callAt) bool { return branch.Place(b.Pieces, c.Rec.Home.Segment, c.Rec.Home.Position) >= 0 })
+		all = narrow(all, func(c *callAt) bool { return branchstore.Place(b.Pieces, c.Rec.Home.Segment, c.Rec.Home.Position) >= 0 })
 	}
 	all = narrow(all, func(c *callAt) bool { return c.Rec.Open() })
 	switch len(all) {
@@ -112,7 +114,7 @@ func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
 
 // CallOf reads a call of a message by its index from 0. For a call that never waited here the record is made from the message.
 func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, error) {
-	m, err := pool.Get(r.Tx, r.ID, id)
+	m, err := poolstore.Get(r.Tx, r.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -330,13 +332,13 @@ func matchesTool(pattern, name string) bool {
 func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Branch) (string, error) {
 	all, ok := held[ctx]
 	if !ok {
-		if err := branch.List(tx, ctx, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
+		if err := branchstore.List(tx, ctx, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
 			return "", err
 		}
 		held[ctx] = all
 	}
 	for _, b := range all {
-		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+		if branchstore.Place(b.Pieces, home.Segment, home.Position) >= 0 {
 			return b.Name, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -128,7 +129,7 @@ func ReadyRule(s *base.Store, r *record.Rule) error {
 		texts = append(texts, c.Argument, c.Op, c.Value)
 	}
 	for _, text := range texts {
-		if err := pool.CheckText("a rule", text); err != nil {
+		if err := stored.CheckText("a rule", text); err != nil {
 			return err
 		}
 	}

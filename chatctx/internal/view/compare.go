@@ -11,6 +11,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,7 +28,7 @@ type compared struct {
 	on *branch.Branch
 }
 
-func (c *compared) pieces() []branch.Piece { return branch.Slice(c.on.Pieces, 0, c.Len) }
+func (c *compared) pieces() []branch.Piece { return branchstore.Slice(c.on.Pieces, 0, c.Len) }
 
 // Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
 // branchName ("" means the active one). With one ref it compares that branch with it. Without any, or with the branch itself as the only one, it compares
@@ -74,11 +76,11 @@ func CompareSize(ctx context.Context, c *base.Conversation, branchName string, r
 
 // addSizes adds about how many bytes the messages take that a branch has after the first ones, up to and with the one at position to.
 func addSizes(tx kv.Tx, id pool.ID, b *branch.Branch, first, to int, size *int) error {
-	ids, err := branch.IDs(tx, id, branch.Slice(b.Pieces, first, to))
+	ids, err := branchstore.IDs(tx, id, branchstore.Slice(b.Pieces, first, to))
 	if err != nil {
 		return err
 	}
-	return pool.Sizes(tx, id, ids, func(_, n int) error {
+	return poolstore.Sizes(tx, id, ids, func(_, n int) error {
 		*size += n
 		return nil
 	})
@@ -101,7 +103,7 @@ func (x comparing) histories(refs []record.Ref) ([]*compared, error) {
 		if err != nil {
 			return nil, err
 		}
-		if on.ID == x.b.ID && pos == on.Len() {
+		if on.ID == x.b.ID && pos == branchstore.Len(on) {
 			return x.siblings()
 		}
 		refs = []record.Ref{record.Ref("branch:" + x.b.Name), refs[0]}
@@ -119,8 +121,8 @@ func (x comparing) histories(refs []record.Ref) ([]*compared, error) {
 
 // whole returns the branch up to the message that ref names. ref may also name an empty branch.
 func (x comparing) whole(ref record.Ref) (*branch.Branch, int, error) {
-	b, err := branch.Find(x.Tx, x.ID, strings.TrimPrefix(string(ref), "branch:"))
-	if err != nil || b != nil && b.Len() == 0 {
+	b, err := branchstore.Find(x.Tx, x.ID, strings.TrimPrefix(string(ref), "branch:"))
+	if err != nil || b != nil && branchstore.Len(b) == 0 {
 		return b, 0, err
 	}
 	return x.LocateThere(x.b, ref)
@@ -129,7 +131,7 @@ func (x comparing) whole(ref record.Ref) (*branch.Branch, int, error) {
 // siblings returns the answers to the branch's last user message, each as the branch that has it: the branch itself first, the others in the order in which
 // they were made.
 func (x comparing) siblings() ([]*compared, error) {
-	begins, _, err := x.TurnOf(x.b, x.b.Len())
+	begins, _, err := x.TurnOf(x.b, branchstore.Len(x.b))
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +165,10 @@ func rank(first bool) int {
 
 // addSibling adds a branch that shares the branch's history up to and including the message at begins and has an answer of its own.
 func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([]*compared, error) {
-	if on.Len() <= begins || len(all) == MaxCompared {
+	if branchstore.Len(on) <= begins || len(all) == MaxCompared {
 		return all, nil
 	}
-	n, err := branch.Shared(x.Tx, x.ID, branch.Slice(x.b.Pieces, 0, begins), branch.Slice(on.Pieces, 0, begins))
+	n, err := branchstore.Shared(x.Tx, x.ID, branchstore.Slice(x.b.Pieces, 0, begins), branchstore.Slice(on.Pieces, 0, begins))
 	if err != nil || n < begins {
 		return all, err
 	}
@@ -176,7 +178,7 @@ func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([
 	}
 	c := &compared{&record.ComparedHistory{Ref: record.Ref("branch:" + on.Name + "@" + strconv.Itoa(ends)), Branch: on.Name, Len: ends}, on}
 	for _, other := range all {
-		n, err := branch.Shared(x.Tx, x.ID, other.pieces(), c.pieces())
+		n, err := branchstore.Shared(x.Tx, x.ID, other.pieces(), c.pieces())
 		if err != nil || n == ends && n == other.Len {
 			return all, err
 		}
@@ -188,7 +190,7 @@ func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([
 func (x comparing) shared(all []*compared) (int, error) {
 	shared := all[0].Len
 	for _, c := range all[1:] {
-		n, err := branch.Shared(x.Tx, x.ID, all[0].pieces(), c.pieces())
+		n, err := branchstore.Shared(x.Tx, x.ID, all[0].pieces(), c.pieces())
 		if err != nil {
 			return 0, err
 		}

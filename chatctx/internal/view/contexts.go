@@ -6,14 +6,16 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/google/uuid"
 )
 
 // ClaimOf reads the claim on a branch's reply, nil if there is none.
@@ -68,7 +70,7 @@ func Together(s *base.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
 			return err
 		}
 		if on != (pool.ID{}) {
-			keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+			keys = append(keys, kv.Key{Bucket: branchstore.Bucket, Key: branchstore.Key(id, on)})
 		}
 	}
 	return kv.Fetch(tx, keys...)
@@ -163,39 +165,39 @@ type BranchInfo struct {
 
 // DescribeBranch reads what BranchInfo has beside the branch's record.
 func DescribeBranch(tx kv.Tx, id pool.ID, rec *base.ContextRecord, b *branch.Branch) (*BranchInfo, error) {
-	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
+	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: branchstore.Len(b)}
 	if err := kv.Fetch(tx, DescribedKeys(id, b)...); err != nil {
 		return nil, err
 	}
-	from, err := branch.Get(tx, id, b.From)
+	from, err := branchstore.Get(tx, id, b.From)
 	if err != nil {
 		return nil, err
 	}
 	if from != nil && from.Removed == 0 {
 		info.From = from.Name
 	}
-	if info.Head, err = branch.Head(tx, id, b.Pieces); err != nil {
+	if info.Head, err = branchstore.Head(tx, id, b.Pieces); err != nil {
 		return nil, err
 	}
-	if info.SystemText, err = branch.Prompt(tx, id, b.System); err != nil {
+	if info.SystemText, err = branchstore.Prompt(tx, id, b.System); err != nil {
 		return nil, err
 	}
-	info.PromptText, err = branch.Prompt(tx, id, b.Prompt)
+	info.PromptText, err = branchstore.Prompt(tx, id, b.Prompt)
 	return info, err
 }
 
 // DescribedKeys names what DescribeBranch reads, for kv.Fetch.
 func DescribedKeys(id pool.ID, b *branch.Branch) []kv.Key {
-	keys := []kv.Key{{Bucket: branch.Bucket, Key: branch.Key(id, b.From)}}
-	keys = append(keys, branch.EntryKeys(id, b.Pieces, b.Len()-1)...)
-	return append(keys, branch.PromptKeys(id, b.System, b.Prompt)...)
+	keys := []kv.Key{{Bucket: branchstore.Bucket, Key: branchstore.Key(id, b.From)}}
+	keys = append(keys, branchstore.EntryKeys(id, b.Pieces, branchstore.Len(b)-1)...)
+	return append(keys, branchstore.PromptKeys(id, b.System, b.Prompt)...)
 }
 
 // BranchInfos describes the branches of a context in the order of sortBranches.
 func BranchInfos(tx kv.Tx, id pool.ID, rec *base.ContextRecord) ([]*BranchInfo, error) {
 	var all []*branch.Branch
 	var keys []kv.Key
-	err := branch.List(tx, id, func(b *branch.Branch) error {
+	err := branchstore.List(tx, id, func(b *branch.Branch) error {
 		all, keys = append(all, b), append(keys, DescribedKeys(id, b)...)
 		return nil
 	})
@@ -225,10 +227,10 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *base.ContextRecord, name string) (*bran
 	var b *branch.Branch
 	var err error
 	if on, is := AsBranchID(name); is {
-		b, err = branch.Get(tx, id, on)
+		b, err = branchstore.Get(tx, id, on)
 	}
 	if b == nil && err == nil {
-		b, err = branch.Find(tx, id, name)
+		b, err = branchstore.Find(tx, id, name)
 	}
 	if err == nil && (b == nil || b.Removed != 0) {
 		return nil, base.NotFound("branch", name)
@@ -245,14 +247,14 @@ func AsBranchID(name string) (pool.ID, bool) {
 // BranchKeys names what is read to find a branch by its name or id, for kv.Fetch. To look for an id among the names too would meet, on a server, whoever puts a record beside where it is not.
 func BranchKeys(id pool.ID, name string) []kv.Key {
 	if on, is := AsBranchID(name); is {
-		return []kv.Key{{Bucket: branch.Bucket, Key: branch.Key(id, on)}}
+		return []kv.Key{{Bucket: branchstore.Bucket, Key: branchstore.Key(id, on)}}
 	}
-	return branch.NameKeys(id, name)
+	return branchstore.NameKeys(id, name)
 }
 
 // ActiveBranch returns the branch that rec has as the active one. If that is a removed branch on which this person was, it returns *base.PlaceLost.
 func ActiveBranch(tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*branch.Branch, error) {
-	b, err := branch.Get(tx, id, rec.Active)
+	b, err := branchstore.Get(tx, id, rec.Active)
 	if err == nil && b != nil && b.Removed != 0 { // only if a person was on it: a context's own active branch is never removed
 		err = &base.PlaceLost{Title: rec.Title, Branch: b.Name}
 	} else if err == nil && b == nil {

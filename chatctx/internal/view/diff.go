@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -21,7 +22,7 @@ func between(ctx context.Context, c *base.Conversation, a, b string, fn func(tx 
 		if err != nil {
 			return err
 		}
-		n, err := branch.Shared(tx, c.ID, left.Pieces, right.Pieces)
+		n, err := branchstore.Shared(tx, c.ID, left.Pieces, right.Pieces)
 		if err != nil {
 			return err
 		}
@@ -33,9 +34,9 @@ func between(ctx context.Context, c *base.Conversation, a, b string, fn func(tx 
 func DiffSize(ctx context.Context, c *base.Conversation, a, b string) (size int, err error) {
 	err = between(ctx, c, a, b, func(tx kv.Tx, left, right *branch.Branch, n int) error {
 		size = 0
-		err := addSizes(tx, c.ID, left, n, left.Len(), &size)
+		err := addSizes(tx, c.ID, left, n, branchstore.Len(left), &size)
 		if err == nil {
-			err = addSizes(tx, c.ID, right, n, right.Len(), &size)
+			err = addSizes(tx, c.ID, right, n, branchstore.Len(right), &size)
 		}
 		return err
 	})
@@ -54,10 +55,10 @@ func Diff(ctx context.Context, c *base.Conversation, a, b string) (*record.Diffe
 			}
 			d.Ancestor = page[0]
 		}
-		if d.OnlyA, err = ReadEntries(tx, c.ID, left, n+1, left.Len()); err != nil {
+		if d.OnlyA, err = ReadEntries(tx, c.ID, left, n+1, branchstore.Len(left)); err != nil {
 			return err
 		}
-		if d.OnlyB, err = ReadEntries(tx, c.ID, right, n+1, right.Len()); err != nil {
+		if d.OnlyB, err = ReadEntries(tx, c.ID, right, n+1, branchstore.Len(right)); err != nil {
 			return err
 		}
 		d.OnlyA, d.OnlyB = without(d.OnlyA, d.OnlyB), without(d.OnlyB, d.OnlyA)

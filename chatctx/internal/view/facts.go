@@ -8,6 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -32,7 +34,7 @@ func Facts(ctx context.Context, c *base.Conversation) iter.Seq2[*record.Fact, er
 			var batch []line
 			err := At(ctx, c, func(tx kv.Tx, _ *base.ContextRecord) error {
 				batch, more = batch[:0], false
-				return pool.ScanFacts(tx, c.ID, last, func(id pool.ID, f *pool.Facts, err error) error {
+				return poolstore.ScanFacts(tx, c.ID, last, func(id pool.ID, f *pool.Facts, err error) error {
 					if len(batch) == factBatch {
 						more = true
 						return kv.ErrStop
@@ -68,7 +70,7 @@ type writers struct {
 func writersOf(ctx context.Context, c *base.Conversation) (*writers, error) {
 	w := &writers{map[uint64]*branch.Branch{}, map[pool.ID]*branch.Branch{}}
 	err := At(ctx, c, func(tx kv.Tx, _ *base.ContextRecord) error {
-		return branch.All(tx, c.ID, func(b *branch.Branch) error {
+		return branchstore.All(tx, c.ID, func(b *branch.Branch) error {
 			if b.Segment != 0 {
 				w.segments[b.Segment] = b
 			}

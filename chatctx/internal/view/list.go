@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/fold"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -36,7 +36,7 @@ func InfoOf(s *base.Store, tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*Cont
 	if err := s.Placed(id, rec); err != nil {
 		return nil, err
 	}
-	active, err := branch.NameOf(tx, id, rec.Active)
+	active, err := branchstore.NameOf(tx, id, rec.Active)
 	info := &ContextInfo{Branches: int(rec.Branches), ContextFacts: record.ContextFacts{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active,
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Listed: rec.ListedAt(), Trashed: rec.Trashed, Parent: rec.Parent,
 		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}}
@@ -374,7 +374,7 @@ func fetchInfos(s *base.Store, tx kv.Tx, ids []pool.ID) error {
 		if err != nil {
 			return err
 		}
-		keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+		keys = append(keys, kv.Key{Bucket: branchstore.Bucket, Key: branchstore.Key(id, on)})
 		if rec.Parent != (pool.ID{}) {
 			keys = append(keys, kv.Key{Bucket: base.ContextBucket, Key: rec.Parent[:]})
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -100,18 +102,18 @@ const EntryBatch = 256
 
 // EntriesKeys names what ReadEntries reads before the messages themselves, for kv.Fetch.
 func EntriesKeys(id pool.ID, b *branch.Branch, from, to int) []kv.Key {
-	keys := branch.ReadKeys(id, stretch(b, from, to))
-	return append(append(keys, branch.TurnKeys(id, b.Pieces, from-1)...), TagsKey(id))
+	keys := branchstore.ReadKeys(id, stretch(b, from, to))
+	return append(append(keys, branchstore.TurnKeys(id, b.Pieces, from-1)...), TagsKey(id))
 }
 
 // IDsFrom returns the ids of the messages from the one before a position to the branch's end.
 func IDsFrom(tx kv.Tx, id pool.ID, b *branch.Branch, from int) ([]pool.ID, error) {
-	return branch.IDs(tx, id, stretch(b, from, b.Len()))
+	return branchstore.IDs(tx, id, stretch(b, from, branchstore.Len(b)))
 }
 
 // stretch returns the pieces from the message before position from to position to.
 func stretch(b *branch.Branch, from, to int) []branch.Piece {
-	return branch.Slice(b.Pieces, max(from-2, 0), to)
+	return branchstore.Slice(b.Pieces, max(from-2, 0), to)
 }
 
 // ReadEntries reads the messages at positions from to to of a branch, both included and counted from 1, with calls in their present state.
@@ -124,7 +126,7 @@ func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*po
 	if err := kv.Fetch(tx, EntriesKeys(id, b, from, to)...); err != nil {
 		return nil, err
 	}
-	ids, err := branch.IDs(tx, id, stretch(b, from, to))
+	ids, err := branchstore.IDs(tx, id, stretch(b, from, to))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*po
 	if from > 1 {
 		parent, ids = ids[0], ids[1:]
 	}
-	turns, err := branch.Turns(tx, id, b.Pieces, from-1)
+	turns, err := branchstore.Turns(tx, id, b.Pieces, from-1)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +144,7 @@ func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*po
 	}
 	out := make([]*pool.Entry, 0, len(ids))
 	callKeys := func(m *pool.Message) []kv.Key { return CallKeys(id, m) }
-	err = pool.GetManyWith(tx, id, ids, callKeys, func(i int, m *pool.Message) error {
+	err = poolstore.GetManyWith(tx, id, ids, callKeys, func(i int, m *pool.Message) error {
 		if m == nil {
 			return base.Damaged("message %s is missing", ids[i])
 		}
@@ -150,13 +152,13 @@ func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*po
 			return err
 		}
 		e := &pool.Entry{Message: m, Position: from + i, Parent: parent, Tags: tags[m.ID], Session: SessionAt(b, from+i)}
-		if branch.ItemOf(m).Turn {
+		if branchstore.ItemOf(m).Turn {
 			turns++
 		}
 		e.Turn = turnName(m, turns)
 		parent = m.ID
 		out = append(out, e)
-		if most -= m.Weight(); most < 0 {
+		if most -= poolstore.Weight(m); most < 0 {
 			return kv.ErrStop
 		}
 		return nil
@@ -166,7 +168,7 @@ func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*po
 
 // turnName returns the label of a message's turn: u3 for the message that begins the third turn, a3 for all that answer it.
 func turnName(m *pool.Message, n int) string {
-	if branch.ItemOf(m).Turn {
+	if branchstore.ItemOf(m).Turn {
 		return fmt.Sprintf("u%d", n)
 	}
 	return fmt.Sprintf("a%d", n)

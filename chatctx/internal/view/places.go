@@ -6,13 +6,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/google/uuid"
 )
 
 // Reader finds messages in a transaction. During a change, Named and Each return the branches as the change has made them; if they are nil, the stored ones
@@ -28,14 +31,14 @@ func (r Reader) named(name string) (*branch.Branch, error) {
 	if r.Named != nil {
 		return r.Named(name)
 	}
-	return branch.Find(r.Tx, r.ID, name)
+	return branchstore.Find(r.Tx, r.ID, name)
 }
 
 func (r Reader) each(fn func(*branch.Branch) error) error {
 	if r.Each != nil {
 		return r.Each(fn)
 	}
-	return branch.List(r.Tx, r.ID, fn)
+	return branchstore.List(r.Tx, r.ID, fn)
 }
 
 // Find resolves a reference to a message and its position on the branch, 0 if the branch does not hold it.
@@ -89,7 +92,7 @@ func (r Reader) LocateThere(b *branch.Branch, ref record.Ref) (on *branch.Branch
 
 // TurnOf returns the turn of the message at a position: the positions of the user's message that begins it, 0 if there is none, and of its last message.
 func (r Reader) TurnOf(b *branch.Branch, pos int) (begins, ends int, err error) {
-	turn, err := branch.Turns(r.Tx, r.ID, b.Pieces, pos)
+	turn, err := branchstore.Turns(r.Tx, r.ID, b.Pieces, pos)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -123,12 +126,12 @@ func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from
 	if whole, err := r.isName(string(ref)); whole || err != nil {
 		return nil, 0, 0, false, err
 	}
-	on, to = b, b.Len()
+	on, to = b, branchstore.Len(b)
 	if right == "" && left != "" {
 		if on, from, err = r.LocateThere(b, record.Ref(left)); err != nil {
 			return nil, 0, 0, true, err
 		}
-		return on, from + 1, on.Len(), true, nil
+		return on, from + 1, branchstore.Len(on), true, nil
 	}
 	if right != "" {
 		id, at, pos, err := r.Locate(b, record.Ref(right))
@@ -149,7 +152,7 @@ func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from
 			return nil, 0, 0, true, base.NotFound("branch with the message", record.Short(id))
 		}
 		if from = pos; at.ID != on.ID {
-			from, err = branch.Shared(r.Tx, r.ID, branch.Slice(at.Pieces, 0, pos), on.Pieces)
+			from, err = branchstore.Shared(r.Tx, r.ID, branchstore.Slice(at.Pieces, 0, pos), on.Pieces)
 		}
 		if err != nil {
 			return nil, 0, 0, true, err
@@ -286,7 +289,7 @@ func (r Reader) byBranch(s string) ([]place, error) {
 
 // onward reads what follows an @: nothing, 3, -2 or the label of a turn.
 func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
-	n := b.Len()
+	n := branchstore.Len(b)
 	pos, ok := n, true
 	if rest != "" {
 		count, err := strconv.ParseUint(strings.TrimPrefix(rest, "-"), 10, strconv.IntSize-1) // no + or second -
@@ -296,7 +299,7 @@ func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 		}
 	}
 	if !ok {
-		if branch.IsLabel(rest) {
+		if branchstore.IsLabel(rest) {
 			found, err := r.byLabel(b, rest)
 			return r.only(whole, found, err)
 		}
@@ -305,13 +308,13 @@ func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 	if pos < 1 || pos > n {
 		return place{}, base.NotFoundSince("message", whole, "branch %q has %s", b.Name, plural.Count(n, "message"))
 	}
-	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
+	id, err := branchstore.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
 	return place{id, b, pos, "branch:" + b.Name + "@" + strconv.Itoa(pos)}, err
 }
 
 // byLabel reads the label of a turn on a branch: u3 is the message that begins the turn, a3 the last one that answers it.
 func (r Reader) byLabel(b *branch.Branch, s string) ([]place, error) {
-	if !branch.IsLabel(s) {
+	if !branchstore.IsLabel(s) {
 		return nil, nil
 	}
 	turn, err := strconv.Atoi(s[1:])
@@ -319,7 +322,7 @@ func (r Reader) byLabel(b *branch.Branch, s string) ([]place, error) {
 		return nil, nil
 	}
 	begins, err := r.turnBegins(b, turn)
-	if err != nil || begins > b.Len() {
+	if err != nil || begins > branchstore.Len(b) {
 		return nil, err
 	}
 	pos := begins
@@ -333,7 +336,7 @@ func (r Reader) byLabel(b *branch.Branch, s string) ([]place, error) {
 	if pos < 1 {
 		return nil, nil
 	}
-	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
+	id, err := branchstore.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
 	return []place{{id, b, pos, "branch:" + b.Name + "@" + s}}, err
 }
 
@@ -344,8 +347,8 @@ func (r Reader) turnBegins(b *branch.Branch, turn int) (int, error) {
 		return 0, nil
 	}
 	var failed error
-	pos := sort.Search(b.Len(), func(i int) bool {
-		n, err := branch.Turns(r.Tx, r.ID, b.Pieces, i+1)
+	pos := sort.Search(branchstore.Len(b), func(i int) bool {
+		n, err := branchstore.Turns(r.Tx, r.ID, b.Pieces, i+1)
 		if err != nil {
 			failed = err
 		}
@@ -357,7 +360,7 @@ func (r Reader) turnBegins(b *branch.Branch, turn int) (int, error) {
 // byID reads an id or a part of one.
 func (r Reader) byID(b *branch.Branch, s string) ([]place, error) {
 	if id, err := uuid.Parse(s); err == nil && len(s) == 36 {
-		has, err := pool.Has(r.Tx, r.ID, id)
+		has, err := poolstore.Has(r.Tx, r.ID, id)
 		if err != nil || !has {
 			return nil, err
 		}
@@ -393,7 +396,7 @@ func (r Reader) matching(digits string) ([]pool.ID, error) {
 			found = append(found, id)
 		}
 	}
-	err := r.Tx.Scan(branch.EntryBucket, kv.Prefix(r.ID[:]), func(_, value []byte) error {
+	err := r.Tx.Scan(branchstore.EntryBucket, kv.Prefix(r.ID[:]), func(_, value []byte) error {
 		if len(value) >= 16 && Matches(pool.ID(value[:16]), digits) {
 			add(pool.ID(value[:16]))
 		}
@@ -402,7 +405,7 @@ func (r Reader) matching(digits string) ([]pool.ID, error) {
 	if err != nil || len(found) > 0 {
 		return found, err
 	}
-	err = r.Tx.Scan(pool.Bucket, kv.Prefix(r.ID[:]), func(key, _ []byte) error {
+	err = r.Tx.Scan(poolstore.Bucket, kv.Prefix(r.ID[:]), func(key, _ []byte) error {
 		if id := pool.ID(key[16:]); Matches(id, digits) {
 			add(id)
 		}
@@ -431,7 +434,7 @@ func (r Reader) onBranch(b *branch.Branch, found []pool.ID) (pool.ID, bool, erro
 
 // describe returns an unambiguous reference to a place and the beginning of its message.
 func (r Reader) describe(p place) string {
-	m, err := pool.Get(r.Tx, r.ID, p.id)
+	m, err := poolstore.Get(r.Tx, r.ID, p.id)
 	if err != nil || m == nil {
 		return p.sure
 	}
@@ -441,7 +444,7 @@ func (r Reader) describe(p place) string {
 // placeOf returns a message's position on a branch, from 1, or 0 if it is not there. If the branch holds the message's home, that takes one read; else it
 // reads the ids.
 func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
-	home, err := pool.HomeOf(r.Tx, r.ID, id)
+	home, err := poolstore.HomeOf(r.Tx, r.ID, id)
 	if err != nil {
 		return 0, err
 	}
@@ -457,11 +460,11 @@ func (r Reader) StandsAt(b *branch.Branch, m *pool.Message) (int, error) {
 }
 
 func (r Reader) stands(b *branch.Branch, id pool.ID, home *pool.Home) (int, error) {
-	if i := branch.Place(b.Pieces, home.Segment, home.Position); i >= 0 && home.Segment > 0 {
+	if i := branchstore.Place(b.Pieces, home.Segment, home.Position); i >= 0 && home.Segment > 0 {
 		return i + 1, nil
 	}
 	pos := 0
-	err := branch.Read(r.Tx, r.ID, b.Pieces, func(i int, at pool.ID) error {
+	err := branchstore.Read(r.Tx, r.ID, b.Pieces, func(i int, at pool.ID) error {
 		if at == id {
 			pos = i + 1
 			return kv.ErrStop

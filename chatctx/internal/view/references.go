@@ -8,12 +8,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/google/uuid"
 )
 
 // MaxCandidates bounds the list in the error for an ambiguous reference.
@@ -125,7 +128,7 @@ func (c candidate) describe(tx kv.Tx) (string, error) {
 		words = append(words, "in the trash")
 	}
 	words = append(words, c.rec.Updated.Time().Format(time.DateOnly), plural.Count(int(c.rec.Messages), "message"))
-	b, err := branch.Get(tx, c.id, c.rec.Active)
+	b, err := branchstore.Get(tx, c.id, c.rec.Active)
 	if b == nil || err != nil {
 		return fmt.Sprintf("%s (%s)", c.id, strings.Join(words, ", ")), err
 	}
@@ -138,12 +141,12 @@ func (c candidate) describe(tx kv.Tx) (string, error) {
 
 // DescribeName distinguishes a branch from others by its name, its date, its length and its last words.
 func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
-	words := []string{b.Created.Time().Format(time.DateOnly), plural.Count(b.Len(), "message")}
-	head, err := branch.Head(tx, ctx, b.Pieces)
+	words := []string{b.Created.Time().Format(time.DateOnly), plural.Count(branchstore.Len(b), "message")}
+	head, err := branchstore.Head(tx, ctx, b.Pieces)
 	if err != nil {
 		return "", err
 	}
-	if m, err := pool.Get(tx, ctx, head); err == nil && m != nil {
+	if m, err := poolstore.Get(tx, ctx, head); err == nil && m != nil {
 		words = append(words, TitleFrom(m.Text()))
 	}
 	return fmt.Sprintf("%s (%s)", b.Name, strings.Join(words, ", ")), nil
@@ -151,14 +154,14 @@ func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 
 // firstWords returns the first line of a branch's first message.
 func firstWords(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
-	if b.Len() == 0 {
+	if branchstore.Len(b) == 0 {
 		return "", nil
 	}
-	id, err := branch.IDAt(tx, ctx, b.Pieces, 0)
+	id, err := branchstore.IDAt(tx, ctx, b.Pieces, 0)
 	if err != nil {
 		return "", err
 	}
-	m, err := pool.Get(tx, ctx, id)
+	m, err := poolstore.Get(tx, ctx, id)
 	if m == nil || err != nil {
 		return "", err
 	}

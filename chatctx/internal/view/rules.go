@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -30,7 +31,7 @@ func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
 
 func decodeRule(key, value []byte) (*record.Rule, error) {
 	r := &record.Rule{}
-	if err := base.DecMode.Unmarshal(value, r); err != nil || len(key) != 32 {
+	if err := stored.Unmarshal(value, r); err != nil || len(key) != 32 {
 		return nil, base.Damaged("the rule %x: %v", key, err)
 	}
 	r.Context, r.ID = pool.ID(key[:16]), pool.ID(key[16:])

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +40,7 @@ func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	for _, scope := range []pool.ID{{}, id} {
 		err := tx.Scan(base.ToolBucket, kv.Prefix(scope[:]), func(key, value []byte) error {
 			t := record.KeptTool{Store: scope == pool.ID{}}
-			if err := base.DecMode.Unmarshal(value, &t.Tool); err != nil {
+			if err := stored.Unmarshal(value, &t.Tool); err != nil {
 				return base.Damaged("the tool %q: %v", key[16:], err)
 			}
 			byName[t.Name] = t
@@ -87,7 +88,7 @@ func keptTool(tx kv.Tx, id pool.ID, name string) (*record.Tool, error) {
 			continue
 		}
 		t := &record.Tool{}
-		if err := base.DecMode.Unmarshal(raw, t); err != nil {
+		if err := stored.Unmarshal(raw, t); err != nil {
 			return nil, base.Damaged("the tool %q: %v", name, err)
 		}
 		return t, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -219,7 +220,7 @@ func (w *Watcher) since(tx kv.Tx, id pool.ID, l *look) error {
 			return kv.ErrStop
 		}
 		op := &base.Operation{}
-		if err := base.DecMode.Unmarshal(value, op); err != nil {
+		if err := stored.Unmarshal(value, op); err != nil {
 			return base.Damaged("operation %x: %v", key, err)
 		}
 		l.changes = append(l.changes, changesOf(id, fmt.Sprintf("%s%d", mark, n), op)...)

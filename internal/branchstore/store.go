@@ -1,4 +1,4 @@
-package branch
+package branchstore
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -121,17 +123,17 @@ func Key(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
 func nameKey(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
 
 // Encode returns the bytes of the record, with a checksum.
-func Encode(b *Branch) ([]byte, error) {
-	raw, err := pool.MarshalKept((*plainBranch)(b), b.Unknown)
+func Encode(b *branch.Branch) ([]byte, error) {
+	raw, err := stored.Marshal(b)
 	if err != nil {
 		return nil, err
 	}
-	return pool.AddChecksum(raw, nil), nil
+	return stored.AddChecksum(raw, nil), nil
 }
 
 // Decode decodes the record of the branch with this id. It returns kv.ErrDamaged if the record is broken or another branch's.
-func Decode(id pool.ID, raw []byte) (*Branch, error) {
-	if err := pool.CheckRecord(raw, nil); err != nil {
+func Decode(id pool.ID, raw []byte) (*branch.Branch, error) {
+	if err := stored.CheckRecord(raw, nil); err != nil {
 		return nil, fmt.Errorf("%w: the record of branch %s: %w", kv.ErrDamaged, id, err)
 	}
 	b, err := DecodeFields(raw)
@@ -142,16 +144,16 @@ func Decode(id pool.ID, raw []byte) (*Branch, error) {
 }
 
 // DecodeFields decodes a record, or some fields of one, without a checksum.
-func DecodeFields(raw []byte) (*Branch, error) {
-	b := &Branch{}
-	if err := pool.UnmarshalKept(raw, (*plainBranch)(b), &b.Unknown); err != nil {
+func DecodeFields(raw []byte) (*branch.Branch, error) {
+	b := &branch.Branch{}
+	if err := stored.Unmarshal(raw, b); err != nil {
 		return nil, fmt.Errorf("%w: the record of a branch: %w", kv.ErrDamaged, err)
 	}
 	return b, nil
 }
 
 // Get reads a branch, removed or not; nil if there is no record of it.
-func Get(tx kv.Tx, ctx, id pool.ID) (*Branch, error) {
+func Get(tx kv.Tx, ctx, id pool.ID) (*branch.Branch, error) {
 	raw, err := tx.Get(Bucket, Key(ctx, id))
 	if raw == nil || err != nil {
 		return nil, err
@@ -172,7 +174,7 @@ func Lookup(tx kv.Tx, ctx pool.ID, name string) (pool.ID, error) {
 }
 
 // Find reads the branch that has a name; nil if there is none.
-func Find(tx kv.Tx, ctx pool.ID, name string) (*Branch, error) {
+func Find(tx kv.Tx, ctx pool.ID, name string) (*branch.Branch, error) {
 	id, err := Lookup(tx, ctx, name)
 	if id == (pool.ID{}) || err != nil {
 		return nil, err
@@ -233,7 +235,7 @@ func number(digits []byte) int {
 }
 
 // Put writes a branch's record. PutName writes its name.
-func Put(tx kv.RwTx, ctx pool.ID, b *Branch) error {
+func Put(tx kv.RwTx, ctx pool.ID, b *branch.Branch) error {
 	raw, err := Encode(b)
 	if err != nil {
 		return err
@@ -252,8 +254,8 @@ func DeleteName(tx kv.RwTx, ctx pool.ID, name string) error {
 }
 
 // List calls fn for each branch of a context that is not removed, sorted by id. If fn returns kv.ErrStop, List ends without an error.
-func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
-	return All(tx, ctx, func(b *Branch) error {
+func List(tx kv.Tx, ctx pool.ID, fn func(*branch.Branch) error) error {
+	return All(tx, ctx, func(b *branch.Branch) error {
 		if b.Removed != 0 {
 			return nil
 		}
@@ -262,7 +264,7 @@ func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 }
 
 // All is like List but includes removed branches.
-func All(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
+func All(tx kv.Tx, ctx pool.ID, fn func(*branch.Branch) error) error {
 	return tx.Scan(Bucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
 		if len(key) != 32 {
 			return fmt.Errorf("%w: a branch's key has %d bytes", kv.ErrDamaged, len(key))
@@ -375,10 +377,10 @@ func getEntry(tx kv.Tx, ctx pool.ID, segment, position uint64) (entry, error) {
 
 // Write appends entries to the branch's own segment, which must not be 0, and returns where they are. It moves the high-water mark but does not change the
 // history: the caller puts the piece on the branch, at the end or elsewhere.
-func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
-	p := Piece{Segment: b.Segment, From: b.High, To: b.High + uint64(len(items))}
-	turns := b.End().Turns
-	if b.High > 0 && b.End() == (End{}) {
+func Write(tx kv.RwTx, ctx pool.ID, b *branch.Branch, items []Item) (branch.Piece, error) {
+	p := branch.Piece{Segment: b.Segment, From: b.High, To: b.High + uint64(len(items))}
+	turns := EndOf(b).Turns
+	if b.High > 0 && EndOf(b) == (branch.End{}) {
 		last, err := getEntry(tx, ctx, b.Segment, b.High-1)
 		if err != nil {
 			return p, err
@@ -395,12 +397,20 @@ func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 		}
 	}
 	b.High = p.To
-	b.Ends(End{b.Segment, b.High, turns})
+	b.Ended = branch.End{Segment: b.Segment, High: b.High, Turns: turns}
 	return p, nil
 }
 
+// EndOf returns the end of the branch's segment, or the zero End if it was not read or written yet.
+func EndOf(b *branch.Branch) branch.End {
+	if b.Ended.Segment != b.Segment || b.Ended.High != b.High {
+		return branch.End{}
+	}
+	return b.Ended
+}
+
 // EntryKeys names the entries at some places of pieces, counted from 0, for kv.Fetch.
-func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
+func EntryKeys(ctx pool.ID, pieces []branch.Piece, places ...int) (keys []kv.Key) {
 	for _, i := range places {
 		if segment, position, ok := At(pieces, i); ok {
 			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, segment, position)})
@@ -410,7 +420,7 @@ func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
 }
 
 // WriteKeys names what the next append to a branch reads, for kv.Fetch; with last also the branch's last entry.
-func WriteKeys(ctx pool.ID, b *Branch, last bool) []kv.Key {
+func WriteKeys(ctx pool.ID, b *branch.Branch, last bool) []kv.Key {
 	keys := []kv.Key{{Bucket: Bucket, Key: Key(ctx, b.ID)}}
 	if last && b.High > 0 {
 		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, b.Segment, b.High-1)})
@@ -419,7 +429,7 @@ func WriteKeys(ctx pool.ID, b *Branch, last bool) []kv.Key {
 }
 
 // TurnKeys names what Turns reads, for kv.Fetch.
-func TurnKeys(ctx pool.ID, pieces []Piece, n int) (keys []kv.Key) {
+func TurnKeys(ctx pool.ID, pieces []branch.Piece, n int) (keys []kv.Key) {
 	for _, p := range Slice(pieces, 0, n) {
 		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: EntryKey(ctx, p.Segment, p.To-1)})
 		if p.From > 0 {
@@ -448,9 +458,9 @@ func PromptKeys(ctx pool.ID, ids ...string) (keys []kv.Key) {
 }
 
 // ReadKeys names what Read reads, for kv.Fetch. Of many pieces it names the first ones.
-func ReadKeys(ctx pool.ID, pieces []Piece) (keys []kv.Key) {
+func ReadKeys(ctx pool.ID, pieces []branch.Piece) (keys []kv.Key) {
 	for _, p := range pieces[:min(len(pieces), piecesAtOnce)] {
-		keys = append(keys, kv.In(EntryBucket, p.rows(ctx)))
+		keys = append(keys, kv.In(EntryBucket, rowsOf(p, ctx)))
 	}
 	return keys
 }
@@ -458,13 +468,13 @@ func ReadKeys(ctx pool.ID, pieces []Piece) (keys []kv.Key) {
 // piecesAtOnce is how many pieces are read together.
 const piecesAtOnce = 64
 
-// rows returns the range of keys of a piece's entries.
-func (p Piece) rows(ctx pool.ID) kv.Range {
+// rowsOf returns the range of keys of a piece's entries.
+func rowsOf(p branch.Piece, ctx pool.ID) kv.Range {
 	return kv.Range{From: EntryKey(ctx, p.Segment, p.From), To: EntryKey(ctx, p.Segment, p.To)}
 }
 
 // Read calls fn for each entry of pieces, in order, with its place counted from 0. If fn returns kv.ErrStop, Read ends without an error.
-func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) error) error {
+func Read(tx kv.Tx, ctx pool.ID, pieces []branch.Piece, fn func(i int, id pool.ID) error) error {
 	i := 0
 	for n, p := range pieces {
 		if n%piecesAtOnce == 0 && len(pieces) > 1 {
@@ -472,9 +482,9 @@ func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) erro
 				return err
 			}
 		}
-		want := i + p.Len()
+		want := i + pieceLen(p)
 		stopped := false
-		err := tx.Scan(EntryBucket, p.rows(ctx), func(_, value []byte) error {
+		err := tx.Scan(EntryBucket, rowsOf(p, ctx), func(_, value []byte) error {
 			e, err := decodeEntry(value)
 			if err == nil {
 				err = e.there()
@@ -491,26 +501,26 @@ func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) erro
 			return err
 		}
 		if i != want {
-			return p.short(i - want + p.Len())
+			return short(p, i-want+pieceLen(p))
 		}
 	}
 	return nil
 }
 
 // IDs returns the ids of all entries of pieces.
-func IDs(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]pool.ID, error) {
+func IDs(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]pool.ID, error) {
 	ids := make([]pool.ID, 0, Count(pieces))
 	err := Read(tx, ctx, pieces, func(_ int, id pool.ID) error { ids = append(ids, id); return nil })
 	return ids, err
 }
 
 // Head returns the id of the last entry, the zero id if there is none.
-func Head(tx kv.Tx, ctx pool.ID, pieces []Piece) (pool.ID, error) {
+func Head(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) (pool.ID, error) {
 	return IDAt(tx, ctx, pieces, Count(pieces)-1)
 }
 
 // IDAt returns the id of the entry at place i, counted from 0; the zero id if there is none.
-func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
+func IDAt(tx kv.Tx, ctx pool.ID, pieces []branch.Piece, i int) (pool.ID, error) {
 	segment, position, ok := At(pieces, i)
 	if !ok {
 		return pool.ID{}, nil
@@ -523,7 +533,7 @@ func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
 }
 
 // Turns returns how many turns the first n entries of pieces begin. It reads two entries for each piece.
-func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
+func Turns(tx kv.Tx, ctx pool.ID, pieces []branch.Piece, n int) (int, error) {
 	total := 0
 	if err := kv.Fetch(tx, TurnKeys(ctx, pieces, n)...); err != nil {
 		return 0, err
@@ -547,7 +557,9 @@ func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
 
 // Shared returns how many leading entries two histories have in common. It compares pieces, and ids where segments differ: few at first, since most
 // histories part where their segments do.
-func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) { return NewSharer(tx, ctx).Shared(a, b) }
+func Shared(tx kv.Tx, ctx pool.ID, a, b []branch.Piece) (int, error) {
+	return NewSharer(tx, ctx).Shared(a, b)
+}
 
 // Sharer does Shared for many pairs of histories in one transaction. Where two lists part it reads one entry of each, once.
 type Sharer struct {
@@ -562,7 +574,7 @@ func NewSharer(tx kv.Tx, ctx pool.ID) *Sharer {
 }
 
 // Shared is like the function Shared.
-func (s *Sharer) Shared(a, b []Piece) (int, error) {
+func (s *Sharer) Shared(a, b []branch.Piece) (int, error) {
 	n := sharedPieces(a, b)
 	one, err := s.idAt(a, n)
 	if err != nil {
@@ -593,7 +605,7 @@ func (s *Sharer) Shared(a, b []Piece) (int, error) {
 }
 
 // idAt is IDAt with a cache.
-func (s *Sharer) idAt(pieces []Piece, i int) (pool.ID, error) {
+func (s *Sharer) idAt(pieces []branch.Piece, i int) (pool.ID, error) {
 	segment, position, ok := At(pieces, i)
 	if !ok {
 		return pool.ID{}, nil
@@ -611,7 +623,7 @@ func (s *Sharer) idAt(pieces []Piece, i int) (pool.ID, error) {
 
 // Merge copies the longest run of short pieces into the branch's own segment if there are many pieces. It returns the new list, with the same entries in
 // the same order. Only edits that add pieces call it, never fork or append.
-func Merge(tx kv.RwTx, ctx pool.ID, b *Branch) ([]Piece, error) {
+func Merge(tx kv.RwTx, ctx pool.ID, b *branch.Branch) ([]branch.Piece, error) {
 	if len(b.Pieces) <= maxPieces {
 		return b.Pieces, nil
 	}
@@ -629,11 +641,11 @@ func Merge(tx kv.RwTx, ctx pool.ID, b *Branch) ([]Piece, error) {
 		return nil, err
 	}
 	at := Count(b.Pieces[:first])
-	return Splice(b.Pieces, at, Count(run), []Piece{p}), nil
+	return Splice(b.Pieces, at, Count(run), []branch.Piece{p}), nil
 }
 
 // itemsOf reads entries back as items.
-func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
+func itemsOf(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Item, error) {
 	var items []Item
 	keys := ReadKeys(ctx, pieces)
 	for _, p := range pieces {
@@ -654,7 +666,7 @@ func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 			before = e.turns
 		}
 		n := len(items)
-		err := tx.Scan(EntryBucket, p.rows(ctx), func(_, value []byte) error {
+		err := tx.Scan(EntryBucket, rowsOf(p, ctx), func(_, value []byte) error {
 			e, err := decodeEntry(value)
 			if err == nil {
 				items = append(items, Item{e.id, e.turns > before})
@@ -665,16 +677,16 @@ func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(items)-n != p.Len() {
-			return nil, p.short(len(items) - n)
+		if len(items)-n != pieceLen(p) {
+			return nil, short(p, len(items)-n)
 		}
 	}
 	return items, nil
 }
 
 // short is the error for a piece of which only some entries exist.
-func (p Piece) short(has int) error {
-	return fmt.Errorf("%w: segment %d has %d of %d entries from %d on", kv.ErrDamaged, p.Segment, has, p.Len(), p.From)
+func short(p branch.Piece, has int) error {
+	return fmt.Errorf("%w: segment %d has %d of %d entries from %d on", kv.ErrDamaged, p.Segment, has, pieceLen(p), p.From)
 }
 
 // PromptID returns the id of a prompt with this text; that of "" is "".
@@ -692,7 +704,7 @@ func PutPrompt(tx kv.RwTx, ctx pool.ID, text string) (string, error) {
 	if id == "" {
 		return "", nil
 	}
-	if err := pool.CheckText("a prompt", text); err != nil {
+	if err := stored.CheckText("a prompt", text); err != nil {
 		return "", err
 	}
 	return id, tx.Put(PromptBucket, append(ctx[:], id...), []byte(text))

@@ -1,6 +1,10 @@
-package branch
+package branchstore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+)
 
 // shortPiece is the length below which a piece may be copied into the branch's own segment; maxPieces is the number of pieces above which an edit looks for
 // runs of short ones. Measured: 300 pieces cost nothing visible, 1,000 make an append a quarter slower.
@@ -10,23 +14,23 @@ const (
 )
 
 // Count returns the number of entries in pieces.
-func Count(pieces []Piece) int {
+func Count(pieces []branch.Piece) int {
 	n := 0
 	for _, p := range pieces {
-		n += p.Len()
+		n += pieceLen(p)
 	}
 	return n
 }
 
 // Slice returns the pieces of the entries from (included) to to (not included), counted from 0.
-func Slice(pieces []Piece, from, to int) []Piece {
-	var out []Piece
+func Slice(pieces []branch.Piece, from, to int) []branch.Piece {
+	var out []branch.Piece
 	at := 0
 	for _, p := range pieces {
-		n := p.Len()
+		n := pieceLen(p)
 		lo, hi := max(from-at, 0), min(to-at, n)
 		if lo < hi {
-			out = append(out, Piece{Segment: p.Segment, From: p.From + uint64(lo), To: p.From + uint64(hi)})
+			out = append(out, branch.Piece{Segment: p.Segment, From: p.From + uint64(lo), To: p.From + uint64(hi)})
 		}
 		at += n
 	}
@@ -34,7 +38,7 @@ func Slice(pieces []Piece, from, to int) []Piece {
 }
 
 // Splice returns pieces in which the entries of insert replace removed entries at the place at, counted from 0.
-func Splice(pieces []Piece, at, removed int, insert []Piece) []Piece {
+func Splice(pieces []branch.Piece, at, removed int, insert []branch.Piece) []branch.Piece {
 	out := Slice(pieces, 0, at)
 	for _, p := range insert {
 		out = Join(out, p)
@@ -46,8 +50,8 @@ func Splice(pieces []Piece, at, removed int, insert []Piece) []Piece {
 }
 
 // Join appends a piece. It extends the last piece if the two are adjacent in a segment.
-func Join(pieces []Piece, p Piece) []Piece {
-	if p.Len() == 0 {
+func Join(pieces []branch.Piece, p branch.Piece) []branch.Piece {
+	if pieceLen(p) == 0 {
 		return pieces
 	}
 	if n := len(pieces); n > 0 && pieces[n-1].Segment == p.Segment && pieces[n-1].To == p.From {
@@ -58,12 +62,12 @@ func Join(pieces []Piece, p Piece) []Piece {
 }
 
 // Same reports whether two lists have the same entries in the same order.
-func Same(a, b []Piece) bool {
+func Same(a, b []branch.Piece) bool {
 	return slices.Equal(joined(a), joined(b))
 }
 
-func joined(pieces []Piece) []Piece {
-	var out []Piece
+func joined(pieces []branch.Piece) []branch.Piece {
+	var out []branch.Piece
 	for _, p := range pieces {
 		out = Join(out, p)
 	}
@@ -71,38 +75,38 @@ func joined(pieces []Piece) []Piece {
 }
 
 // At finds the segment and position of the entry at place i, counted from 0.
-func At(pieces []Piece, i int) (segment, position uint64, ok bool) {
+func At(pieces []branch.Piece, i int) (segment, position uint64, ok bool) {
 	if i < 0 {
 		return 0, 0, false
 	}
 	for _, p := range pieces {
-		if i < p.Len() {
+		if i < pieceLen(p) {
 			return p.Segment, p.From + uint64(i), true
 		}
-		i -= p.Len()
+		i -= pieceLen(p)
 	}
 	return 0, 0, false
 }
 
 // Place is the reverse of At: it returns the place of the entry at a position of a segment, or -1.
-func Place(pieces []Piece, segment, position uint64) int {
+func Place(pieces []branch.Piece, segment, position uint64) int {
 	at := 0
 	for _, p := range pieces {
 		if p.Segment == segment && p.From <= position && position < p.To {
 			return at + int(position-p.From)
 		}
-		at += p.Len()
+		at += pieceLen(p)
 	}
 	return -1
 }
 
 // Common returns the pieces of a with the entries that are in b too, wherever they stand there.
-func Common(a, b []Piece) []Piece {
-	var out []Piece
+func Common(a, b []branch.Piece) []branch.Piece {
+	var out []branch.Piece
 	for _, p := range a {
 		for _, q := range b {
 			if p.Segment == q.Segment {
-				out = Join(out, Piece{Segment: p.Segment, From: max(p.From, q.From), To: max(min(p.To, q.To), p.From, q.From)})
+				out = Join(out, branch.Piece{Segment: p.Segment, From: max(p.From, q.From), To: max(min(p.To, q.To), p.From, q.From)})
 			}
 		}
 	}
@@ -110,7 +114,7 @@ func Common(a, b []Piece) []Piece {
 }
 
 // sharedPieces returns how many leading entries of two lists have the same places, which needs no reading.
-func sharedPieces(a, b []Piece) int {
+func sharedPieces(a, b []branch.Piece) int {
 	n := 0
 	a, b = joined(a), joined(b)
 	for len(a) > 0 && len(b) > 0 {
@@ -118,7 +122,7 @@ func sharedPieces(a, b []Piece) int {
 		if p.Segment != q.Segment || p.From != q.From {
 			break
 		}
-		n += min(p.Len(), q.Len())
+		n += min(pieceLen(p), pieceLen(q))
 		if p.To != q.To {
 			break
 		}
@@ -128,10 +132,10 @@ func sharedPieces(a, b []Piece) int {
 }
 
 // shortRun finds the longest run of short pieces: its first piece and the piece after its last.
-func shortRun(pieces []Piece) (first, end int) {
+func shortRun(pieces []branch.Piece) (first, end int) {
 	for i := 0; i < len(pieces); {
 		j := i
-		for j < len(pieces) && pieces[j].Len() < shortPiece {
+		for j < len(pieces) && pieceLen(pieces[j]) < shortPiece {
 			j++
 		}
 		if j-i > end-first {

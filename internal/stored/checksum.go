@@ -1,4 +1,4 @@
-package pool
+package stored
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package branch
+package branchstore
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -22,7 +23,7 @@ type histories struct {
 	rng   *rand.Rand
 	db    kv.DB
 	ctx   pool.ID
-	all   []*Branch
+	all   []*branch.Branch
 	plain [][]Item
 }
 
@@ -43,7 +44,7 @@ func (h *histories) items(n int) []Item {
 }
 
 // splice changes a branch and its plain list in the same way.
-func (h *histories) splice(i, at, removed int, insert []Piece, items []Item) {
+func (h *histories) splice(i, at, removed int, insert []branch.Piece, items []Item) {
 	h.all[i].Pieces = Splice(h.all[i].Pieces, at, removed, insert)
 	h.plain[i] = slices.Concat(h.plain[i][:at], items, h.plain[i][at+removed:])
 }
@@ -58,7 +59,7 @@ func (h *histories) step() {
 		h.update(func(tx kv.RwTx) error {
 			p, err := Write(tx, h.ctx, b, items)
 			if err == nil {
-				h.splice(i, at, 0, []Piece{p}, items)
+				h.splice(i, at, 0, []branch.Piece{p}, items)
 			}
 			return err
 		})
@@ -135,7 +136,7 @@ func TestHistoriesAgainstLists(t *testing.T) {
 	for seed := range testkit.Seeds(t, 20) {
 		h := &histories{t: t, rng: rand.New(rand.NewSource(int64(seed))), db: memkv.New(), ctx: pool.NewID()}
 		for i := range 4 {
-			h.all = append(h.all, &Branch{Name: fmt.Sprint(i), Segment: uint64(i + 1)})
+			h.all = append(h.all, &branch.Branch{Name: fmt.Sprint(i), Segment: uint64(i + 1)})
 			h.plain = append(h.plain, nil)
 		}
 		for range 150 {
@@ -152,7 +153,7 @@ func TestMergeMakesFewOfMany(t *testing.T) {
 	db := memkv.New()
 	defer db.Close()
 	ctx := pool.NewID()
-	b := &Branch{Name: "b", Segment: 1}
+	b := &branch.Branch{Name: "b", Segment: 1}
 	err := db.Update(t.Context(), func(tx kv.RwTx) error {
 		items := make([]Item, 1000)
 		for i := range items {
@@ -162,7 +163,7 @@ func TestMergeMakesFewOfMany(t *testing.T) {
 			return err
 		}
 		for i := range 500 { // every other entry alone
-			b.Pieces = append(b.Pieces, Piece{Segment: 1, From: uint64(2 * i), To: uint64(2*i + 1)})
+			b.Pieces = append(b.Pieces, branch.Piece{Segment: 1, From: uint64(2 * i), To: uint64(2*i + 1)})
 		}
 		before, err := IDs(tx, ctx, b.Pieces)
 		if err != nil {
@@ -187,9 +188,9 @@ func TestMergeMakesFewOfMany(t *testing.T) {
 
 // TestAppendStaysOnePiece holds that a branch that only grows does not gather pieces.
 func TestAppendStaysOnePiece(t *testing.T) {
-	var pieces []Piece
+	var pieces []branch.Piece
 	for i := range uint64(100) {
-		pieces = Splice(pieces, int(i), 0, []Piece{{Segment: 1, From: i, To: i + 1}})
+		pieces = Splice(pieces, int(i), 0, []branch.Piece{{Segment: 1, From: i, To: i + 1}})
 	}
 	if len(pieces) != 1 || Count(pieces) != 100 {
 		t.Errorf("%v", pieces)
@@ -252,7 +253,7 @@ func TestDamagedEntriesAreErrors(t *testing.T) {
 	db := memkv.New()
 	defer db.Close()
 	ctx := pool.NewID()
-	b := &Branch{ID: pool.NewID(), Name: "b", Segment: 1}
+	b := &branch.Branch{ID: pool.NewID(), Name: "b", Segment: 1}
 	err := db.Update(t.Context(), func(tx kv.RwTx) error {
 		p, err := Write(tx, ctx, b, []Item{{ID: pool.NewID()}, {ID: pool.NewID()}, {ID: pool.NewID()}})
 		if err != nil {
@@ -261,13 +262,13 @@ func TestDamagedEntriesAreErrors(t *testing.T) {
 		if err := tx.Delete(EntryBucket, EntryKey(ctx, 1, 1)); err != nil {
 			return err
 		}
-		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := IDs(tx, ctx, []branch.Piece{p}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("a missing entry: %v", err)
 		}
 		if err := tx.Put(EntryBucket, EntryKey(ctx, 1, 1), []byte("short")); err != nil {
 			return err
 		}
-		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := IDs(tx, ctx, []branch.Piece{p}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("a short entry: %v", err)
 		}
 		if err := tx.Put(Bucket, Key(ctx, b.ID), []byte("no record")); err != nil {
@@ -276,7 +277,7 @@ func TestDamagedEntriesAreErrors(t *testing.T) {
 		if _, err := Get(tx, ctx, b.ID); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("a broken record: %v", err)
 		}
-		other := &Branch{ID: pool.NewID(), Name: "other"}
+		other := &branch.Branch{ID: pool.NewID(), Name: "other"}
 		raw, err := Encode(other)
 		if err != nil {
 			return err

@@ -1,15 +1,17 @@
-package pool
+package poolstore
 
 import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Same reports whether two messages say the same: role, parts, calls (id, tool, arguments) and result. The spacing of JSON, the states of calls, a result's
 // compact summary and everything beside the words do not count. Contents are the same whether they are present or, as in a stored message, named by their
 // hash.
-func Same(a, b *Message) (bool, error) {
+func Same(a, b *pool.Message) (bool, error) {
 	x, err := Encode(said(a))
 	if err != nil {
 		return false, err
@@ -19,7 +21,7 @@ func Same(a, b *Message) (bool, error) {
 }
 
 // SameBut is like Same, but a may have the mark in place of some texts, anywhere.
-func SameBut(a, b *Message, mark string) (bool, error) {
+func SameBut(a, b *pool.Message, mark string) (bool, error) {
 	same, err := Same(a, b)
 	if same || err != nil {
 		return same, err
@@ -46,36 +48,36 @@ func SameBut(a, b *Message, mark string) (bool, error) {
 }
 
 // said returns the words of a message in a normal form.
-func said(m *Message) *Message {
-	out := &Message{Role: m.Role, Content: saidParts(m.Content)}
+func said(m *pool.Message) *pool.Message {
+	out := &pool.Message{Role: m.Role, Content: saidParts(m.Content)}
 	for _, c := range m.Calls {
 		args := compact(c.Arguments)
 		if len(args) == 0 {
 			args = json.RawMessage("null")
 		}
-		out.Calls = append(out.Calls, Call{ID: c.ID, Tool: c.Tool, Arguments: args})
+		out.Calls = append(out.Calls, pool.Call{ID: c.ID, Tool: c.Tool, Arguments: args})
 	}
 	if m.Result != nil {
 		r := *m.Result
 		r.JSON, r.Parts, r.CompactSummary = compact(r.JSON), saidParts(r.Parts), ""
 		if r.JSON != nil || r.Text != "" {
-			r.SHA256, r.Size, r.MediaType = Hash{}, 0, ""
+			r.SHA256, r.Size, r.MediaType = pool.Hash{}, 0, ""
 		}
 		out.Result = &r
 	}
 	return out
 }
 
-func saidParts(parts []Part) []Part {
+func saidParts(parts []pool.Part) []pool.Part {
 	out := slices.Clone(parts)
 	for i := range out {
 		p := &out[i]
 		p.Raw = compact(p.Raw)
 		switch {
 		case p.Data != nil:
-			p.SHA256, p.Size, p.Data = HashOf(p.Data), int64(len(p.Data)), nil
-		case p.Type == TextPart && p.Text != "":
-			p.SHA256, p.Size = Hash{}, 0
+			p.SHA256, p.Size, p.Data = pool.HashOf(p.Data), int64(len(p.Data)), nil
+		case p.Type == pool.TextPart && p.Text != "":
+			p.SHA256, p.Size = pool.Hash{}, 0
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package pool
+package stored
 
 import (
 	"encoding/json"
@@ -6,32 +6,18 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"time"
 	"unicode/utf8"
-
-	"github.com/fxamacker/cbor/v2"
 )
-
-// mostItems bounds the items of a list or map in a record, as the decoders of records do.
-const mostItems = 1 << 24
-
-// Marshal returns a record of any kind but a message's, for which there is Encode: deterministic CBOR. All records are written through it, so it refuses
-// what could be written but not read back: text that is not UTF-8, a time outside the years 1 to 9999, too many items. The error is an ErrInvalid that
-// names the field.
-func Marshal(v any) ([]byte, error) {
-	if err := flaw("", reflect.ValueOf(v)); err != nil {
-		return nil, err
-	}
-	if m, own := v.(cbor.Marshaler); own { // comes back here with the stored form
-		return m.MarshalCBOR()
-	}
-	return encMode.Marshal(v)
-}
 
 // textError says what is wrong with one text. It is an ErrInvalid.
 type textError string
 
 func (e textError) Error() string { return string(e) }
 func (e textError) Unwrap() error { return ErrInvalid }
+
+// Flaw returns what keeps a value from being read back, as Marshal says, nil for nothing.
+func Flaw(v any) error { return flaw("", reflect.ValueOf(v)) }
 
 // CheckText returns an ErrInvalid if a text is not UTF-8, since neither JSON nor a record could hold it. what names the text in the error.
 func CheckText(what, text string) error {
@@ -41,10 +27,18 @@ func CheckText(what, text string) error {
 	return textError(fmt.Sprintf("%s: %.40q is not UTF-8", what, text))
 }
 
-var (
-	timeType = reflect.TypeFor[Time]()
-	jsonType = reflect.TypeFor[json.RawMessage]()
+var jsonType = reflect.TypeFor[json.RawMessage]()
+
+// The first and the last time that RFC 3339 can express, in microseconds: the years 1 to 9999.
+const (
+	MinTime = -62_135_596_800_000_000
+	MaxTime = 253_402_300_799_999_999
 )
+
+// isTime reports whether a type is a number of microseconds that is a time.
+func isTime(t reflect.Type) bool {
+	return t.Kind() == reflect.Int64 && t.Implements(reflect.TypeFor[interface{ Time() time.Time }]())
+}
 
 // flaw returns what keeps a value from being read back, nil for nothing. path names the value.
 func flaw(path string, v reflect.Value) error {
@@ -55,11 +49,14 @@ func flaw(path string, v reflect.Value) error {
 }
 
 // shape says where in the values of a type a flaw can be: in some fields of a struct, in the items of a list, a map or a pointer, in a map's keys. It is nil
-// for a type whose values have none.
+// for a type whose values have none, and can have no unknown keys.
 type shape struct {
 	of        reflect.Type
 	fields    []fieldShape
 	key, item *shape
+	time      bool
+	keeps     bool // its values can have unknown keys
+	keeper
 }
 
 type fieldShape struct {
@@ -72,8 +69,8 @@ func (s *shape) flaw(path string, v reflect.Value) error {
 		return nil
 	}
 	switch kind := s.of.Kind(); {
-	case s.of == timeType:
-		if t := Time(v.Int()); t < minTime || t > maxTime {
+	case s.time:
+		if t := v.Int(); t < MinTime || t > MaxTime {
 			return textError(path + ": a time outside the years 1 to 9999")
 		}
 	case s.of == jsonType:
@@ -97,7 +94,7 @@ func (s *shape) flaw(path string, v reflect.Value) error {
 			}
 		}
 	case v.Len() > mostItems:
-		return tooLarge{textError(fmt.Sprintf("%s: more than %d items", path, mostItems))}
+		return TooLarge{textError(fmt.Sprintf("%s: more than %d items", path, mostItems))}
 	case kind == reflect.Map:
 		return s.flawOfMap(path, v)
 	default:
@@ -135,7 +132,7 @@ func shapeOf(t reflect.Type) *shape {
 }
 
 func newShape(t reflect.Type) *shape {
-	s := &shape{of: t}
+	s := &shape{of: t, time: isTime(t)}
 	switch t.Kind() {
 	case reflect.String:
 		return s
@@ -152,8 +149,10 @@ func newShape(t reflect.Type) *shape {
 				}
 			}
 		}
+		s.keeper = keeperOf(t)
 	}
-	if t != timeType && t != jsonType && s.fields == nil && s.key == nil && s.item == nil {
+	s.keeps = s.item.keeping() || s.unknown != nil || len(s.within) > 0
+	if !s.time && !s.keeps && t != jsonType && s.fields == nil && s.key == nil && s.item == nil {
 		return nil
 	}
 	return s

@@ -1,14 +1,15 @@
-package pool
+package poolstore
 
 import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // MakeWhole makes all JSON values of a message whole, as jsontree.Whole does, and returns how many places it changed. Messages from outside pass it before
 // they are stored, since strict readers may get them later.
-func (m *Message) MakeWhole() int {
+func MakeWhole(m *pool.Message) int {
 	changed := 0
 	whole := func(raw *json.RawMessage) {
 		var n int
@@ -23,7 +24,7 @@ func (m *Message) MakeWhole() int {
 			}
 		}
 	}
-	parts := func(list []Part) {
+	parts := func(list []pool.Part) {
 		for i := range list {
 			whole(&list[i].Raw)
 		}
