@@ -101,11 +101,11 @@ func (s *summary) stands() []Stands {
 	return out
 }
 
-// message returns the message of the summary, with a text part for each part.
+// message returns the message of the summary, with a text part for each part. It has the id of what records the model's answer, so that storing it ends the question.
 func (s *summary) message() *pool.Message {
 	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary"}
 	if s.answer != nil {
-		m.Meta = s.answer.Paid.Meta
+		m.ID, m.Meta = s.answer.Paid.ID, s.answer.Paid.Meta
 	}
 	for i := range s.parts {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: s.parts[i].text})

@@ -59,7 +59,7 @@ func TestTheAPIReadsAndWritesNothing(t *testing.T) {
 			}
 			return res.StatusCode, string(body)
 		}
-		fill := strings.NewReplacer("{context}", c.ID.String(), "{branch}", "main", "{message}", message, "{call}", url.PathEscape(message+":1"), "{sha256}", strings.Repeat("0", 64))
+		fill := strings.NewReplacer("{context}", c.ID.String(), "{branch}", "main", "{message}", message, "{call}", url.PathEscape(message+":1"), "{sha256}", strings.Repeat("0", 64), "{tool}", "none")
 		query := map[string]string{"/diff": "?a=main&b=side", "/search": "?text=words", "/compare": "?with=main&with=side", "/export": "?branch=main"}
 		// Of these a file keeps what they found out: words that waited for the index, tokens.
 		keeps := []string{"/search", "/tokens", "/bill"}
@@ -71,7 +71,7 @@ func TestTheAPIReadsAndWritesNothing(t *testing.T) {
 			}
 			asked++
 			status, body := get(fill.Replace(path) + query[end])
-			if want := map[bool]int{true: 404, false: 200}[strings.Contains(path, "{sha256}")]; status != want {
+			if want := map[bool]int{true: 404, false: 200}[strings.Contains(path, "{sha256}") || strings.Contains(path, "{tool}")]; status != want {
 				t.Errorf("%s gives %d: %s", path, status, body)
 			}
 			if after := state(); after != before {
