@@ -16,7 +16,6 @@ type (
 )
 
 var (
-	jsonTime       = contract.Time
 	idOrNull       = contract.ID
 	stringOrNull   = contract.String
 	whereOf        = contract.WhereOf
