@@ -2,6 +2,7 @@ package chatctx_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,14 +54,19 @@ func (r *run) imports(c *convo) error {
 	if err := x.here(); err != nil {
 		return err
 	}
-	if err := x.round(elsewhere[r.rng.Intn(len(elsewhere))]); err != nil || r.rng.Intn(2) == 0 {
+	if err := x.rounds(); !errors.Is(err, errSkip) {
 		return err
 	}
-	if x.apart == "" {
-		return nil
+	return nil // what was done here counts
+}
+
+// rounds does something there once or, if that came on a branch of its own, perhaps twice.
+func (x *shared) rounds() error {
+	if err := x.round(elsewhere[x.rng.Intn(len(elsewhere))]); err != nil || x.rng.Intn(2) == 0 || x.apart == "" {
+		return err
 	}
-	x.target, _ = c.named(x.apart)
-	x.was = c.branches[x.target]
+	x.target, _ = x.c.named(x.apart)
+	x.was = x.c.branches[x.target]
 	return x.round((*shared).wentOn)
 }
 

@@ -139,6 +139,9 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 // under its mount point. Only init makes such folders.
 func (r *run) folderOf(path string) error {
 	dir := filepath.Dir(path)
+	if dir == filepath.VolumeName(path)+"." { // names no folder; on Windows a:b.db, which opening refuses
+		return nil
+	}
 	if _, err := os.Stat(dir); r.name == "init" || r.common.Store == "" || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
