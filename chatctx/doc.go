@@ -17,7 +17,7 @@
 //   - A [Snapshot] reads a branch as it was at one moment, and holds no lock or file.
 //   - A [Draft] is the material of a request to a model. Packages enhancer and adapter make a request of it.
 //   - A [Reply] is the right to answer on a branch, which one program has at a time. Package turn asks a model and stores its answer.
-//   - A [Call] is a tool call of a message. It waits for a decision ([Batch.Decide]) by a person or a rule, is claimed by the program that runs it ([Store.ClaimCall]), and is
+//   - A [record.Call] is a tool call of a message. It waits for a decision ([Batch.Decide]) by a person or a rule, is claimed by the program that runs it ([Store.ClaimCall]), and is
 //     answered once ([CallClaim.Resolve]). Package approval applies rules and runs tools.
 //   - A task ([ChatContext.StartTask]) is a conversation that does something for another one and returns to it. Package subtask runs it.
 //   - [Store.Maintenance] takes care of the file: check, gc, purge, backup, repair.
@@ -25,10 +25,7 @@
 // A change that returned without an error is on the disk. Many goroutines may use a Store at the same time, and other programs may use the file: a change that
 // does not fit the present state is an [ErrConflict], and [Store.Watch] reports the changes of others.
 //
-// This package is the front door; the rooms behind it are in chatctx/internal. A type that is an alias, such as Call = record.Call, is defined in the room of that
-// name. Its comment here lists the fields and methods; the room says more of each:
-//
-//	go doc chatctx/record.Call
+// This package is the front door; the rooms behind it are in chatctx/internal. What a caller fills in or gets is a struct of package chatctx/record.
 //
 // docs/embedding.md has three complete programs.
 package chatctx
