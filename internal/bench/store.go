@@ -139,7 +139,7 @@ func benchSteps(r *run) []row {
 	defer s.Close()
 	for i := range 100 {
 		b := c.Begin("main")
-		b.Fork(fmt.Sprintf("f%d", i), chatctx.ForkOptions{Stay: true})
+		b.Fork(fmt.Sprintf("fork%d", i), chatctx.ForkOptions{Stay: true})
 		value(b.Commit(ctx))
 	}
 	const each = 20
@@ -165,8 +165,8 @@ func benchSteps(r *run) []row {
 		median, low, high, took := ratio(9, step, add)
 		rows = append(rows, row{what + ": to an append", fmt.Sprintf("%s, %s", spread(median, low, high), took/each), "at most 1.3", median <= 1.3})
 	}
-	compare("rename of a branch", batch(func(b *chatctx.Batch) { b.RenameBranch([]string{"f0", "g0"}[(n+1)%2], []string{"f0", "g0"}[n%2]) }))
-	compare("switch", batch(func(b *chatctx.Batch) { b.Switch([]string{"main", "f1"}[n%2]) }))
+	compare("rename of a branch", batch(func(b *chatctx.Batch) { b.RenameBranch([]string{"fork0", "other0"}[(n+1)%2], []string{"fork0", "other0"}[n%2]) }))
+	compare("switch", batch(func(b *chatctx.Batch) { b.Switch([]string{"main", "fork1"}[n%2]) }))
 	undo := func() {
 		for range each {
 			value(s.Undo(ctx, c.ID.String(), "main", ""))
@@ -203,7 +203,7 @@ func benchFork(r *run) []row {
 	fork := func(c *chatctx.ChatContext, at int) {
 		n++
 		b := c.Begin("main")
-		b.Fork(fmt.Sprintf("f%d", n), chatctx.ForkOptions{At: record.Ref(fmt.Sprintf("@%d", at)), Stay: true})
+		b.Fork(fmt.Sprintf("fork%d", n), chatctx.ForkOptions{At: record.Ref(fmt.Sprintf("@%d", at)), Stay: true})
 		value(b.Commit(ctx))
 	}
 	length := value(lc.Snapshot(ctx, "main")).Len()
