@@ -165,7 +165,9 @@ func benchSteps(r *run) []row {
 		median, low, high, took := ratio(9, step, add)
 		rows = append(rows, row{what + ": to an append", fmt.Sprintf("%s, %s", spread(median, low, high), took/each), "at most 1.3", median <= 1.3})
 	}
-	compare("rename of a branch", batch(func(b *chatctx.Batch) { b.RenameBranch([]string{"fork0", "other0"}[(n+1)%2], []string{"fork0", "other0"}[n%2]) }))
+	compare("rename of a branch", batch(func(b *chatctx.Batch) {
+		b.RenameBranch([]string{"fork0", "other0"}[(n+1)%2], []string{"fork0", "other0"}[n%2])
+	}))
 	compare("switch", batch(func(b *chatctx.Batch) { b.Switch([]string{"main", "fork1"}[n%2]) }))
 	undo := func() {
 		for range each {
