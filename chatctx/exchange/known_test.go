@@ -478,15 +478,17 @@ func sourcesOf(t *testing.T, db kv.DB) (all map[string]string) {
 	return all
 }
 
+// saidAndNoted is a session of Claude Code in which a person says something.
+func saidAndNoted(text string) string {
+	return fmt.Sprintf(`{"parentUuid":null,"sessionId":"s1","type":"user","uuid":"n1","timestamp":"2026-01-01T10:00:00Z","message":{"role":"user","content":%q}}`+"\n"+
+		`{"parentUuid":"n1","sessionId":"s1","type":"assistant","uuid":"n2","timestamp":"2026-01-01T10:00:01Z","message":{"role":"assistant","content":"noted"}}`+"\n", text)
+}
+
 // TestNoHashOfWordsStays: what an import noted of a message's words, to know it again, goes with the words, by a purge and by a redaction, also of what the same
 // message said in a later file, of titles, and of whole files. Another import of the same files notes none of it again, and what it notes of the rest stays.
 func TestNoHashOfWordsStays(t *testing.T) {
 	first, second := "my secret is ZZ4411", "my secret is ZZ4411, not the other"
-	said := func(text string) string {
-		return fmt.Sprintf(`{"parentUuid":null,"sessionId":"s1","type":"user","uuid":"n1","timestamp":"2026-01-01T10:00:00Z","message":{"role":"user","content":%q}}`+"\n"+
-			`{"parentUuid":"n1","sessionId":"s1","type":"assistant","uuid":"n2","timestamp":"2026-01-01T10:00:01Z","message":{"role":"assistant","content":"noted"}}`+"\n", text)
-	}
-	files := []string{fileWith(t, "s1.jsonl", said(first)), fileWith(t, "s1.jsonl", said(second))}
+	files := []string{fileWith(t, "s1.jsonl", saidAndNoted(first)), fileWith(t, "s1.jsonl", saidAndNoted(second))}
 	for what, erase := range map[string]func(m *chatctx.Maintenance, id string) error{
 		"purged": func(m *chatctx.Maintenance, id string) error {
 			_, err := m.PurgeMessages(t.Context(), id, "", []record.Ref{"@1"}, chatctx.PurgeOptions{})

@@ -149,7 +149,7 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 		}
 		r.note("%s %s is %s", callName(ev.Call), clean(ev.Call.Tool), callState(ev.Call))
 	}
-	r.executors.add(e)
+	r.executors.add(func() { e.Close() })
 	return e
 }
 
@@ -162,27 +162,10 @@ func (r *run) showOlder(ev approval.Event) {
 	}
 }
 
-// executors are the executors of a command, which end with it. Tasks that run at the same time, and requests that a server answers, add to them at the same
-// time.
+// executors are the executors of a command, which end with it.
 type executors struct {
-	mu      sync.Mutex
-	all     []*approval.Executor
+	closers
 	telling sync.Mutex // orders the reports of what they did
-}
-
-func (x *executors) add(e *approval.Executor) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.all = append(x.all, e)
-}
-
-func (x *executors) close() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, e := range x.all {
-		e.Close()
-	}
-	x.all = nil
 }
 
 type callsRunIn struct {

@@ -198,7 +198,7 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 		return list
 	}
 	r.wait = 300 * time.Millisecond
-	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), common: p.over(r.common), wait: r.wait, opened: &openStores{}, executors: &executors{}}
+	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), common: p.over(r.common), wait: r.wait, opened: &closers{}, executors: &executors{}}
 	defer sub.close()
 	switch word {
 	case "CTX":

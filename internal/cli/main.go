@@ -72,7 +72,7 @@ func execute(ctx context.Context, con *console, args []string) error {
 // runCommand runs the command of a line that was read.
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
-	r := &run{con: con, cmd: cmd, name: p.name(), line: p, in: p.in, common: p.common, talks: talksOf(ctx, p.in), opened: &openStores{}, executors: &executors{}}
+	r := &run{con: con, cmd: cmd, name: p.name(), line: p, in: p.in, common: p.common, talks: talksOf(ctx, p.in), opened: &closers{}, executors: &executors{}}
 	r.ctx = kv.WithWaiting(ctx, r.sayWaiting)
 	defer r.close()
 	if cmd.paged && !r.json() {

@@ -36,7 +36,7 @@ type run struct {
 	talks     talks          // how the command talks with a model
 	wait      time.Duration  // for a file that others hold; 0: the library's default
 	st        *chatctx.Store // the one opened last
-	opened    *openStores
+	opened    *closers
 	executors *executors
 	// origins has the origins of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
@@ -173,13 +173,13 @@ func (r *run) sayWaiting(h kv.Holder) {
 // keep makes st the store of the command until it ends.
 func (r *run) keep(st *chatctx.Store) {
 	r.st = st
-	r.opened.add(st)
+	r.opened.add(func() { st.Close() })
 }
 
 // apart is a run of its own beside r, which opens the store itself and has to be closed.
 func (r *run) apart() *run {
 	a := *r
-	a.st, a.opened, a.executors = nil, &openStores{}, &executors{}
+	a.st, a.opened, a.executors = nil, &closers{}, &executors{}
 	return &a
 }
 
@@ -193,25 +193,26 @@ func (r *run) close() {
 	r.st = nil
 }
 
-// openStores are the stores that a command and the copies of its run opened: one that reads first and then changes opens its store twice.
-type openStores struct {
+// closers close what a command and the copies of its run opened, when it ends: a command that reads first and then changes opens its store twice. Tasks that run
+// at the same time, and requests that a server answers, add to them at the same time.
+type closers struct {
 	mu  sync.Mutex
-	all []*chatctx.Store
+	all []func()
 }
 
-func (o *openStores) add(st *chatctx.Store) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.all = append(o.all, st)
+func (c *closers) add(end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, end)
 }
 
-func (o *openStores) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, st := range o.all {
-		st.Close()
+func (c *closers) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, end := range c.all {
+		end()
 	}
-	o.all = nil
+	c.all = nil
 }
 
 // conversation opens the store for reading and finds the context that the flags name.

@@ -21,7 +21,7 @@ import (
 // testRun is a run that prints into a buffer, 80 columns wide, without colour.
 func testRun(ctx context.Context) (*run, *strings.Builder) {
 	var b strings.Builder
-	return &run{ctx: ctx, con: &console{out: newOutput(ctx, &b), err: &b, width: 80}, opened: &openStores{}, executors: &executors{}}, &b
+	return &run{ctx: ctx, con: &console{out: newOutput(ctx, &b), err: &b, width: 80}, opened: &closers{}, executors: &executors{}}, &b
 }
 
 // builder makes a context in memory step by step.
