@@ -271,7 +271,7 @@ func (th *thing) holds(t *testing.T, d door, c check, p *place) {
 var (
 	walked = []reflect.Type{reflect.TypeFor[*chatctx.Batch](), reflect.TypeFor[*chatctx.Store](), reflect.TypeFor[*chatctx.ChatContext](), reflect.TypeFor[*chatctx.Reply](),
 		reflect.TypeFor[*chatctx.Titles](), reflect.TypeFor[*chatctx.ImportRun](), reflect.TypeFor[*chatctx.NativeImport](), reflect.TypeFor[*chatctx.CallClaim]()}
-	walkedIn = []string{"chatctx", "chatctx/internal/intake", "chatctx/internal/toolcall"}
+	walkedIn = []string{"chatctx", "internal/intake", "internal/toolcall"}
 )
 
 // TestEveryDoorIsInTheTable walks the parameters of all methods of the library, and the requests of the API: each that takes a thing is a door of it in the table.

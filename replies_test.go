@@ -69,8 +69,8 @@ func TestRepliesAreAsked(t *testing.T) {
 
 // asTheyAre are rooms whose work is to carry messages unchanged, with the reason.
 var asTheyAre = map[string]string{
-	"pool": "says what a message is", "internal/poolstore": "stores messages", "chatctx/internal/care": "keeps the file", "chatctx/internal/intake": "takes messages in", "chatctx/internal/find": "finds every word that is stored",
-	"chatctx/internal/base": "passes texts to the embedder's hook", "adapter": "sends a history as it is", "internal/provider/anthropic": "reads and writes a provider's format",
+	"pool": "says what a message is", "internal/poolstore": "stores messages", "internal/care": "keeps the file", "internal/intake": "takes messages in", "internal/find": "finds every word that is stored",
+	"internal/base": "passes texts to the embedder's hook", "adapter": "sends a history as it is", "internal/provider/anthropic": "reads and writes a provider's format",
 	"internal/provider/openai": "reads and writes a provider's format", "internal/provider/responses": "reads and writes a provider's format", "adapter/wire": "carries replies with their ends",
 	"internal/provider/wiretest": "tests adapters", "adapter/adaptertest": "tests adapters", "enhancer/tokens": "counts what is sent", "internal/cluster": "tests a server",
 	"chatctx/exchange": "reads and writes other programs' files; those for people show how a message ended (internal/show, Message.Refusal)",
@@ -79,14 +79,14 @@ var asTheyAre = map[string]string{
 // needNotAsk are functions that read a message's text whatever a reply's end, with the reason.
 var needNotAsk = map[string]string{
 	// what is stored, sent or counted as it came
-	"chatctx.*Store.encodePartial": "stores what has arrived, marked unfinished", "chatctx/internal/journal.*Txn.appendEdited": "stores a person's edit",
+	"chatctx.*Store.encodePartial": "stores what has arrived, marked unfinished", "internal/journal.*Txn.appendEdited": "stores a person's edit",
 	"enhancer.artifactsOf": "looks for large outputs", "enhancer.content": "hashes what is sent", "enhancer.*steps.shortenAnswer": "shortens what is sent",
 	"enhancer.*once.Complete": "hands replies on", "enhancer.complete": "hands replies on to Ask", "chatctx/turn.*completer.Complete": "hands replies on", "chatctx/turn.*keeper.read": "hands replies on", "chatctx/turn.*Outcome.Reply": "hands replies on",
 	"chatctx/turn.*Outcome.spent": "adds up tokens, which are paid however a reply ended", "chatctx/turn.*sending.stored": "notes what is on the branch",
 	"chatctx/turn.*Answer.Kept": "asks whether calls of a first round may have run", "chatctx/turn.ReadReplay": "takes the questions, and the tokens of the old answers",
 	// texts that no model's reply is
 	"enhancer.SummaryParts": "of a stored summary, which Ask let in", "enhancer.SummaryText": "of a stored summary, which Ask let in", "enhancer.partsOf": "of a stored summary, which Ask let in",
-	"enhancer.*summary.message": "builds a summary", "enhancer.*steps.narrowDigest": "of a stored digest, which Ask or rules made", "chatctx/internal/task.tellParent": "builds the message about a task",
+	"enhancer.*summary.message": "builds a summary", "enhancer.*steps.narrowDigest": "of a stored digest, which Ask or rules made", "internal/task.tellParent": "builds the message about a task",
 	"internal/cli.attach": "builds a user's message", "internal/cli.*run.newMessage": "builds a message of a person", "internal/cli.*run.sendMessage": "builds a user's message",
 	"internal/cli.*run.entitleOne": "an Answer that Ask let in",
 	// what a person sees, copies or edits, with the state of the message beside it
@@ -94,9 +94,9 @@ var needNotAsk = map[string]string{
 	"internal/ui.*model.askEdit": "a person edits it", "internal/ui.*model.edits": "a person edits it", "internal/ui.*model.copyHere": "a person copies what is shown", "internal/ui.*model.sendOn": "a person sends it on",
 	"internal/cli.*run.editedText": "a person edits it", "internal/cli.*logPrinter.finds": "finds every word", "internal/cli.saveParts": "saves attachments",
 	"internal/cli.*run.entryOf": "finds a reply's place on the branch", "internal/cli.*run.answeredApart": "prints the line after an answer, which names its end",
-	"internal/cli.*run.asksAgain": "asks whether anything came", "chatctx/internal/view.Reader.describe": "names a message by its first words", "chatctx/internal/view.DescribeName": "names a message by its first words",
-	"chatctx/internal/view.firstWords": "names a message by its first words", "chatctx/internal/journal.*telling.words": "names what an operation changed",
-	"chatctx/internal/journal.*Txn.DeriveTitle": "the first words of a conversation, not an answer", "chatctx/turn.*Turn.beginning": "the beginning of a conversation, for its title",
+	"internal/cli.*run.asksAgain": "asks whether anything came", "internal/view.Reader.describe": "names a message by its first words", "internal/view.DescribeName": "names a message by its first words",
+	"internal/view.firstWords": "names a message by its first words", "internal/journal.*telling.words": "names what an operation changed",
+	"internal/journal.*Txn.DeriveTitle": "the first words of a conversation, not an answer", "chatctx/turn.*Turn.beginning": "the beginning of a conversation, for its title",
 	"chatctx/compare.messageText": "compares what was said; Figures has the outcome", "chatctx/compare.*Table.WriteMarkdown": "names the common message; Figures has the outcome",
 	"chatctx/compare.*Table.WriteHTML": "names the common message; Figures has the outcome",
 	"enhancer.*gatherer.add":           "a digest by rules quotes facts that were said", "enhancer.messageText": "the text for digests by rules; transcriptLine adds how an answer ended",

@@ -17,19 +17,19 @@ import (
 
 // besideUpdate lists the functions that write through an engine and not through base.Store.Update, and why nothing is due after them.
 var besideUpdate = map[string]string{
-	"chatctx/internal/base.Store.Update":      "it is the place",
-	"chatctx/internal/base.guarded.Update":    "an engine below a store: Store.Update calls it",
-	"chatctx.expecting.Update":                "an engine below a store: Store.Update calls it",
-	"chatctx/kv.layered.Update":               "an engine below a store: Store.Update calls it",
-	"chatctx/internal/care.OpenDB":            "there is no store yet",
-	"chatctx/internal/care.EndDoubt":          "only a note goes that was read",
-	"chatctx/internal/care.copying.begin":     "a copy is no store before its end, and has the index of the original",
-	"chatctx/internal/care.copying.markMoved": "only the mark changes",
-	"chatctx/internal/care.Reopen":            "only the mark changes",
-	"chatctx/internal/care.copying.write":     "a copy is no store before its end, and has the index of the original",
-	"chatctx/internal/care.copying.end":       "a copy is no store before its end, and has the index of the original",
-	"chatctx/internal/care.finishPurge":       "only a note that a purge is under way goes",
-	"chatctx/internal/care.Vacuum":            "nothing changes",
+	"internal/base.Store.Update":      "it is the place",
+	"internal/base.guarded.Update":    "an engine below a store: Store.Update calls it",
+	"chatctx.expecting.Update":        "an engine below a store: Store.Update calls it",
+	"chatctx/kv.layered.Update":       "an engine below a store: Store.Update calls it",
+	"internal/care.OpenDB":            "there is no store yet",
+	"internal/care.EndDoubt":          "only a note goes that was read",
+	"internal/care.copying.begin":     "a copy is no store before its end, and has the index of the original",
+	"internal/care.copying.markMoved": "only the mark changes",
+	"internal/care.Reopen":            "only the mark changes",
+	"internal/care.copying.write":     "a copy is no store before its end, and has the index of the original",
+	"internal/care.copying.end":       "a copy is no store before its end, and has the index of the original",
+	"internal/care.finishPurge":       "only a note that a purge is under way goes",
+	"internal/care.Vacuum":            "nothing changes",
 }
 
 // TestEveryUpdate reads all sources, with their types: whatever changes an open store passes base.Store.Update, so that what is due after a change
@@ -126,7 +126,7 @@ func updatesIn(t *testing.T, pkg string, exports map[string]string) (out []updat
 				sel, is := n.(*ast.SelectorExpr)
 				if s := info.Selections[sel]; is && s != nil && engineMethods[sel.Sel.Name] && runsWrites(s.Type()) {
 					out = append(out, updateCall{at: fset.Position(sel.Pos()).String(), in: funcName(pkg, fn), method: sel.Sel.Name,
-						through: strings.TrimPrefix(s.Recv().String(), "*") == module+"chatctx/internal/base.Store"})
+						through: strings.TrimPrefix(s.Recv().String(), "*") == module+"internal/base.Store"})
 				}
 				return true
 			})

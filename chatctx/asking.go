@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Asking is a question to a model apart from a conversation, for example for a summary, while the answer is awaited: what it takes is stored as it comes. Batch.PutLoose

@@ -9,15 +9,15 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -308,13 +308,13 @@ func (b *Batch) Insert(before record.Ref, messages ...*Message) {
 // Committed is the result of a batch.
 //
 // Fields: Operation, What string; Context ID; Title, Branch string; Revision uint64; Again bool; Steps []*Step; Summaries []SummaryChange. Methods: Last()
-// *Step. For more of each: go doc chatctx/internal/journal.Committed
+// *Step. For more of each: go doc internal/journal.Committed
 type Committed = journal.Committed
 
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 //
 // Fields: What, Branch string; Revision uint64; Placed []Placement; Removed int; From string; At ID; Beside string; Head ID; Messages int; Again bool; Call
-// *Call; Rule *Rule; Broken []Broken. For more of each: go doc chatctx/internal/journal.Step
+// *Call; Rule *Rule; Broken []Broken. For more of each: go doc internal/journal.Step
 type Step = journal.Step
 
 // MostKey is the longest key of an append, in bytes of UTF-8.
@@ -325,7 +325,7 @@ const MostKey = journal.MostKey
 // another branch, or if one of the messages has left the branch. Copies gives a message whose id this context does not have an id of its own, and records the
 // original as CopiedFrom.
 //
-// Fields: Expect *uint64; Key string; Copies bool. Methods: CheckKey() error. For more of each: go doc chatctx/internal/journal.AppendOptions
+// Fields: Expect *uint64; Key string; Copies bool. Methods: CheckKey() error. For more of each: go doc internal/journal.AppendOptions
 type AppendOptions = journal.AppendOptions
 
 // ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves

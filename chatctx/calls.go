@@ -7,10 +7,10 @@ import (
 	"iter"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -83,7 +83,7 @@ func (s *Store) CallLog(ctx context.Context, context ID) ([]*record.CallStep, er
 // Verdict is a decision about a call.
 //
 // Fields: Status pool.Status; Kind, Name, Reason string; Arguments json.RawMessage. Methods: DenialText() string; Check() error. For more of each: go doc
-// chatctx/internal/toolcall.Verdict
+// internal/toolcall.Verdict
 type Verdict = toolcall.Verdict
 
 // Decide adds a decision about a waiting call. A cancellation (Denied, ByCancel) may also take back an approval, as long as nobody has begun to run the
@@ -153,7 +153,7 @@ func (b *Batch) settle(ref record.CallRef) {
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 //
 // Fields: Call *Call; Token ID; Tool *Tool; Older bool. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim,
-// error); Resolve(ctx context.Context, a Answer) (*Committed, error). For more of each: go doc chatctx/internal/toolcall.CallClaim
+// error); Resolve(ctx context.Context, a Answer) (*Committed, error). For more of each: go doc internal/toolcall.CallClaim
 type CallClaim = toolcall.CallClaim
 
 // Held reports whether somebody holds a claim; nobody holds nil.
@@ -199,7 +199,7 @@ func (s *Store) ClaimOf(c *record.Call, token ID, hold time.Duration) *CallClaim
 
 // Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts; RequestID and Tool are filled in.
 //
-// Fields: Result pool.Result; Beside []pool.Part; Kind, By string; Token ID. For more of each: go doc chatctx/internal/toolcall.Answer
+// Fields: Result pool.Result; Beside []pool.Part; Kind, By string; Token ID. For more of each: go doc internal/toolcall.Answer
 type Answer = toolcall.Answer
 
 // ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to

@@ -3,8 +3,8 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // MaxCompared is the largest number of histories in one comparison.

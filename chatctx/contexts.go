@@ -7,13 +7,13 @@ import (
 	"iter"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -85,7 +85,7 @@ func (c *ChatContext) Info(ctx context.Context) (*record.ContextInfo, error) {
 // ListOptions narrow a list of contexts.
 //
 // Fields: Word string; Since, Until pool.Time; Trash bool; Parent ID; Labels []string; Empty, Untitled, Orderly bool; After *ContextInfo. For more of each:
-// go doc chatctx/internal/view.ListOptions
+// go doc internal/view.ListOptions
 type ListOptions = view.ListOptions
 
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that

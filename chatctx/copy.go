@@ -3,7 +3,7 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/internal/intake"
 )
 
 // Copy makes a new context with everything of another except its journal. Its messages have ids of their own and name their originals. Calls that wait

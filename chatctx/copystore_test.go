@@ -10,8 +10,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/pool"
 )
 

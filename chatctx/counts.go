@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 func countKeys(id ID, encoding string, ids []ID) [][]byte {

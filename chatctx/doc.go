@@ -25,7 +25,7 @@
 // A change that returned without an error is on the disk. Many goroutines may use a Store at the same time, and other programs may use the file: a change that
 // does not fit the present state is an [ErrConflict], and [Store.Watch] reports the changes of others.
 //
-// This package is the front door; the rooms behind it are in chatctx/internal. What a caller fills in or gets is a struct of package chatctx/record.
+// This package is the front door; the rooms behind it are in internal. What a caller fills in or gets is a struct of package chatctx/record.
 //
 // docs/embedding.md has three complete programs.
 package chatctx

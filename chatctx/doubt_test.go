@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // spoilNewestMeta changes the newer of the two records at a file's beginning.

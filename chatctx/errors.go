@@ -1,8 +1,8 @@
 package chatctx
 
 import (
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // Errors to test for with errors.Is.
@@ -49,7 +49,7 @@ var (
 // RefError is the error for a reference that names nothing or several things.
 //
 // Fields: Kind, Ref string; Candidates []string; More int; Branch, On, Why string. Methods: Error() string; Unwrap() error. For more of each: go doc
-// chatctx/internal/base.RefError
+// internal/base.RefError
 type RefError = base.RefError
 
 // NotFound returns the error for a reference that names nothing.
@@ -62,7 +62,7 @@ func Ambiguous(kind, ref string, candidates []string) error {
 
 // ConflictError is an ErrConflict whose text says what does not fit and what to do.
 //
-// Fields: Text string. Methods: Error() string; Unwrap() error. For more of each: go doc chatctx/internal/base.ConflictError
+// Fields: Text string. Methods: Error() string; Unwrap() error. For more of each: go doc internal/base.ConflictError
 type ConflictError = base.ConflictError
 
 // Says returns an error that is err for errors.Is and reads as the text alone, without err's own words.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"iter"
 
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Facts returns what is known of each message of the context, by id, including those that were rewound away or dropped, those of removed branches, and

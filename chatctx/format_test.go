@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 func formatDoc(t *testing.T) string {
@@ -35,7 +35,7 @@ func TestFormatNamesEachBucket(t *testing.T) {
 	}
 	delete(inDoc, "bucket")
 	inCode := map[string]bool{}
-	for _, dir := range []string{".", "internal/base", "../internal/branchstore", "../internal/poolstore", "internal/index"} {
+	for _, dir := range []string{".", "../internal/base", "../internal/branchstore", "../internal/poolstore", "../internal/index"} {
 		for name, value := range stringConstants(t, dir) {
 			if strings.HasSuffix(name, "Bucket") {
 				inCode[value] = true

@@ -3,9 +3,9 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/care"
-	"github.com/chatctx/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -13,13 +13,13 @@ import (
 //
 // Fields: Format, Conversation, File, Title string; Derived bool; Created, Updated pool.Time; Settings map[string]json.RawMessage; System, Prompt string;
 // AppData map[string]json.RawMessage; Labels []string; Parent *SourceLink; Answers, Follows string; Nodes []Node; Branches []IncomingBranch; Tags
-// map[string]int; Loose []*Message; Digest pool.Hash; Contents Contents. For more of each: go doc chatctx/internal/intake.Incoming
+// map[string]int; Loose []*Message; Digest pool.Hash; Contents Contents. For more of each: go doc internal/intake.Incoming
 type Incoming = intake.Incoming
 
 // Imported is the result of importing an Incoming.
 //
 // Fields: Context ID; Title string; Created, Restored, Trashed bool; Messages, Known, Purged int; Wiped bool; Branches, NewBranches, Changed int; ChangedOn
-// []string; Untaken []Untaken; UntakenCount int; Notes []string; Operation string. For more of each: go doc chatctx/internal/intake.Imported
+// []string; Untaken []Untaken; UntakenCount int; Notes []string; Operation string. For more of each: go doc internal/intake.Imported
 type Imported = intake.Imported
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
@@ -31,7 +31,7 @@ func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) 
 //
 // Fields: Purged bool. Methods: Note(f ImportedFile); Import(ctx context.Context, in []*Incoming) ([]Imported, error); Ready(in *Incoming) error; Native(ctx
 // context.Context, n Native) (*NativeImport, error); Below(ctx context.Context, child, parent ID, task *Task) (done bool, err error); Hold(ctx
-// context.Context, set map[string]json.RawMessage) error. For more of each: go doc chatctx/internal/intake.ImportRun
+// context.Context, set map[string]json.RawMessage) error. For more of each: go doc internal/intake.ImportRun
 type ImportRun = intake.ImportRun
 
 // ImportRun begins the imports of one command.

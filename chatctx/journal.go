@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/internal/toolcall"
 )
 
 // Operations returns a context's journal, newest first; "" means the current context.
@@ -27,7 +27,7 @@ func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*record.Operation
 
 // Undone is the result of an undo or redo.
 //
-// Fields: Committed (embedded); Undid *Operation; Broken []Broken. For more of each: go doc chatctx/internal/journal.Undone
+// Fields: Committed (embedded); Undid *Operation; Broken []Broken. For more of each: go doc internal/journal.Undone
 type Undone = journal.Undone
 
 // Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. An operation of the store

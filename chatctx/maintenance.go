@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/care"
-	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/find"
 )
 
 // Maintenance takes care of the file as a whole.
@@ -53,7 +53,7 @@ func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*record.ContextSpac
 // Collected is what GC removed or would remove. Bytes counts keys and values.
 //
 // Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int; Leftovers []string. For more of each: go
-// doc chatctx/internal/care.Collected
+// doc internal/care.Collected
 type Collected = care.Collected
 
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
@@ -87,7 +87,7 @@ func (m *Maintenance) run(dry bool, do func(*Store) error) error {
 
 // Purged is what a purge removed or would remove.
 //
-// Fields: What string; Context ID; Title string; Branches []string; Copies int; Collected Collected. For more of each: go doc chatctx/internal/care.Purged
+// Fields: What string; Context ID; Title string; Branches []string; Copies int; Collected Collected. For more of each: go doc internal/care.Purged
 type Purged = care.Purged
 
 // PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. Open finishes it, unless it
@@ -126,7 +126,7 @@ func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName 
 
 // Redacted is what Redact did or would do.
 //
-// Fields: Found []Redaction; Collected Collected; NotSearched map[string]int. For more of each: go doc chatctx/internal/care.Redacted
+// Fields: Found []Redaction; Collected Collected; NotSearched map[string]int. For more of each: go doc internal/care.Redacted
 type Redacted = care.Redacted
 
 // RedactedMark replaces redacted text.
@@ -142,7 +142,7 @@ func (m *Maintenance) Redact(ctx context.Context, o record.RedactOptions) (out *
 
 // RepairOptions are options of Repair.
 //
-// Fields: Path string; DryRun bool. For more of each: go doc chatctx/internal/care.RepairOptions
+// Fields: Path string; DryRun bool. For more of each: go doc internal/care.RepairOptions
 type RepairOptions = care.RepairOptions
 
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages

@@ -3,11 +3,11 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/intake"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // NativeFormat is the name of the format of exported contexts in reports.
@@ -22,7 +22,7 @@ const NativeFormat = intake.NativeFormat
 // Fields: Alone bool; Copied int. Methods: Branch(ctx context.Context, n NativeBranch) error; Append(ctx context.Context, msgs []*Message, calls
 // []NativeCall) error; Again(ctx context.Context, ids []ID) error; Loose(ctx context.Context, m *Message, calls []NativeCall) error; Tag(name string, message
 // ID) error; Mark(message ID, mark string) error; Drop(ctx context.Context) error; Finish(ctx context.Context) (Imported, error). For more of each: go doc
-// chatctx/internal/intake.NativeImport
+// internal/intake.NativeImport
 type NativeImport = intake.NativeImport
 
 // NativeView is a context as it is at one moment. Branches are in the order in which they were made.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // TestNativeTypesAreWhole fails when a record gets a field that an export between stores does not carry yet. The fields that are left out on

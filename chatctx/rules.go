@@ -3,15 +3,15 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/toolcall"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // RuleScope says where a rule holds: for a call, else on a branch, else in the context.
 //
-// Fields: Branch bool; Call CallRef. For more of each: go doc chatctx/internal/toolcall.RuleScope
+// Fields: Branch bool; Call CallRef. For more of each: go doc internal/toolcall.RuleScope
 type RuleScope = toolcall.RuleScope
 
 // AddRule adds a rule to the context, prepared by the store's Judge. The step has the rule as it was stored: with its maker, time and scope, and with an id

@@ -4,14 +4,14 @@ import (
 	"context"
 	"iter"
 
-	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/find"
 )
 
 // Hit is a search result.
 //
 // Fields: What string; Context ID; Title string; Trashed bool; Message *Message; Branches []HitBranch; Field, Snippet string; Match struct{From, To int};
-// Score float64. For more of each: go doc chatctx/internal/find.Hit
+// Score float64. For more of each: go doc internal/find.Hit
 type Hit = find.Hit
 
 // Search returns the hits, reading in short transactions. It finds everything that was stored before it began: documents that are not in the index yet it

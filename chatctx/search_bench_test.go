@@ -10,10 +10,10 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/words"
 )
 
 // BenchmarkReindex makes the index of 20,000 messages of 1 KB and gives the ratios to reading and segmenting the same texts, with our own way through ASCII and with the

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/pool"
 )
 

@@ -3,11 +3,11 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Settled returns the context as SettleDead would leave it: what had arrived of a reply whose program has died is at the end of its branch, unfinished, and what

@@ -16,13 +16,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 

@@ -3,12 +3,12 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/task"
+	"github.com/chatctx/chatctx/internal/task"
 )
 
 // NewTask describes the sub-context that StartTask makes.
 //
-// Fields: NewContext (embedded); Task (embedded); Tools []Tool; Call *CallClaim. For more of each: go doc chatctx/internal/task.New
+// Fields: NewContext (embedded); Task (embedded); Tools []Tool; Call *CallClaim. For more of each: go doc internal/task.New
 type NewTask = task.New
 
 // StartTask makes a sub-context of a context, from one of its branches ("" means the active one). It does not become the current context.
@@ -20,7 +20,7 @@ func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTas
 // TaskInfo is a sub-context in its present state.
 //
 // Fields: ContextInfo (embedded); Task (embedded); Open int; ParentGone bool; ParentState string; BranchGone bool. For more of each: go doc
-// chatctx/internal/task.Info
+// internal/task.Info
 type TaskInfo = task.Info
 
 // TaskInfo returns the state of a sub-context. It returns ErrInvalid if the context is none.
@@ -30,12 +30,12 @@ func (c *ChatContext) TaskInfo(ctx context.Context) (*TaskInfo, error) {
 
 // TaskEnd is how a task ends.
 //
-// Fields: State, Summary, Branch string; Keep, Unfinished bool; Partial string. For more of each: go doc chatctx/internal/task.End
+// Fields: State, Summary, Branch string; Keep, Unfinished bool; Partial string. For more of each: go doc internal/task.End
 type TaskEnd = task.End
 
 // TaskEnded is the result of EndTask.
 //
-// Fields: Parent, Child Committed; Message ID; Position int; Kept bool; CallState string. For more of each: go doc chatctx/internal/task.Ended
+// Fields: Parent, Child Committed; Message ID; Position int; Kept bool; CallState string. For more of each: go doc internal/task.Ended
 type TaskEnded = task.Ended
 
 // EndTask ends the task. If it is abandoned, its calls are cancelled; it then goes to the trash, as a task that returned does, unless it is kept. The

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Titles gives conversations titles that a model made. Each is an operation of the store's own, durable when Give returns, and all are one group, which one

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 )
 
 // Token lets a program use a store through one that serves it (package serve). The secret is stored nowhere: the store has its hash, which no export
 // includes.
 //
-// Fields: Name string; Scopes []string; Created pool.Time; By, Unknown string. For more of each: go doc chatctx/internal/base.Token
+// Fields: Name string; Scopes []string; Created pool.Time; By, Unknown string. For more of each: go doc internal/base.Token
 type Token = base.Token
 
 // tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.

@@ -15,9 +15,9 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/index"
-	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/pool"
 )
 

@@ -3,8 +3,8 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // later stores settings as a later version might, past all checks.

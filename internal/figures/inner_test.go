@@ -22,7 +22,7 @@ type inner struct {
 	found []string
 }
 
-// innerTypes returns what inner finds in packages: "chatctx.Step.Stands names chatctx/internal/journal.Txn".
+// innerTypes returns what inner finds in packages: "chatctx.Step.Stands names internal/journal.Txn".
 func innerTypes(packages []*types.Package) []string {
 	in := inner{named: map[*types.TypeName]bool{}}
 	each := func(use func(p *types.Package, o types.Object)) {

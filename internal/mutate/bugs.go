@@ -134,12 +134,12 @@ var bugs = []bug{
 	{"an open program goes on at a newer format", `if version, t.err = Version(raw); t.err == nil`, `if version, _ = Version(raw); t.err == nil`, []string{"chatctx:TestAnOpenProgramStopsAtANewerFormat"}},
 	{"a damaged newest page goes unsaid", `if t.err == nil && kv.Doubt(t.rw) {`, `if t.err != nil && kv.Doubt(t.rw) {`, []string{"chatctx:TestNewestChangeInDoubt"}},
 	{"keys of later versions are dropped", `if len(m) == 0 { return nil } to := v.FieldByIndex(s.unknown)`, `if len(m) > 0 { return nil }
-	to := v.FieldByIndex(s.unknown)`, []string{"chatctx/internal/base:Unknown", "pool"}},
-	{"a clock that is ahead ends a living claim", `if sameBoot(c) && c.PID > 0 && c.PID != os.Getpid() && c.Ticks != 0 && ticks() != 0 {`, `if c.Ticks != 0 && ticks() < 0 {`, []string{"chatctx/internal/base:Claim"}},
+	to := v.FieldByIndex(s.unknown)`, []string{"internal/base:Unknown", "pool"}},
+	{"a clock that is ahead ends a living claim", `if sameBoot(c) && c.PID > 0 && c.PID != os.Getpid() && c.Ticks != 0 && ticks() != 0 {`, `if c.Ticks != 0 && ticks() < 0 {`, []string{"internal/base:Claim"}},
 	{"sh is read as bash alone", `sh       = bash | dash | busybox`, `sh       = bash`, []string{"chatctx/approval:TestEachShellReadsItsOwn"}},
 	{"a file that a text writes is where the text began", `untold(name) == "" && (path.IsAbs(name) || !moves) && p.surely(name)`, `untold(name) == "" && p.surely(name)`, []string{"chatctx/approval:TestWrites"}},
 	{"percent signs that are encoded twice pass", `(?i)%(25)*(2e|c0|e0%80|f0%80|u002e)`, `(?i)%(2e|c0|e0%80|f0%80|u002e)`, []string{"chatctx/approval:Paths"}},
-	{"a tool of another folder is the one that was approved", `r.URL == other.URL && r.Dir == other.Dir &&`, `r.URL == other.URL &&`, []string{"chatctx:TestToolReplacedAfterApproval", "chatctx/internal/base"}},
+	{"a tool of another folder is the one that was approved", `r.URL == other.URL && r.Dir == other.Dir &&`, `r.URL == other.URL &&`, []string{"chatctx:TestToolReplacedAfterApproval", "internal/base"}},
 	{"a replaced tool runs on the old approval", `approval.Runs == nil || approval.Runs.Same(runs)`, `approval.Runs == nil || runs != nil`, []string{"chatctx:TestToolReplacedAfterApproval"}},
 	{"a schema that is none is stored", `return CheckSchemas(t)`, `return nil`, []string{"chatctx/approval:TestSchemasByEveryDoor"}},
 	{"a window that a server reports loses its doubt", `if !w.Sure { value += "?" }`, `if w.Tokens < 0 {

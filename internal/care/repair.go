@@ -1,0 +1,235 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// RepairOptions are options of Repair.
+type RepairOptions struct {
+	// Path is the store's file; the backup is written beside it. "" means no backup.
+	Path string
+	// DryRun changes nothing: Repair only returns what it would do.
+	DryRun bool
+	// pages: the file is rewritten, whatever the check finds.
+	pages bool
+}
+
+// RecoveredBranch is the name of the branch for messages that have lost their place.
+const RecoveredBranch = "recovered"
+
+// Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages that have lost
+// their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails with ErrDamaged;
+// then Salvage reads what it can into a new file.
+func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*record.Repaired, error) {
+	ctx = kv.WithPurpose(ctx, "repair")
+	out := &record.Repaired{}
+	found, err := Problems(ctx, s)
+	if err != nil || len(found) == 0 && !o.pages {
+		return out, err
+	}
+	pages := o.pages || slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 0 && p.Where == "file" })
+	if pages && o.DryRun {
+		return rehearse(ctx, s)
+	}
+	if o.Path != "" && !o.DryRun {
+		if out.Backup, err = copyBeside(ctx, s, o.Path, "before-repair"); err != nil {
+			return nil, err
+		}
+	}
+	if pages {
+		if found, err = mendPages(ctx, s, out); err != nil {
+			return out, err
+		}
+	}
+	if err := mend(ctx, s, o.DryRun, out); err != nil {
+		return out, fmt.Errorf("it cannot be mended in place: %w", err)
+	}
+	if err := mendRest(ctx, s, o.DryRun, found, out); err != nil || o.DryRun {
+		return out, err
+	}
+	out.Left, err = Problems(ctx, s)
+	return out, err
+}
+
+// mendPages rewrites the file before anything else is mended, since records cannot be found in pages whose keys are out of order. It returns what a check
+// finds then.
+func mendPages(ctx context.Context, s *base.Store, out *record.Repaired) ([]record.Problem, error) {
+	if err := Vacuum(ctx, s); err != nil {
+		return nil, fmt.Errorf("it cannot be mended in place: %w", err)
+	}
+	out.Mended = append(out.Mended, record.Mended{Invariant: 0, Where: "file", Text: "is written anew, page by page"})
+	return Problems(ctx, s)
+}
+
+// rehearse repairs a copy to show what a repair would do. If pages have to be rewritten, there is no other way.
+func rehearse(ctx context.Context, s *base.Store) (*record.Repaired, error) {
+	dir, err := os.MkdirTemp("", leftover.Name("repair"))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	f, err := os.OpenFile(filepath.Join(dir, "copy.db"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(Backup(ctx, s, f), f.Close()); err != nil {
+		return nil, err
+	}
+	c, err := Open(f.Name(), base.Options{Program: s.Program, By: s.Person, Clock: s.Clock})
+	if err != nil {
+		return nil, err
+	}
+	out, err := Repair(ctx, c, RepairOptions{pages: true}) // a copy lacks the faults that only the file has
+	out.Left = nil
+	return out, errors.Join(err, c.Close())
+}
+
+// Problems returns what a full check finds.
+func Problems(ctx context.Context, s *base.Store) ([]record.Problem, error) {
+	var all []record.Problem
+	err := Check(ctx, s, true, func(p record.Problem) { all = append(all, p) })
+	return all, err
+}
+
+// copyBeside copies the file: as a backup or, if that fails for damage, byte for byte.
+func copyBeside(ctx context.Context, s *base.Store, path, what string) (string, error) {
+	due, err := PurgeDue(ctx, s)
+	if err != nil && !errors.Is(err, kv.ErrDamaged) {
+		return "", err
+	}
+	name := ""
+	if !due && err == nil {
+		if name, err = BackupBeside(ctx, s, path, what); !errors.Is(err, kv.ErrDamaged) {
+			return name, err
+		}
+	}
+	if name, err = freeFile(path, what); err != nil {
+		return "", err
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	return name, newFile(name, func(to *os.File) error { _, err := io.Copy(to, from); return err })
+}
+
+// mend mends everything in one transaction.
+func mend(ctx context.Context, s *base.Store, dry bool, out *record.Repaired) error {
+	var done []record.Mended
+	err := update(ctx, s, dry, func(tx kv.RwTx) error {
+		m := &mender{tx: tx, store: s, now: s.Now()}
+		err := errors.Join(m.doubt(), m.all())
+		done = m.done
+		return err
+	})
+	out.Mended = append(out.Mended, done...)
+	return err
+}
+
+// doubt ends the warning that the newest change may be lost: nothing can bring that back.
+func (m *mender) doubt() error {
+	was, err := m.tx.Get(base.MetaBucket, base.MetaDoubt)
+	if was == nil || err != nil {
+		return err
+	}
+	m.done = append(m.done, record.Mended{Invariant: 0, Where: DoubtPlace, Text: "is as the file has it; the warning ends"})
+	return endDoubt(m.tx)
+}
+
+// all mends everything.
+func (m *mender) all() error {
+	if err := m.artifacts(); err != nil {
+		return err
+	}
+	ids, err := m.owners()
+	if err != nil {
+		return err
+	}
+	if err := m.strayed(ids); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := m.context(id); err != nil {
+			return err
+		}
+	}
+	return m.rest()
+}
+
+// owners lists the contexts that have a record or any other data.
+func (m *mender) owners() ([]pool.ID, error) {
+	var ids []pool.ID
+	seen := map[pool.ID]bool{{}: true}
+	for _, bucket := range append([]string{base.ContextBucket}, OwnBuckets...) {
+		err := eachOwner(m.tx, bucket, func(id []byte) {
+			if len(id) == 16 && !seen[pool.ID(id)] {
+				seen[pool.ID(id)] = true
+				ids = append(ids, pool.ID(id))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// eachOwner calls fn once for each id with which keys of a bucket begin. A damaged key may give less than 16 bytes. It reads one record for each id.
+func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
+	var r kv.Range
+	for {
+		var id []byte
+		err := tx.Scan(bucket, r, func(key, _ []byte) error {
+			id = bytes.Clone(key[:min(len(key), 16)])
+			return kv.ErrStop
+		})
+		if err != nil || id == nil {
+			return err
+		}
+		fn(id)
+		if len(id) < 16 {
+			r.From = append(id, 0)
+			continue
+		}
+		next := kv.Prefix(id)
+		if next.To == nil {
+			return nil
+		}
+		r.From = next.To
+	}
+}
+
+// mendRest rebuilds the search index if something is wrong with it or anything was mended.
+func mendRest(ctx context.Context, s *base.Store, dry bool, found []record.Problem, out *record.Repaired) error {
+	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 10 }) {
+		return nil
+	}
+	out.Mended = append(out.Mended, record.Mended{Invariant: 10, Where: "search index", Text: "is made anew"})
+	if dry {
+		return nil
+	}
+	return find.Reindex(ctx, s, nil)
+}
+
+// update runs a change in a transaction. With dry it only shows the change to fn and writes nothing.
+func update(ctx context.Context, s *base.Store, dry bool, fn func(kv.RwTx) error) error {
+	if !dry {
+		return s.Update(ctx, fn)
+	}
+	return s.DB.View(ctx, func(tx kv.Tx) error { return fn(kv.Overlay(tx)) })
+}
