@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // readBy gives words to urfave/cli as they stand, without order.
@@ -100,7 +102,7 @@ func TestTrapsOfTheLibrary(t *testing.T) {
 		}
 	}
 	labels, err := split(table, []string{"ls", "--label", "a,b", "--label=c"})
-	if in, is := labels.in.(*lsIn); err != nil || !is || !slices.Equal(in.Label, []string{"a,b", "c"}) {
+	if in, is := labels.in.(*operation.Listing); err != nil || !is || !slices.Equal(in.Labels, []string{"a,b", "c"}) {
 		t.Errorf("--label a,b: %+v, %v", labels.in, err)
 	}
 	both, err := split(table, []string{"--store", "F", "config", "--store", "a=b"})

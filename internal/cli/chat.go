@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/ui"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -480,7 +481,7 @@ func (s *chat) whom(p *parsed) []string {
 // model returns the settings that say which model this branch asks and where, for a new conversation to go on with it: those that the store does not give to every
 // conversation. A command line that names a model takes none of them.
 func (s *chat) model(p *parsed) map[string]json.RawMessage {
-	if in, is := p.in.(*newIn); !is || in.Model != "" {
+	if in, is := p.in.(*operation.NewConversation); !is || in.Model != "" {
 		return nil
 	}
 	here, err := s.conversation().Effective(s.r.ctx, s.onBranch())

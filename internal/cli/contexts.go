@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,13 +23,8 @@ import (
 
 func contextCommands() []*command {
 	return []*command{
-		{name: "new", does: "make a conversation with the branch main, and go on in it", scope: onStore, run: in(doNew),
-			json: "context, branch, title", example: `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`},
-		{name: "ls", does: "list conversations, newest change first", scope: onStore, run: in(doLs), paged: true,
-			more: "Conversations with the label pinned come first. Conversations with the label archived are listed only if --label asks for them.",
-			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
-			example: `chatctx ls --word holiday --since 30d
-chatctx ls --label work --older-than 90d`},
+		{name: "new"},
+		{name: "ls"},
 		{name: "use"},
 		{name: "show", does: "show a message, or the conversation if none is named", scope: onBranch, run: in(doShow), paged: true,
 			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
@@ -38,90 +32,48 @@ chatctx ls --label work --older-than 90d`},
 chatctx show 8f3a21bc --save pictures`},
 		{name: "rename"},
 		titleCommand(),
-		{name: "rm", does: "put conversations into the trash", scope: onStore, run: in(doRm),
-			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so the command does not ask. In place of names it takes the filters of ls.",
-			json: "operation, context, title; a line each, sub-contexts too; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
-chatctx rm --empty --older-than 30d --dry-run`},
+		{name: "rm"},
 		{name: "label"},
-		{name: "restore", does: "take a conversation out of the trash", scope: onStore, run: in(doRestore),
-			json: "operation, context, title; a line each, sub-contexts too", example: "chatctx restore holiday"},
+		{name: "restore"},
 		{name: "status", does: "where you are: conversation, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
 			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, " + contract.WindowFields + ", cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
 			example: "chatctx status"},
 	}
 }
 
-type newIn struct {
-	Title  string `arg:"[TITLE]"`
-	System string `flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
-	Prompt string `flag:"prompt" doc:"the user prompt {TEXT}"`
-	Model  string `flag:"model" doc:"the {MODEL} to ask"`
-	Mode   string `flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
-	From   string `flag:"from" doc:"copy everything from the conversation {CTX}"`
-	rawFlag
-}
-
-func doNew(r *run, in *newIn) error {
+// readNew puts what standard input, the chat and the flags say into the parameters of a new conversation.
+func readNew(r *run, in *operation.NewConversation) (err error) {
+	in.Activate = true
 	if in.From != "" {
-		return copyContext(r, in)
+		for _, f := range []struct{ name, given string }{{"system", in.System}, {"prompt", in.Prompt}, {"model", in.Model}, {"mode", in.Mode}} {
+			if f.given != "" {
+				return &usageError{"new --from copies everything and takes no --" + f.name, "change the copy after: chatctx system, prompt, config"}
+			}
+		}
+		return nil
 	}
-	n := record.NewContext{Title: in.Title, Prompt: in.Prompt, Settings: map[string]json.RawMessage{}}
-	maps.Copy(n.Settings, r.con.begins)
-	for _, s := range []string{n.Title, n.Prompt, in.Model, in.Mode} {
+	for _, s := range []string{in.Title, in.Prompt, in.Model, in.Mode} {
 		if err := validText(s); err != nil {
 			return err
 		}
 	}
-	var err error
-	if n.System, err = r.text(in.System, in.rawFlag); err != nil {
-		return err
-	}
+	in.Settings = map[string]json.RawMessage{}
+	maps.Copy(in.Settings, r.con.begins)
 	for key, v := range map[string]string{"model": in.Model, "mode": in.Mode} {
 		if v != "" {
-			n.Settings[key], _ = json.Marshal(v)
+			in.Settings[key], _ = json.Marshal(v)
 		}
 	}
-	st, err := r.creator()
-	if err != nil {
-		return err
-	}
-	c, err := st.New(r.ctx, n)
-	if err != nil {
-		return err
-	}
-	return r.newContext(c)
-}
-
-// copyContext makes a context with everything of another.
-func copyContext(r *run, in *newIn) error {
-	for _, f := range []struct{ name, given string }{{"system", in.System}, {"prompt", in.Prompt}, {"model", in.Model}, {"mode", in.Mode}} {
-		if f.given != "" {
-			return &usageError{"new --from copies everything and takes no --" + f.name, "change the copy after: chatctx system, prompt, config"}
-		}
-	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	c, err := st.Copy(r.ctx, in.From, in.Title, true)
-	if err != nil {
-		return err
-	}
-	return r.newContext(c)
+	in.System, err = r.text(in.System, rawFlag(in.RawInput))
+	return err
 }
 
 // newContext reports a new context.
-func (r *run) newContext(c *chatctx.ChatContext) error {
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return err
-	}
-	return r.emit(namedContext{Where: where{Context: c.ID, Branch: info.Active}, Title: info.Title}, func() {
-		r.printf("made conversation %s with branch %s; it is the current one\n", named(info.Title, info.ID), clean(info.Active))
-		about := subject{context: c.ID}
-		r.note("add to it: %s   take it back: %s", r.lineAbout("add user TEXT", about), r.lineAbout("undo", about))
-		r.noteOther(c.ID)
-	})
+func (r *run) newContext(_ *operation.NewConversation, v contract.Named) {
+	r.printf("made conversation %s with branch %s; it is the current one\n", named(v.Title, v.Context), clean(v.Branch))
+	about := subject{context: v.Context}
+	r.note("add to it: %s   take it back: %s", r.lineAbout("add user TEXT", about), r.lineAbout("undo", about))
+	r.noteOther(v.Context)
 }
 
 // noteOther says that this shell works on another context than the new current one.
@@ -136,61 +88,32 @@ func (r *run) noteOther(current chatctx.ID) {
 	r.note("CHATCTX_CONTEXT is set: this shell still works on %s; unset CHATCTX_CONTEXT to follow the current one", clean(other))
 }
 
-type lsIn struct {
-	Word  string  `flag:"word" doc:"only those with {WORD} in the title"`
-	Since instant `flag:"since" doc:"only those changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
-	Until instant `flag:"until" doc:"only those last changed before {WHEN}"`
-	Trash bool    `flag:"trash" doc:"those in the trash instead"`
-	Most  *int    `flag:"n" doc:"at most {N}"`
-	whichFlags
+// checkListing refuses flags of ls that do not go together.
+func checkListing(r *run, in *operation.Listing) error {
+	if in.Until != nil && in.OlderThan != nil {
+		return usagef("ls --until and --older-than are the same: give one")
+	}
+	_, err := r.most(in.Limit)
+	return err
 }
-
-func doLs(r *run, in *lsIn) error {
-	o := in.options()
-	o.Word, o.Trash, o.Since = in.Word, in.Trash, pool.Time(in.Since)
-	if in.Until != 0 {
-		if in.OlderThan != 0 {
-			return usagef("ls --until and --older-than are the same: give one")
-		}
-		o.Until = pool.Time(in.Until)
-	}
-	most, err := r.most(in.Most)
-	if err != nil {
-		return err
-	}
-	if _, err := r.reader(); err != nil {
-		return err
-	}
-	n := 0
-	err = r.listed(o, in.Words, func(info *record.ContextInfo) error {
-		if most > 0 && n == most {
-			return errEnough
-		}
-		n++
-		return r.emit(info, func() { r.contextLine(info) })
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	if n == 0 {
-		r.note("%s", r.nothingListed(o, in.given()))
-	}
-	return nil
-}
-
-// errEnough ends a list.
-var errEnough = errors.New("enough")
 
 // nothingListed says why a list of contexts is empty.
-func (r *run) nothingListed(o chatctx.ListOptions, filtered bool) string {
+func (r *run) nothingListed(in *operation.Listing) string {
 	switch {
-	case filtered || o.Word != "" || o.Since != 0 || o.Until != 0:
+	case in.Given() || in.Word != "" || in.Since != nil || in.Until != nil:
 		return "no conversation fits"
-	case o.Trash:
+	case in.Trash:
 		return "the trash is empty"
 	}
-	if trash, err := r.inTrash(); err == nil && len(trash) > 0 {
-		return fmt.Sprintf("all there is lies in the trash (%s): %s   bring one back: %s", count(len(trash), "conversation"), r.onStore("ls --trash"), r.onStore("restore CTX"))
+	trash := 0
+	for _, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Trash: true}) {
+		if err != nil {
+			break
+		}
+		trash++
+	}
+	if trash > 0 {
+		return fmt.Sprintf("all there is lies in the trash (%s): %s   bring one back: %s", count(trash, "conversation"), r.onStore("ls --trash"), r.onStore("restore CTX"))
 	}
 	if labels, err := r.st.Labels(r.ctx); err == nil && labels[chatctx.Archived] > 0 {
 		return fmt.Sprintf("all there is has the label archived (%s): %s", count(labels[chatctx.Archived], "conversation"), r.onStore("ls --label "+chatctx.Archived))
@@ -250,7 +173,17 @@ func when(s string, now time.Time) (pool.Time, error) {
 func init() { lookGroups = append(lookGroups, contextLooks) }
 
 func contextLooks() map[string]look {
+	list := preparing(checkListing, as(func(r *run, _ *operation.Listing, i *record.ContextInfo) { r.contextLine(i) }))
+	list.none = func(r *run, in any) { r.note("%s", r.nothingListed(in.(*operation.Listing))) }
 	return map[string]look{
+		"contexts.list": list,
+		"contexts.new":  preparing(readNew, as((*run).newContext)),
+		"contexts.trash": as(func(r *run, _ *operation.Trashing, v contract.Named) {
+			r.printf("%s is in the trash; chatctx restore %s brings it back\n", named(v.Title, v.Context), short(v.Context))
+		}).toEach("put into the trash:"),
+		"contexts.restore": as(func(r *run, _ *operation.ConversationArgument, v contract.Named) {
+			r.printf("%s is back\n", named(v.Title, v.Context))
+		}),
 		"contexts.activate": preparing(func(r *run, in *operation.Chosen) (err error) {
 			if in.Context == "" {
 				in.Context, err = r.pickContext()
@@ -272,102 +205,6 @@ func contextLooks() map[string]look {
 			r.printf("conversation %s is now %s\n", short(v.Context), titled(v.Title, v.Context))
 		})),
 	}
-}
-
-type rmIn struct {
-	Contexts []string `arg:"[CTX…]"`
-	dryRunFlag
-	yesFlag
-	whichFlags
-}
-
-func doRm(r *run, in *rmIn) error {
-	if err := r.needsNames(in.Contexts, in.whichFlags, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
-		return err
-	}
-	if _, err := r.changer(in.dryRunFlag); err != nil {
-		return err
-	}
-	all, err := r.chosen(in.Contexts, in.whichFlags)
-	if err != nil {
-		return err
-	}
-	refs := make([]string, len(all))
-	for i, info := range all {
-		refs[i] = info.ID.String()
-	}
-	if all, err = r.withThoseBelow(all); err != nil {
-		return err
-	}
-	if in.DryRun || len(all) == 0 {
-		return r.wouldDo(all, "put into the trash:")
-	}
-	c, err := r.st.Trash(r.ctx, refs...)
-	if err != nil {
-		return err
-	}
-	for _, info := range all {
-		v := namedContext{Where: where{Operation: c.Operation, Context: info.ID}, Title: info.Title}
-		err := r.emit(v, func() {
-			r.printf("%s is in the trash; chatctx restore %s brings it back\n", named(info.Title, info.ID), short(info.ID))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	r.note("take it back: %s", r.again("undo "+c.Operation))
-	return nil
-}
-
-type restoreIn struct {
-	Context string `arg:"CTX"`
-}
-
-func doRestore(r *run, in *restoreIn) error {
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	before, err := r.inTrash()
-	if err != nil {
-		return err
-	}
-	c, err := st.Restore(r.ctx, in.Context)
-	if err != nil {
-		return err
-	}
-	after, err := r.inTrash()
-	if err != nil {
-		return err
-	}
-	var back []*record.ContextInfo // the one that was named first
-	for _, info := range before {
-		switch {
-		case info.ID == c.Context:
-			back = slices.Insert(back, 0, info)
-		case !slices.ContainsFunc(after, func(i *record.ContextInfo) bool { return i.ID == info.ID }):
-			back = append(back, info)
-		}
-	}
-	for _, info := range back {
-		v := namedContext{Where: where{Operation: c.Operation, Context: info.ID}, Title: info.Title}
-		if err := r.emit(v, func() { r.printf("%s is back\n", named(info.Title, info.ID)) }); err != nil {
-			return err
-		}
-	}
-	r.note("take it back: %s", r.again("undo "+c.Operation))
-	return nil
-}
-
-// inTrash are the contexts in the trash.
-func (r *run) inTrash() (all []*record.ContextInfo, err error) {
-	for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Trash: true}) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, info)
-	}
-	return all, nil
 }
 
 type showIn struct {

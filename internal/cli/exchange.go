@@ -23,6 +23,7 @@ import (
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/leftover"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
@@ -61,7 +62,7 @@ type exportIn struct {
 	Hidden   bool     `flag:"hidden" doc:"hidden messages too, in the formats for reading"`
 	dryRunFlag
 	yesFlag
-	whichFlags
+	operation.Filters
 }
 
 // format returns the format that the flags ask for, by name or by the file's ending.
@@ -89,7 +90,7 @@ func doExport(r *run, in *exportIn) error {
 	if err != nil {
 		return err
 	}
-	if len(in.Contexts) > 0 || in.given() || in.DryRun {
+	if len(in.Contexts) > 0 || in.Given() || in.DryRun {
 		done, err := r.exportChosen(in, &o)
 		if done || err != nil {
 			return err
@@ -128,10 +129,10 @@ func (r *run) exportChosen(in *exportIn, o *exchange.ExportOptions) (done bool, 
 		return false, usagef("export takes one of these: names or filters, --context, --all")
 	}
 	names := in.Contexts
-	if len(names) == 0 && !in.given() {
+	if len(names) == 0 && !in.Given() {
 		names = []string{r.contextRef()}
 	}
-	all, err := r.chosen(names, in.whichFlags)
+	all, err := r.chosen(names, in.Filters)
 	switch {
 	case err != nil:
 		return false, err

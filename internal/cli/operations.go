@@ -120,7 +120,7 @@ func repeated(params []param, in any, args []string) (field reflect.Value, rest 
 type eachFlags struct {
 	Contexts []string `arg:"[CTX…]"`
 	dryRunFlag
-	whichFlags
+	operation.Filters
 }
 
 // eachEntry does an operation for each conversation that the command line selects, but for those where nothing would change.
@@ -129,33 +129,55 @@ func eachEntry(o *operation.Operation, l look) *entry {
 	return &entry{paramsOf(both), func() any { return reflect.New(both).Interface() }, func(r *run, given any) error {
 		v := reflect.ValueOf(given).Elem()
 		in, each := v.Field(0).Addr().Interface(), v.Field(1).Interface().(eachFlags)
-		if err := r.needsNames(each.Contexts, each.whichFlags, o.Example); err != nil {
+		if err := r.needsNames(each.Contexts, each.Filters, strings.ReplaceAll(o.Example, "\n", ", or ")); err != nil {
 			return err
 		}
 		if _, err := r.changer(each.dryRunFlag); err != nil {
 			return err
 		}
-		all, err := r.chosen(each.Contexts, each.whichFlags)
+		all, err := r.chosen(each.Contexts, each.Filters)
 		if err != nil {
 			return err
 		}
+		together, is := in.(operation.Together)
+		if is {
+			together.ForAll(idsOf(all))
+		}
 		if c, ok := in.(operation.Chooser); ok {
-			all = slices.DeleteFunc(all, func(i *record.ContextInfo) bool { return !c.Concerns(i, each.given()) })
+			if all, err = c.Concerned(r.request(), all, each.Given()); err != nil {
+				return err
+			}
 		}
-		if each.DryRun {
+		switch {
+		case each.DryRun || is && len(all) == 0:
 			return r.wouldDo(all, l.would)
+		case is:
+			return r.operate(o, l, in)
+		case len(all) == 0:
+			r.note("nothing was changed")
 		}
-		for _, info := range all {
-			operation.Locate(in, info.ID.String(), "")
+		for _, id := range idsOf(all) {
+			operation.Locate(in, id, "")
 			if err := r.operate(o, l, in); err != nil {
 				return err
 			}
 		}
-		if len(all) == 0 {
-			r.note("nothing was changed")
-		}
 		return nil
 	}}
+}
+
+// idsOf returns the ids of conversations.
+func idsOf(all []*record.ContextInfo) []string {
+	ids := make([]string, len(all))
+	for i, info := range all {
+		ids[i] = info.ID.String()
+	}
+	return ids
+}
+
+// request is what an operation is asked with on the command line, where a person may do everything.
+func (r *run) request() *operation.Request {
+	return &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights}
 }
 
 // openFor opens the store as an operation needs it.
@@ -174,7 +196,7 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 
 // operate does an operation on the open store, and shows its result.
 func (r *run) operate(o *operation.Operation, l look, in any) error {
-	asked := &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights}
+	asked := r.request()
 	out, err := o.Run(asked, in)
 	switch {
 	case err != nil && l.fails != nil:
@@ -186,7 +208,7 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	}
 	show := func(one any) error { return r.emit(one, func() { l.text(r, in, one) }) }
 	n := 1
-	if list, ok := out.(interface{ Each(func(any) error) error }); ok {
+	if list, ok := out.(lineByLine); ok {
 		n = 0
 		err = list.Each(func(item any) error {
 			if r.stopped() {
@@ -209,6 +231,11 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	}
 	r.noteDone(asked.Done)
 	return nil
+}
+
+// lineByLine are results that are printed a line each: lists, whose items are their first field, and others whose first field is one of them.
+type lineByLine interface {
+	Each(do func(any) error) error
 }
 
 // errStopped ends a list of which nobody reads the rest.
@@ -247,8 +274,11 @@ func jsonOf(o *operation.Operation) string {
 	if out.Kind() == reflect.Pointer {
 		out = out.Elem()
 	}
-	if f, ok := out.FieldByName("Items"); ok && strings.HasPrefix(out.Name(), "List[") {
-		out, end = f.Type.Elem(), "; a line each"
+	if _, ok := reflect.Zero(out).Interface().(lineByLine); ok {
+		end = "; a line each"
+		if out = out.Field(0).Type; out.Kind() == reflect.Slice {
+			out = out.Elem()
+		}
 	}
 	for _, p := range paramsOf(o.In) {
 		if p.repeats(o.In) {

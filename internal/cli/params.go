@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chatctx/chatctx/internal/plural"
 )
@@ -120,9 +121,15 @@ func wordsOf(f reflect.StructField) []string {
 // inBackquotes turns the braces of a doc tag into the backquotes that a tag cannot have.
 var inBackquotes = strings.NewReplacer("{", "`", "}", "`")
 
+// whenForms are the forms of a time that a flag takes.
+const whenForms = ": 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"
+
 func flagParam(f reflect.StructField, index []int, tag string) param {
 	options := strings.Split(tag, ",")
 	p := param{index: index, words: wordsOf(f), flag: &flag{name: options[0], kind: kindFor(f.Type), usage: inBackquotes.Replace(f.Tag.Get("doc")), env: f.Tag.Get("env"), otherwise: f.Tag.Get("default")}}
+	if f.Type == reflect.TypeFor[*time.Time]() {
+		p.flag.usage += whenForms
+	}
 	for _, o := range options[1:] {
 		switch o {
 		case "empty":
@@ -177,6 +184,11 @@ func put(field reflect.Value, kind kind, what, s string) error {
 		}
 		field.Set(one)
 		return nil
+	}
+	if at, ok := field.Addr().Interface().(*time.Time); ok {
+		t, err := when(s, time.Now())
+		*at = t.Time()
+		return err
 	}
 	if u, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		err := u.UnmarshalText([]byte(s))

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -17,14 +18,19 @@ func init() { Register(Group{Heading: "Conversations", Of: contextOperations}) }
 func contextOperations() []*Operation {
 	const at = "/contexts/{context}"
 	return []*Operation{
-		Define("contexts.list", "GET /contexts", Read, "list conversations, the latest change first", listContexts),
-		Define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext),
+		Define("contexts.list", "GET /contexts", Read, "list conversations, newest change first", listContexts).
+			As("ls", "chatctx ls --word holiday --since 30d\nchatctx ls --label work --older-than 90d").
+			With("Conversations with the label pinned come first. Conversations with the label archived are listed only if --label asks for them."),
+		Define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext).With("It is the current conversation then.").
+			As("new", `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`).Creating(),
 		Define("contexts.get", "GET "+at, Read, "get one conversation", getContext),
 		Define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext).
 			As("rename", `chatctx rename holiday "Portugal in May"`),
 		Define("contexts.copy", "POST "+at+"/copy", Write, "copy a conversation with all its branches", copyContext),
-		Define("contexts.trash", "POST "+at+"/trash", Write, "move a conversation to the trash", trashContext),
-		Define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext),
+		Define("contexts.trash", "POST "+at+"/trash", Write, "put conversations into the trash", trashContexts).
+			As("rm", "chatctx rm holiday --dry-run\nchatctx rm --empty --older-than 30d --dry-run").ForEach().
+			With("Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so the command does not ask. In place of names it takes the filters of ls."),
+		Define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext).As("restore", "chatctx restore holiday"),
 		Define("contexts.activate", "POST "+at+"/activate", Write, "go on in a conversation", activateContext).
 			With("CTX is an id or a part of it, a title, or a part of a title that no other conversation has. Without CTX, on a terminal, you choose from a list.").
 			As("use", "chatctx use holiday"),
@@ -56,46 +62,66 @@ func timeOf(t *time.Time) pool.Time {
 	return pool.TimeOf(*t)
 }
 
-type listing struct {
-	Word   string     `json:"word,omitempty" doc:"only conversations whose title contains this"`
-	Since  *time.Time `json:"since,omitempty" doc:"only conversations last changed then or later"`
-	Until  *time.Time `json:"until,omitempty" doc:"only conversations last changed before then"`
-	Trash  bool       `json:"trash,omitempty" doc:"list those in the trash instead"`
+// Listing says which conversations to list.
+type Listing struct {
+	Word   string     `json:"word,omitempty" flag:"word" doc:"only those with {WORD} in the title"`
+	Since  *time.Time `json:"since,omitempty" flag:"since" doc:"only those changed since {WHEN}"`
+	Until  *time.Time `json:"until,omitempty" flag:"until" doc:"only those last changed before {WHEN}"`
+	Trash  bool       `json:"trash,omitempty" flag:"trash" doc:"those in the trash instead"`
+	Limit  *int       `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
 	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this conversation"`
-	Labels []string   `json:"labels,omitempty" doc:"only conversations that have all these labels"`
 	After  string     `json:"after,omitempty" doc:"the cursor next of the previous page"`
-	Limit  int        `json:"limit,omitempty" doc:"the most conversations, up to 1000; 0 means 100"`
+	Filters
 }
 
-func listContexts(r *Request, in *listing) (List[*record.ContextInfo], error) {
-	var out List[*record.ContextInfo]
-	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Labels: in.Labels}
-	limit, err := limitOf(in.Limit)
-	if err == nil && in.Parent != "" {
-		var c *chatctx.ChatContext
-		if c, err = r.Store.Context(r.Ctx, in.Parent); err == nil {
-			o.Parent = c.ID
-		}
+// options are those that select the conversations, but for the words. Pages follow the order of changes; only a list that is read whole has the pinned ones first.
+func (in *Listing) options(r *Request) (o chatctx.ListOptions, err error) {
+	o = in.Filters.options()
+	o.Word, o.Trash, o.Since, o.Orderly = in.Word, in.Trash, timeOf(in.Since), r.Page == 0
+	if in.Until != nil {
+		o.Until = timeOf(in.Until)
 	}
-	if err == nil && in.After != "" {
+	if in.Parent != "" {
+		c, err := r.Store.Context(r.Ctx, in.Parent)
+		if err != nil {
+			return o, err
+		}
+		o.Parent = c.ID
+	}
+	if in.After != "" {
 		o.After, err = readCursor(in.After)
 	}
+	return o, err
+}
+
+func listContexts(r *Request, in *Listing) (out List[*record.ContextInfo], err error) {
+	limit := 0
+	if in.Limit != nil {
+		limit = *in.Limit
+	}
+	o, err := in.options(r)
 	if err != nil {
 		return out, err
 	}
-	var items []*record.ContextInfo
+	all := listed(r.Ctx, r.Store, o, in.Words)
+	if r.Page == 0 {
+		return FirstOf(r, all, limit)
+	}
+	if limit, err = limitOf(limit); err != nil {
+		return out, err
+	}
 	var last *record.ContextInfo
-	for info, err := range r.Store.Contexts(r.Ctx, o) {
+	for info, err := range all {
 		if err != nil {
 			return out, err
 		}
-		if len(items) == limit {
+		if len(out.Items) == limit {
 			out.Next = cursorOf(last)
 			break
 		}
-		items, last = append(items, info), info
+		out.Items, last = append(out.Items, info), info
 	}
-	out.Items = ListOf(items).Items
+	out.Items = ListOf(out.Items).Items
 	return out, nil
 }
 
@@ -112,22 +138,35 @@ func readCursor(s string) (*record.ContextInfo, error) {
 	return &record.ContextInfo{ContextFacts: record.ContextFacts{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}}, nil
 }
 
-type newParams struct {
+// NewConversation describes a conversation to make.
+type NewConversation struct {
 	Keyed
-	Title    string                     `json:"title,omitempty" doc:"the title; by default the first words of the first message"`
-	System   string                     `json:"system,omitempty" doc:"the system prompt of main"`
-	Prompt   string                     `json:"prompt,omitempty" doc:"the user prompt of main"`
+	Title    string                     `json:"title,omitempty" arg:"[TITLE]" doc:"the title; by default the first words of the first message"`
+	System   string                     `json:"system,omitempty" flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
+	Prompt   string                     `json:"prompt,omitempty" flag:"prompt" doc:"the user prompt {TEXT}"`
+	Model    string                     `json:"-" flag:"model" doc:"the {MODEL} to ask"`
+	Mode     string                     `json:"-" flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
+	From     string                     `json:"-" flag:"from" doc:"copy everything from the conversation {CTX}"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings of the conversation"`
 	Activate bool                       `json:"activate,omitempty" doc:"make it the terminal's current conversation"`
+	RawInput
 }
 
-func newContext(r *Request, in *newParams) (contract.Named, error) {
+// wantsStore reports whether a store is made for it: a copy needs one that has the original.
+func (in *NewConversation) wantsStore() bool { return in.From == "" }
+
+func newContext(r *Request, in *NewConversation) (v contract.Named, err error) {
 	if err := r.maySet(in.Settings); err != nil {
-		return contract.Named{}, err
+		return v, err
 	}
-	c, err := r.Store.New(r.Ctx, record.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
+	var c *chatctx.ChatContext
+	if in.From != "" {
+		c, err = r.Store.Copy(r.Ctx, in.From, in.Title, in.Activate)
+	} else {
+		c, err = r.Store.New(r.Ctx, record.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
+	}
 	if err != nil {
-		return contract.Named{}, err
+		return v, err
 	}
 	return r.named(c)
 }
@@ -162,17 +201,22 @@ func getContext(r *Request, in *Conversation) (shownContext, error) {
 	return shownContext{info.ContextFacts, info.Revision, branches, info.Settings}, nil
 }
 
-// NewTitle is a title for a conversation, which the command line names first.
-type NewTitle struct {
+// ConversationArgument names a conversation to change, which the command line names as an argument.
+type ConversationArgument struct {
 	Context string  `json:"context" arg:"CTX" doc:"the conversation: its id, or its title if that is unique"`
-	Title   string  `json:"title" arg:"TITLE" doc:"the new title"`
 	Expect  *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
 	Keyed
 }
 
 // Expected returns what a change is about, and the revision that it must have.
-func (c *NewTitle) Expected() (context, branch string, revision *uint64) {
+func (c *ConversationArgument) Expected() (context, branch string, revision *uint64) {
 	return c.Context, "", c.Expect
+}
+
+// NewTitle is a title for a conversation.
+type NewTitle struct {
+	ConversationArgument
+	Title string `json:"title" arg:"TITLE" doc:"the new title"`
 }
 
 func renameContext(r *Request, in *NewTitle) (contract.Named, error) {
@@ -213,12 +257,106 @@ type Current struct {
 	Was chatctx.ID `json:"-"` // zero if there was none
 }
 
-func trashContext(r *Request, in *ContextChange) (contract.Named, error) {
-	return namedDone(r.Store.Trash(r.Ctx, in.Context))
+// Family is a conversation, and those below it that went the same way with it. On the command line each is a line.
+type Family struct {
+	contract.Named
+	Others []contract.Named `json:"others,omitempty"`
 }
 
-func restoreContext(r *Request, in *ContextChange) (contract.Named, error) {
-	return namedDone(r.Store.Restore(r.Ctx, in.Context))
+// Each calls fn with every conversation.
+func (f Family) Each(fn func(any) error) error {
+	if f.Context == (chatctx.ID{}) {
+		return nil
+	}
+	for _, one := range append([]contract.Named{f.Named}, f.Others...) {
+		if err := fn(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// familyOf describes the conversations of an operation.
+func (r *Request) familyOf(done *chatctx.Committed, all []*record.ContextInfo) (f Family) {
+	for i, info := range all {
+		one := contract.Named{Where: contract.Where{Operation: done.Operation, Context: info.ID}, Title: info.Title}
+		if i == 0 {
+			f.Named = one
+			continue
+		}
+		f.Others = append(f.Others, one)
+	}
+	r.Done = &chatctx.Committed{Operation: done.Operation} // undone wherever one is
+	return f
+}
+
+// Trashing names conversations for the trash.
+type Trashing struct {
+	ContextChange
+	all []string
+	Unasked
+}
+
+// ForAll names several conversations.
+func (in *Trashing) ForAll(ids []string) { in.all = ids }
+
+// Concerned adds the conversations below those that were chosen.
+func (in *Trashing) Concerned(r *Request, chosen []*record.ContextInfo, _ bool) ([]*record.ContextInfo, error) {
+	return r.withThoseBelow(chosen)
+}
+
+func trashContexts(r *Request, in *Trashing) (f Family, err error) {
+	if in.all == nil {
+		in.all = []string{in.Context}
+	}
+	all, err := r.infos(in.all)
+	if err == nil {
+		all, err = r.withThoseBelow(all)
+	}
+	if err != nil {
+		return f, err
+	}
+	done, err := r.Store.Trash(r.Ctx, in.all...)
+	if err != nil {
+		return f, err
+	}
+	return r.familyOf(done, all), nil
+}
+
+func restoreContext(r *Request, in *ConversationArgument) (f Family, err error) {
+	before, err := r.inTrash()
+	if err != nil {
+		return f, err
+	}
+	done, err := r.Store.Restore(r.Ctx, in.Context)
+	if err != nil {
+		return f, err
+	}
+	after, err := r.inTrash()
+	if err != nil {
+		return f, err
+	}
+	var back []*record.ContextInfo // the one that was named first
+	for _, info := range before {
+		switch {
+		case info.ID == done.Context:
+			back = slices.Insert(back, 0, info)
+		case !slices.ContainsFunc(after, func(i *record.ContextInfo) bool { return i.ID == info.ID }):
+			back = append(back, info)
+		}
+	}
+	return r.familyOf(done, back), nil
+}
+
+// inTrash returns the conversations in the trash.
+func (r *Request) inTrash() (all []*record.ContextInfo, err error) {
+	for info, err := range r.Store.Contexts(r.Ctx, chatctx.ListOptions{Trash: true}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return all, nil
 }
 
 func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {

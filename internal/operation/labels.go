@@ -41,9 +41,9 @@ type NewLabel struct {
 	Label string `json:"label" arg:"LABEL" doc:"the label; pinned and archived are labels too"`
 }
 
-// Concerns reports whether a conversation lacks the label.
-func (in *NewLabel) Concerns(i *record.ContextInfo, _ bool) bool {
-	return !slices.Contains(i.Labels, in.Label)
+// Concerned returns the conversations that lack the label.
+func (in *NewLabel) Concerned(_ *Request, chosen []*record.ContextInfo, _ bool) ([]*record.ContextInfo, error) {
+	return slices.DeleteFunc(chosen, func(i *record.ContextInfo) bool { return slices.Contains(i.Labels, in.Label) }), nil
 }
 
 func addLabel(r *Request, in *NewLabel) (contract.Named, error) {
@@ -56,9 +56,9 @@ type OldLabel struct {
 	Label string `json:"label" arg:"LABEL" doc:"the label"`
 }
 
-// Concerns reports whether a conversation has the label. One that is named and does not have it is told so.
-func (in *OldLabel) Concerns(i *record.ContextInfo, filtered bool) bool {
-	return !filtered || slices.Contains(i.Labels, in.Label)
+// Concerned returns the conversations that have the label. One that is named and does not have it is told so.
+func (in *OldLabel) Concerned(_ *Request, chosen []*record.ContextInfo, filtered bool) ([]*record.ContextInfo, error) {
+	return slices.DeleteFunc(chosen, func(i *record.ContextInfo) bool { return filtered && !slices.Contains(i.Labels, in.Label) }), nil
 }
 
 func removeLabel(r *Request, in *OldLabel) (contract.Named, error) {

@@ -122,11 +122,6 @@ func (t *Target) locate(context, branch string) Place {
 
 func (c *Conversation) locate(context, _ string) Place { c.Context = context; return OnContext }
 
-// Chooser are parameters of an operation for several conversations that knows which of them it concerns. filtered means that filters found it, and nobody named it.
-type Chooser interface {
-	Concerns(i *record.ContextInfo, filtered bool) bool
-}
-
 // DryRun is embedded in the parameters of operations that can be tried.
 type DryRun struct {
 	DryRun bool `json:"dry_run,omitempty" flag:"dry-run" doc:"say what would be done, and do nothing"`
