@@ -38,8 +38,12 @@ var rooms = map[string]map[string]string{
 	"chatctx/secrets":  {},
 	"internal/plural":  {},
 	"internal/firstgc": {},
-	"internal/input":   {},
-	"internal/nolink":  {},
+	"internal/input": {
+		"golang.org/x/sys/unix":    "measures pipes",
+		"golang.org/x/sys/windows": "measures pipes",
+		"unsafe":                   "calls Windows",
+	},
+	"internal/nolink": {},
 	"internal/charset": {
 		"golang.org/x/text/encoding/charmap": "one-byte sets",
 	},

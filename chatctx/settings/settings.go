@@ -244,6 +244,7 @@ var table = []Setting{
 	{Name: "prices", Group: Costing, Type: JSON, Does: "what a million tokens of a model cost: an object by models, or the path of a file with one; chatctx cost uses the store's"},
 
 	{Name: "mode", Group: Working, Type: Text, Does: "a word that rules and tools ask for"},
+	{Name: "input.piped", Group: Working, Type: Word, Words: "note append ignore", Default: "note", Does: "what a command with a text does with a pipe or a file on standard input: say that it was not read, append it, or ignore it"},
 	{Name: "calls.folder", Group: Working, Type: Text, Does: "the folder in which tools run"},
 	{Name: "embedding.model", Group: Working, Type: Text, Does: "the model that makes vectors for sessions --search"},
 	{Name: "embedding.base_url", Group: Working, Type: Address, Does: "the address of the server that makes vectors"},

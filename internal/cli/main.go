@@ -73,12 +73,14 @@ func execute(ctx context.Context, con *console, args []string) error {
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
 	r := &run{con: con, cmd: cmd, name: p.name(), line: p, in: p.in, common: p.common, talks: talksOf(ctx, p.in), opened: &closers{}, executors: &executors{}}
-	r.ctx = kv.WithWaiting(ctx, r.sayWaiting)
+	r.piped, r.ctx = besideCommand(con, p), kv.WithWaiting(ctx, r.sayWaiting)
 	defer r.close()
 	if cmd.paged && !r.json() {
 		con.page()
 	}
-	return r.explained(cmd.do(r))
+	err := cmd.do(r)
+	r.sayKept(err)
+	return r.explained(err)
 }
 
 // wantsJSON looks for --json in a command line that could not be parsed.

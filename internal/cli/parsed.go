@@ -80,7 +80,9 @@ func (p *parsed) typed(more string, without ...string) string {
 	}
 	add(p.shared, sharedFlags(onBranch), append(without, "store"))
 	add(p.own, p.command().flags, without)
-	words = append(words, more)
+	if more != "" {
+		words = append(words, more)
+	}
 	if slices.ContainsFunc(p.args, looksLikeFlag) {
 		words = append(words, "--")
 	}

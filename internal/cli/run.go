@@ -38,6 +38,7 @@ type run struct {
 	st        *chatctx.Store // the one opened last
 	opened    *closers
 	executors *executors
+	piped     *piped // standard input that is offered and that the command line does not ask for; nil: none
 	// origins has the origins of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
 	asIs    bool // messages are printed unchanged, even on a terminal
@@ -155,12 +156,20 @@ func (r *run) sayWarnings() {
 		if _, before := r.con.told.LoadOrStore(text, true); before {
 			continue
 		}
-		if r.json() {
-			fmt.Fprintf(r.con.err, "{\"warning\":%s}\n", jsontree.AppendString(nil, text))
-			continue
+		if !r.json() {
+			text = "warning: " + text
 		}
-		r.note("warning: %s", text)
+		r.warn(text)
 	}
+}
+
+// warn prints a line on standard error for the person, and under --json too, since what it says is about data.
+func (r *run) warn(text string) {
+	if r.json() {
+		fmt.Fprintf(r.con.err, "{\"warning\":%s}\n", jsontree.AppendString(nil, text))
+		return
+	}
+	r.note("%s", text)
 }
 
 // sayWaiting says whom the command waits for. Others may print meanwhile: it is one write, and touches nothing of theirs.

@@ -23,23 +23,31 @@ const (
 	maxFile = 256 << 20
 )
 
-// text returns an argument that may be "-": standard input without its last line end (with it under --raw).
+// text returns an argument that may be "-": standard input without its last line end (with it under --raw). The setting input.piped may add that to another text.
 func (r *run) text(arg string, in rawFlag) (string, error) {
-	s := arg
+	read := r.beside
 	if arg == "-" {
-		if r.con.inTTY {
-			r.note("type the text, end it with Ctrl-D")
-		}
-		b, err := readLimited(r.con.in, maxText)
-		if err != nil {
-			return "", fmt.Errorf("standard input: %w", err)
-		}
-		s = string(b)
-		if !in.Raw {
-			s = withoutLineEnd(s)
-		}
+		read = r.standardInput
+	}
+	s, err := read(arg, in)
+	if err != nil {
+		return "", err
 	}
 	return s, validText(s)
+}
+
+func (r *run) standardInput(_ string, in rawFlag) (string, error) {
+	if r.con.inTTY {
+		r.note("type the text, end it with Ctrl-D")
+	}
+	b, err := readLimited(r.con.in, maxText)
+	if err != nil {
+		return "", fmt.Errorf("standard input: %w", err)
+	}
+	if in.Raw {
+		return string(b), nil
+	}
+	return withoutLineEnd(string(b)), nil
 }
 
 // withoutLineEnd removes the last line end, LF or CRLF.
