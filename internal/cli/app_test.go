@@ -207,7 +207,7 @@ func TestLinesAtOnce(t *testing.T) {
 		group.Go(func() {
 			name := fmt.Sprint("branch-", i)
 			p, err := split(allCommands(), []string{"fork", name, "--at", "@" + fmt.Sprint(i), "--store", name})
-			if err != nil || p.in.(*forkIn).Name != name || string(p.in.(*forkIn).At) != "@"+fmt.Sprint(i) || p.common.Store != name {
+			if err != nil || p.in.(*operation.Forking).Name != name || string(p.in.(*operation.Forking).At) != "@"+fmt.Sprint(i) || p.common.Store != name {
 				t.Errorf("line %d gives %+v, %v", i, p, err)
 			}
 		})

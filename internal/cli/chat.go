@@ -416,7 +416,7 @@ func (s *chat) show(text string) {
 // picked asks the person, with the whole terminal, for what a command does not say: where to go, or in an editor for another text.
 func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	asks := map[string]func(*run) (string, error){"use": (*run).pickContext, "switch": (*run).pickBranch}[p.name()]
-	if edit, is := p.in.(*editIn); is && len(p.args) == 1 {
+	if edit, is := p.in.(*operation.Editing); is && len(p.args) == 1 {
 		asks = func(r *run) (string, error) { return r.editedText(edit.Message) }
 	} else if len(p.args) > 0 {
 		asks = nil

@@ -17,6 +17,7 @@ import (
 // look is how the result of an operation looks as text: all that a command itself knows of what it does.
 type look struct {
 	text  func(r *run, in, out any)             // of the result, or of each item of a list
+	whole bool                                  // text is of a whole list
 	none  func(r *run, in any)                  // of an empty list
 	first func(r *run, in any) error            // before the store is opened: what stands on standard input, in files, in the environment
 	fails func(r *run, in any, err error) error // adds what to type to an error
@@ -26,6 +27,13 @@ type look struct {
 // as is a look for an operation with these parameters and this result, or items of this kind.
 func as[In, Out any](text func(r *run, in *In, out Out)) look {
 	return look{text: func(r *run, in, out any) { text(r, in.(*In), out.(Out)) }}
+}
+
+// whole is a look for a list that is no lines as text.
+func whole[In, Out any](text func(r *run, in *In, out Out)) look {
+	l := as(text)
+	l.whole = true
+	return l
 }
 
 // orNone adds what is said of an empty list.
@@ -208,7 +216,7 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	}
 	show := func(one any) error { return r.emit(one, func() { l.text(r, in, one) }) }
 	n := 1
-	if list, ok := out.(lineByLine); ok {
+if list, ok := out.(lineByLine); ok && (r.json() || !l.whole) {
 		n = 0
 		err = list.Each(func(item any) error {
 			if r.stopped() {

@@ -6,7 +6,6 @@ import "github.com/chatctx/chatctx/internal/contract"
 type (
 	where        = contract.Where
 	namedContext = contract.Named
-	treeJSON     = contract.Tree
 	promptJSON   = contract.Prompt
 	settingsJSON = contract.Settings
 	tagJSON      = contract.Tag

@@ -1,83 +1,31 @@
 package cli
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// tree is a context's branches as they leave one another, with the words of their messages.
+// tree is a conversation's branches as they leave one another, with the words of their messages.
 type tree struct {
 	*screen.Tree
-	r     *run
-	c     *chatctx.ChatContext
-	info  *record.ContextInfo
-	tags  map[chatctx.ID][]string
-	snaps map[int]*chatctx.Snapshot
-	err   error
-}
-
-// readTree reads how the branches relate.
-func readTree(r *run, c *chatctx.ChatContext) (*tree, error) {
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return nil, err
-	}
-	branches, err := c.Tree(r.ctx)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := c.Tags(r.ctx)
-	if err != nil {
-		return nil, err
-	}
-	t := &tree{Tree: screen.NewTree(branches), r: r, c: c, info: info, tags: map[chatctx.ID][]string{}, snaps: map[int]*chatctx.Snapshot{}}
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		t.tags[tags[name]] = append(t.tags[tags[name]], name)
-	}
-	return t, nil
-}
-
-// branchJSON is a branch of the tree as JSON.
-func (t *tree) branchJSON(b *chatctx.TreeBranch) treeJSON {
-	j := treeJSON{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: idOrNull(b.Head), Tags: []string{}}
-	if from := b.Leaves - 1; from >= 0 {
-		j.From = stringOrNull(t.Branches[from].Name)
-		if e := t.entry(screen.Place{Branch: from, Position: b.Shared}); e != nil {
-			j.At = &e.ID
-		}
-	}
-	j.Tags = append(j.Tags, t.tags[b.Head]...)
-	return j
+	operation.ShownTree
+	r   *run
+	err error
 }
 
 // entry reads the message at a place; nil if it cannot be read.
 func (t *tree) entry(p screen.Place) *chatctx.Entry {
-	snap := t.snaps[p.Branch]
-	if snap == nil {
-		var err error
-		if snap, err = t.c.Snapshot(t.r.ctx, t.Branches[p.Branch].Name); err != nil {
-			t.err = err
-			return nil
-		}
-		t.snaps[p.Branch] = snap
-	}
-	page, err := snap.Page(t.r.ctx, p.Position, p.Position)
+	e, err := t.Read.Entry(t.ShownTree.Branches[p.Branch].Name, p.Position)
 	if err != nil {
 		t.err = err
-		return nil
 	}
-	if len(page) == 0 { // somebody changed the branch meanwhile
-		return nil
-	}
-	return page[0]
+	return e
 }
 
 func (r *run) glyphs() screen.Glyphs {
@@ -88,9 +36,10 @@ func (r *run) glyphs() screen.Glyphs {
 }
 
 // drawTree prints the tree, oldest message first.
-func (r *run) drawTree(t *tree) {
-	r.row(2, "%s  %s, %s", r.heading(t.info.Title, t.info.ID), count(len(t.Branches), "branch"), count(t.Messages(), "message"))
-	for _, row := range t.Rows(r.glyphs(), screen.Folds{}) {
+func (r *run) drawTree(of operation.ShownTree) {
+	t := &tree{Tree: screen.NewTree(of.Branches), ShownTree: of, r: r}
+	r.row(2, "%s  %s, %s", r.heading(t.Info.Title, t.Info.ID), count(of.Rows, "branch"), count(t.Messages(), "message"))
+	for _, row := range t.Tree.Rows(r.glyphs(), screen.Folds{}) {
 		if r.stopped() {
 			return
 		}
@@ -113,7 +62,7 @@ func (t *tree) names(row screen.Row) []string {
 	var names []string
 	room := t.nameRoom(row, len("‹› active"))
 	for _, i := range row.Heads {
-		x := t.Branches[i]
+		x := t.ShownTree.Branches[i]
 		name, style := "‹"+cut(oneLine(x.Name), room)+"›", green
 		if x.Active {
 			name, style = name+" active", bold+";"+green
@@ -143,7 +92,7 @@ func (t *tree) message(row screen.Row) {
 	if row.Kind == screen.LeafRow && row.Count > 1 {
 		more = "+" + strconv.Itoa(row.Count)
 	}
-	for _, tag := range t.tags[e.ID] {
+	for _, tag := range t.Tags[e.ID] {
 		names = append(names, t.r.paint(cyan, "["+cut(oneLine(tag), t.nameRoom(row, len("[]")))+"]"))
 	}
 	width := t.r.con.width

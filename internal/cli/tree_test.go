@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -79,11 +80,14 @@ func (b *builder) fork(from, name string, at int) {
 func (b *builder) tree() string {
 	b.t.Helper()
 	r, out := testRun(b.t.Context())
-	t, err := readTree(r, b.c)
-	if err != nil {
-		b.t.Fatal(err)
+	r.st = b.st
+	for _, o := range operation.All() {
+		if o.Name == "tree" {
+			if err := r.operate(o, looks()["tree"], &operation.TreeRows{Conversation: operation.Conversation{Context: b.c.ID.String()}}); err != nil {
+				b.t.Fatal(err)
+			}
+		}
 	}
-	r.drawTree(t)
 	if err := r.con.out.close(); err != nil {
 		b.t.Fatal(err)
 	}

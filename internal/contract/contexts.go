@@ -18,18 +18,16 @@ type Named struct {
 
 // Forked is a new branch.
 type Forked struct {
-	Operation string      `json:"operation,omitempty"`
-	Context   chatctx.ID  `json:"context"`
-	Branch    string      `json:"branch"`
-	From      string      `json:"from"`
-	At        *chatctx.ID `json:"at"`
-	Messages  int         `json:"messages"`
+	Where
+	From     string      `json:"from"`
+	At       *chatctx.ID `json:"at"`
+	Messages int         `json:"messages"`
 }
 
 // ForkedOf returns the JSON of the branch that the last step of a change created.
 func ForkedOf(c *chatctx.Committed) Forked {
 	f := c.Last()
-	return Forked{c.Operation, c.Context, f.Branch, f.From, ID(f.At), f.Messages}
+	return Forked{Where{Operation: c.Operation, Context: c.Context, Branch: f.Branch, Title: c.Title}, f.From, ID(f.At), f.Messages}
 }
 
 // Tree is a branch among those of its context.

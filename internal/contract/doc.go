@@ -68,9 +68,10 @@ type Where struct {
 	Branch    string     `json:"branch,omitempty"`
 	// Affected has the summaries that tell of messages that the change concerns.
 	Affected []record.SummaryChange `json:"affected_summaries,omitempty"`
+	Title    string                 `json:"-"` // the conversation's
 }
 
 // WhereOf returns where a change was made.
 func WhereOf(c *chatctx.Committed) Where {
-	return Where{c.Operation, c.Context, c.Branch, c.Summaries}
+	return Where{c.Operation, c.Context, c.Branch, c.Summaries, c.Title}
 }

@@ -21,7 +21,7 @@ func PlacedOf(c *chatctx.Committed) []Placed {
 	a := c.Last()
 	list := make([]Placed, len(a.Placed))
 	for i, p := range a.Placed {
-		list[i] = Placed{Where{c.Operation, c.Context, a.Branch, c.Summaries}, p.Message, p.Position, a.Revision, a.Again || p.Known}
+		list[i] = Placed{Where{c.Operation, c.Context, a.Branch, c.Summaries, c.Title}, p.Message, p.Position, a.Revision, a.Again || p.Known}
 	}
 	return list
 }

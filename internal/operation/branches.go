@@ -1,7 +1,10 @@
 package operation
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -17,15 +20,21 @@ func init() { Register(Group{Heading: "Branches", Of: branchOperations}) }
 func branchOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*Operation{
-		Define("branches.list", "GET "+in+"/branches", Read, "list the branches", listBranches),
+		Define("branches.list", "GET "+in+"/branches", Read, "list the branches, the active one first", listBranches).As("branch ls", "chatctx branch ls"),
 		Define("branches.get", "GET "+at, Read, "get one branch, with its prompts, the settings in force, and who answers on it", getBranch),
 		Define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, with the branches that continue there", listSiblings),
-		Define("branches.fork", "POST "+at+"/fork", Write, "make a branch with the history up to a message, including it", forkBranch),
-		Define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has a new text", editMessage),
-		Define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch),
-		Define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; undo brings it back", removeBranch),
-		Define("branches.activate", "POST "+at+"/activate", Write, "make a branch the active one", activateBranch),
-		Define("tree", "GET "+in+"/tree", Read, "show how the branches depend on each other, as rows of a tree, page by page", readTree),
+		Define("branches.fork", "POST "+at+"/fork", Write, "make a branch with everything up to and including a message, and go on in it", forkBranch).
+			As("fork", "chatctx fork trains --at @-2"),
+		Define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has another text, and go on in it", editMessage).
+			As("edit", `chatctx edit @-1 "And by train?" --as trains`).
+			With("The message keeps its other parts, and the old branch stays as it is. Without TEXT your editor opens (VISUAL, EDITOR)."),
+		Define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch).As("branch mv", "chatctx branch mv main.2 trains"),
+		Define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; the active and the last one are not removed", removeBranch).
+			As("branch rm", "chatctx branch rm trains").With("undo brings it back, so it does not ask."),
+		Define("branches.activate", "POST "+at+"/activate", Write, "go on in another branch", activateBranch).As("switch", "chatctx switch main").
+			With("A part of the name is enough if no other branch has it. Without a name, on a terminal, you choose from a list."),
+		Define("tree", "GET "+in+"/tree", Read, "draw all branches", readTree).As("tree", "chatctx tree").
+			With("Straight runs are folded, names and tags are at the heads, and the active branch is marked."),
 	}
 }
 
@@ -78,16 +87,18 @@ func (r *Request) replying(c *chatctx.ChatContext, branch string) (*record.Claim
 	return claim, nil
 }
 
-type forkParams struct {
+// Forking is what a new branch begins with. The API makes it the active one only when asked.
+type Forking struct {
 	Change
-	Name     string `json:"name" doc:"the new branch's name"`
-	At       string `json:"at,omitempty" doc:"the last message of the new branch; by default the head"`
-	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
+	Name     string     `json:"name" arg:"NAME" doc:"the new branch's name"`
+	At       record.Ref `json:"at,omitempty" flag:"at" doc:"end the new branch with {REF}; else with the head"`
+	Stay     bool       `json:"-" flag:"stay" doc:"stay on the branch where you are"`
+	Activate bool       `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
-func forkBranch(r *Request, in *forkParams) (contract.Forked, error) {
+func forkBranch(r *Request, in *Forking) (contract.Forked, error) {
 	return forked(r.commit(in.Change, func(b *chatctx.Batch) {
-		b.Fork(in.Name, chatctx.ForkOptions{At: record.Ref(in.At), Stay: !in.Activate})
+		b.Fork(in.Name, chatctx.ForkOptions{At: in.At, Stay: !in.Activate})
 	}))
 }
 
@@ -98,40 +109,92 @@ func forked(done *chatctx.Committed, err error) (contract.Forked, error) {
 	return contract.ForkedOf(done), nil
 }
 
-type editParams struct {
+// Editing is a message's new text, which the command line may have on standard input or in an editor.
+type Editing struct {
 	Change
-	Message  string `json:"message" doc:"the message to edit"`
-	Text     string `json:"text" doc:"the new text; the message keeps its other parts"`
-	Name     string `json:"name,omitempty" doc:"the new branch's name; by default the next free one of main.2, main.3 …"`
-	KeepRest bool   `json:"keep_rest,omitempty" doc:"copy the messages after it to the new branch too"`
-	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
+	Message  record.Ref `json:"message" arg:"REF" doc:"the message to edit"`
+	Text     string     `json:"text" doc:"the new text; the message keeps its other parts"`
+	Typed    *string    `json:"-" arg:"[TEXT|-]"`
+	Name     string     `json:"name,omitempty" flag:"as" doc:"the new branch's {NAME}; else main.2, main.3 …"`
+	KeepRest bool       `json:"keep_rest,omitempty" flag:"keep-rest" doc:"keep the messages after it on the new branch"`
+	RawInput
+	Activate bool `json:"activate,omitempty" doc:"make the new branch the active one"`
 }
 
-func editMessage(r *Request, in *editParams) (contract.Forked, error) {
+func editMessage(r *Request, in *Editing) (contract.Forked, error) {
 	return forked(r.commit(in.Change, func(b *chatctx.Batch) {
-		b.Edit(record.Ref(in.Message), in.Text, record.EditOptions{Name: in.Name, KeepRest: in.KeepRest, Stay: !in.Activate})
+		b.Edit(in.Message, in.Text, record.EditOptions{Name: in.Name, KeepRest: in.KeepRest, Stay: !in.Activate})
 	}))
 }
 
-type renameParams struct {
-	Change
-	Name string `json:"name" doc:"the new name"`
+// Renaming is a branch's new name.
+type Renaming struct {
+	BranchChange
+	Name string `json:"name" arg:"NAME" doc:"the new name"`
 }
 
-func renameBranch(r *Request, in *renameParams) (contract.Where, error) {
-	done, err := r.commit(in.Change, func(b *chatctx.Batch) { b.RenameBranch(in.Branch, in.Name) })
-	if err != nil {
-		return contract.Where{}, err
+func renameBranch(r *Request, in *Renaming) (contract.Where, error) {
+	v, err := where(r.commit(in.change(), func(b *chatctx.Batch) { b.RenameBranch(in.Branch, in.Name) }))
+	if err == nil {
+		v.Branch = in.Name
 	}
-	return contract.Where{Operation: done.Operation, Context: done.Context, Branch: in.Name}, nil
+	return v, err
 }
 
-func removeBranch(r *Request, in *Change) (contract.Where, error) {
-	return where(r.commit(*in, func(b *chatctx.Batch) { b.RemoveBranch(in.Branch) }))
+// Removing names a branch to remove.
+type Removing struct {
+	BranchChange
+	DryRun
+	Unasked
 }
 
-func activateBranch(r *Request, in *Change) (contract.Where, error) {
-	return where(r.commit(*in, func(b *chatctx.Batch) { b.Switch(in.Branch) }))
+// RemovedBranch is a branch that was removed, or would be.
+type RemovedBranch struct {
+	DryRun    bool       `json:"dry_run,omitempty"`
+	Operation string     `json:"operation,omitempty"`
+	Context   chatctx.ID `json:"context"`
+	*record.BranchInfo
+	Title string `json:"-"` // the conversation's
+}
+
+func removeBranch(r *Request, in *Removing) (v RemovedBranch, err error) {
+	c, err := r.Store.Context(r.Ctx, in.Context)
+	if err != nil {
+		return v, err
+	}
+	v = RemovedBranch{DryRun: in.Dry(), Context: c.ID}
+	if v.BranchInfo, err = c.Branch(r.Ctx, in.Branch); err != nil || in.Dry() && !v.Active {
+		return v, err
+	}
+	if in.Dry() {
+		return v, &chatctx.ConflictError{Text: fmt.Sprintf("%q is the active branch and cannot be removed; switch to another one first", v.Name)}
+	}
+	done, err := r.commit(in.change(), func(b *chatctx.Batch) { b.RemoveBranch(in.Branch) })
+	if err == nil {
+		v.Operation, v.Title = done.Operation, done.Title
+	}
+	return v, err
+}
+
+// Switching names the branch to go on in. On the command line the person may choose it.
+type Switching struct {
+	Conversation
+	Branch string  `json:"branch" arg:"[BRANCH]" doc:"the name of the branch"`
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
+}
+
+// Expected returns what a change is about, and the revision that it must have.
+func (in *Switching) Expected() (context, branch string, revision *uint64) {
+	return in.Context, in.Branch, in.Expect
+}
+
+func activateBranch(r *Request, in *Switching) (contract.Where, error) {
+	v, err := where(r.commit(Change{Target: Target{Context: in.Context}}, func(b *chatctx.Batch) { b.Switch(in.Branch) }))
+	if v.Operation == "" {
+		r.Done = nil // on a server, where a person is changes no conversation
+	}
+	return v, err
 }
 
 func where(done *chatctx.Committed, err error) (contract.Where, error) {
@@ -141,14 +204,15 @@ func where(done *chatctx.Committed, err error) (contract.Where, error) {
 	return contract.WhereOf(done), nil
 }
 
-type treeParams struct {
+// TreeRows says which rows of a tree to return.
+type TreeRows struct {
 	Conversation
 	From  int `json:"from,omitempty" doc:"the first row; 0 means 1"`
 	Limit int `json:"limit,omitempty" doc:"the most rows, up to 1000; 0 means 100"`
 }
 
-// row is a branch of the tree.
-type row struct {
+// TreeRow is a branch of the tree.
+type TreeRow struct {
 	contract.Tree
 	Row      int           `json:"row"`
 	Leaves   int           `json:"leaves"`   // the row that it leaves after shared messages; 0 for none
@@ -159,58 +223,64 @@ type row struct {
 	Replying *record.Claim `json:"replying"`
 }
 
-// shownTree is a part of a tree.
-type shownTree struct {
-	List[row]
+// ShownTree is a part of a tree.
+type ShownTree struct {
+	List[TreeRow]
 	Rows int `json:"rows"` // of the whole tree
+
+	Info     *record.ContextInfo     `json:"-"`
+	Branches []*chatctx.TreeBranch   `json:"-"` // all of them
+	Tags     map[chatctx.ID][]string `json:"-"` // of each message
+	Read     *TreeReader             `json:"-"`
 }
 
-func readTree(r *Request, in *treeParams) (shownTree, error) {
-	var out shownTree
+func readTree(r *Request, in *TreeRows) (v ShownTree, err error) {
 	limit, err := limitOf(in.Limit)
 	if err != nil {
-		return out, err
+		return v, err
+	}
+	if r.Page == 0 {
+		limit = 0
 	}
 	c, err := r.settled(in.Context)
 	if err != nil {
-		return out, err
+		return v, err
 	}
-	branches, err := c.Tree(r.Ctx)
-	if err != nil {
-		return out, err
+	if v.Info, err = c.Info(r.Ctx); err != nil {
+		return v, err
+	}
+	if v.Branches, err = c.Tree(r.Ctx); err != nil {
+		return v, err
 	}
 	tags, err := c.Tags(r.Ctx)
 	if err != nil {
-		return out, err
+		return v, err
 	}
-	calls := map[string]int{}
-	for call, err := range r.Store.Calls(r.Ctx, record.CallFilter{Context: c.ID}) {
-		if err != nil {
-			return out, err
-		}
-		if call.Context == c.ID {
-			calls[call.Branch]++
-		}
-	}
-	tree := drawnOf(branches)
-	t := &treeReader{r: r, c: c, branches: tree.branches, leaves: tree.leaves, snaps: map[int]*chatctx.Snapshot{}, tags: map[chatctx.ID][]string{}}
+	v.Rows, v.Read, v.Tags = len(v.Branches), newTreeReader(r, c), map[chatctx.ID][]string{}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		t.tags[tags[name]] = append(t.tags[tags[name]], name)
+		v.Tags[tags[name]] = append(v.Tags[tags[name]], name)
 	}
-	out.Rows = len(branches)
-	first := max(in.From, 1)
-	items := []row{}
-	for i := first; i <= len(branches) && len(items) < limit; i++ {
-		one, err := t.row(i)
+	v.List, err = FirstOf(r, v.rows(r, max(in.From, 1)), limit)
+	return v, err
+}
+
+// rows reads the rows from one on.
+func (v ShownTree) rows(r *Request, from int) iter.Seq2[TreeRow, error] {
+	return func(yield func(TreeRow, error) bool) {
+		calls, err := v.Read.openCalls(r)
 		if err != nil {
-			return out, err
+			yield(TreeRow{}, err)
+			return
 		}
-		one.Calls = calls[one.Branch]
-		one.Depth, one.Children, one.Lanes = tree.depths[i], tree.last[i] > 0, tree.lanes(i)
-		items = append(items, one)
+		tree := drawnOf(v.Branches)
+		for i := from; i <= v.Rows; i++ {
+			row, err := v.row(r, tree, i)
+			row.Calls = calls[row.Branch]
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
 	}
-	out.Items = items
-	return out, nil
 }
 
 // drawn is a tree in the order in which it is drawn: branches that leave a branch are right below it, the earliest first. Rows count from 1.
@@ -257,49 +327,73 @@ func (d *drawn) lanes(row int) []int {
 	return lanes
 }
 
-// treeReader reads rows of a tree.
-type treeReader struct {
-	r        *Request
-	c        *chatctx.ChatContext
-	branches []*chatctx.TreeBranch
-	leaves   []int // the row that each row leaves, from 1; 0 for none
-	snaps    map[int]*chatctx.Snapshot
-	tags     map[chatctx.ID][]string
-}
-
-// row returns the branch at a place of the list, from 1.
-func (t *treeReader) row(i int) (row, error) {
-	b := t.branches[i-1]
-	out := row{Row: i, Leaves: t.leaves[i], Tree: contract.Tree{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: contract.ID(b.Head), Tags: []string{}}}
-	out.Tags = append(out.Tags, t.tags[b.Head]...)
-	if out.Leaves > 0 {
-		out.From = contract.String(t.branches[out.Leaves-1].Name)
-		id, err := t.at(out.Leaves, b.Shared)
+// row returns a row of a tree, from 1.
+func (v ShownTree) row(r *Request, tree *drawn, i int) (row TreeRow, err error) {
+	b := tree.branches[i-1]
+	row = TreeRow{Row: i, Leaves: tree.leaves[i], Depth: tree.depths[i], Lanes: tree.lanes(i), Children: tree.last[i] > 0,
+		Tree: contract.Tree{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: contract.ID(b.Head), Tags: append([]string{}, v.Tags[b.Head]...)}}
+	if row.Leaves > 0 {
+		from := tree.branches[row.Leaves-1].Name
+		row.From = &from
+		id, err := v.Read.id(from, b.Shared)
 		if err != nil {
-			return out, err
+			return row, err
 		}
-		out.At = contract.ID(id)
+		row.At = contract.ID(id)
 	}
-	var err error
-	out.Replying, err = t.r.replying(t.c, b.Name)
-	return out, err
+	row.Replying, err = r.replying(v.Read.c, b.Name)
+	return row, err
 }
 
-// at returns the message at a position of the branch in a row, or the zero id if the branch was changed meanwhile.
-func (t *treeReader) at(row, position int) (chatctx.ID, error) {
-	snap := t.snaps[row]
+// TreeReader reads the messages of a tree.
+type TreeReader struct {
+	ctx   context.Context
+	c     *chatctx.ChatContext
+	snaps map[string]*chatctx.Snapshot
+}
+
+func newTreeReader(r *Request, c *chatctx.ChatContext) *TreeReader {
+	return &TreeReader{r.Ctx, c, map[string]*chatctx.Snapshot{}}
+}
+
+// Entry returns the message at a position of a branch, nil if the branch was changed meanwhile.
+func (t *TreeReader) Entry(branch string, position int) (*chatctx.Entry, error) {
+	snap := t.snaps[branch]
 	if snap == nil {
 		var err error
-		if snap, err = t.c.Snapshot(t.r.Ctx, t.branches[row-1].Name); err != nil {
-			return chatctx.ID{}, err
+		if snap, err = t.c.Snapshot(t.ctx, branch); err != nil {
+			return nil, err
 		}
-		t.snaps[row] = snap
+		t.snaps[branch] = snap
 	}
-	page, err := snap.Page(t.r.Ctx, position, position)
+	page, err := snap.Page(t.ctx, position, position)
 	if err != nil || len(page) == 0 || position == 0 {
+		return nil, err
+	}
+	return page[0], nil
+}
+
+// id returns the id of the message at a position, zero if there is none.
+func (t *TreeReader) id(branch string, position int) (chatctx.ID, error) {
+	e, err := t.Entry(branch, position)
+	if e == nil {
 		return chatctx.ID{}, err
 	}
-	return page[0].ID, nil
+	return e.ID, nil
+}
+
+// openCalls returns the number of open calls on each branch.
+func (t *TreeReader) openCalls(r *Request) (map[string]int, error) {
+	calls := map[string]int{}
+	for call, err := range r.Store.Calls(r.Ctx, record.CallFilter{Context: t.c.ID}) {
+		if err != nil {
+			return nil, err
+		}
+		if call.Context == t.c.ID {
+			calls[call.Branch]++
+		}
+	}
+	return calls, nil
 }
 
 type siblingParams struct {
@@ -335,7 +429,8 @@ func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
 	if here < 0 {
 		return none, chatctx.NotFound("branch", in.Branch)
 	}
-	t := &treeReader{r: r, c: c, branches: branches, snaps: map[int]*chatctx.Snapshot{here + 1: snap}}
+	t := newTreeReader(r, c)
+	t.snaps[snap.Info.Name] = snap
 	to := in.To
 	if to == 0 {
 		to = snap.Len()
@@ -348,7 +443,7 @@ func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
 	}
 	var out []fork
 	for _, position := range slices.Sorted(maps.Keys(others)) {
-		f, err := t.fork(here, position, others[position])
+		f, err := t.fork(branches, here, position, others[position])
 		if err != nil {
 			return none, err
 		}
@@ -360,23 +455,23 @@ func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
 }
 
 // fork reads the messages at a position, on this branch and on others, in the order of the branches.
-func (t *treeReader) fork(here, position int, others []int) (fork, error) {
+func (t *TreeReader) fork(branches []*chatctx.TreeBranch, here, position int, others []int) (fork, error) {
 	f := fork{Position: position}
 	rows := append([]int{here}, others...)
 	slices.Sort(rows)
-	own, err := t.at(here+1, position)
+	own, err := t.id(branches[here].Name, position)
 	if err != nil {
 		return f, err
 	}
 	for _, row := range rows {
-		id, err := t.at(row+1, position)
+		id, err := t.id(branches[row].Name, position)
 		if err != nil {
 			return f, err
 		}
 		if id == (chatctx.ID{}) || id == own && row != here || slices.ContainsFunc(f.Siblings, func(s sibling) bool { return s.Message == id }) {
 			continue
 		}
-		f.Siblings = append(f.Siblings, sibling{id, t.branches[row].Name})
+		f.Siblings = append(f.Siblings, sibling{id, branches[row].Name})
 		if row == here {
 			f.Index = len(f.Siblings)
 		}

@@ -160,6 +160,21 @@ func (c *Change) Expected() (context, branch string, revision *uint64) {
 	return c.Context, c.Branch, c.Expect
 }
 
+// BranchChange is a change of a branch as a whole, which the command line always names.
+type BranchChange struct {
+	Conversation
+	Branch string  `json:"branch" arg:"BRANCH" doc:"the name of the branch"`
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
+}
+
+// Expected returns what a change is about, and the revision that it must have.
+func (c *BranchChange) Expected() (context, branch string, revision *uint64) {
+	return c.Context, c.Branch, c.Expect
+}
+
+func (c *BranchChange) change() Change { return Change{Target: Target{c.Context, c.Branch}} }
+
 // Conversation names only a conversation.
 type Conversation struct {
 	Context string `json:"context" doc:"the conversation: its id, or its title if that is unique"`
