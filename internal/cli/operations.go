@@ -216,7 +216,7 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	}
 	show := func(one any) error { return r.emit(one, func() { l.text(r, in, one) }) }
 	n := 1
-if list, ok := out.(lineByLine); ok && (r.json() || !l.whole) {
+	if list, ok := out.(lineByLine); ok && (r.json() || !l.whole) {
 		n = 0
 		err = list.Each(func(item any) error {
 			if r.stopped() {
@@ -284,7 +284,11 @@ func jsonOf(o *operation.Operation) string {
 	}
 	if _, ok := reflect.Zero(out).Interface().(lineByLine); ok {
 		end = "; a line each"
-		if out = out.Field(0).Type; out.Kind() == reflect.Slice {
+		line := out.Field(0)
+		if items, ok := out.FieldByName("Items"); ok {
+			line = items
+		}
+		if out = line.Type; out.Kind() == reflect.Slice {
 			out = out.Elem()
 		}
 	}
