@@ -34,7 +34,7 @@ func TestZeroArguments(t *testing.T) {
 		"approval.Offers": approval.Offers, "approval.Watch": approval.Watch, "approval.Discover": approval.Discover,
 		"compare.Of": compare.Of, "compare.FiguresOf": compare.FiguresOf, "compare.Text": compare.Text, "compare.Words": compare.Words,
 		"cost.Parse": cost.Parse, "cost.Spent": cost.Spent, "cost.UsageOf": cost.UsageOf,
-		"enhancer.Compact": enhancer.Compact, "enhancer.CompactStretch": enhancer.CompactStretch, "enhancer.PlanCompaction": enhancer.PlanCompaction,
+		"enhancer.Compact": enhancer.Compact, "enhancer.CompactStretch": enhancer.CompactStretch, "enhancer.PlanCompaction": enhancer.PlanCompaction, "enhancer.PlanFor": enhancer.PlanFor,
 		"enhancer.PlanPruning": enhancer.PlanPruning, "enhancer.SetPruned": enhancer.SetPruned, "enhancer.Resume": enhancer.Resume, "enhancer.Standard": enhancer.Standard,
 		"enhancer.SearchSessions": enhancer.SearchSessions, "enhancer.ListSessions": enhancer.ListSessions, "enhancer.ReadArtifact": enhancer.ReadArtifact,
 		"exchange.Export": exchange.Export, "exchange.Import": exchange.Import, "exchange.Look": exchange.Look, "exchange.Read": exchange.Read,

@@ -105,10 +105,8 @@ func (b *builder) texts(m *pool.Message) string {
 func (b *builder) summary(m *chatctx.DraftMessage) {
 	if b.draft.Session.Provider != "" { // the provider made it
 		t := &Turn{Role: pool.Assistant, Message: m.ID, Summary: true, From: m.Message}
-		for i := range m.Content {
-			if p := &m.Content[i]; p.Type == pool.CompactionPart && p.Provider == b.rules.Provider && len(p.Raw) > 0 {
-				t.Items = append(t.Items, Item{Raw: p})
-			}
+		for _, p := range b.compaction(m.Message) {
+			t.Items = append(t.Items, Item{Raw: &p})
 		}
 		b.add(t)
 		return
@@ -116,6 +114,16 @@ func (b *builder) summary(m *chatctx.DraftMessage) {
 	if items := b.items(m.Message); len(items) > 0 {
 		b.Turns = append(b.Turns, &Turn{Role: pool.User, Message: m.ID, Items: items, Summary: true, From: m.Message})
 	}
+}
+
+// compaction returns the parts of a summary that the provider made and can read.
+func (b *builder) compaction(m *pool.Message) (parts []pool.Part) {
+	for _, p := range m.Content {
+		if p.Type == pool.CompactionPart && p.Provider == b.rules.Provider && len(p.Raw) > 0 {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // sent reports whether a message may go to a provider.

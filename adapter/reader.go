@@ -31,6 +31,10 @@ func (r *Reader) Read(m *pool.Message, artifact func(pool.Hash) ([]byte, error))
 		}
 		out.Content = r.parts(out, b.answerOf(&Call{Call: &pool.Call{}}, m).Items)
 	case pool.Assistant:
+		if m.Kind == "summary" { // what the provider made goes back to it as it is
+			out.Content = b.compaction(m)
+			break
+		}
 		b.assistant(m)
 		for _, t := range b.Turns {
 			out.Content = append(out.Content, r.parts(out, t.Items)...)

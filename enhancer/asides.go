@@ -25,6 +25,9 @@ type Completer interface {
 	Complete(ctx context.Context, system, prompt string, limit int) (*pool.Message, error)
 }
 
+// Named has a name: a Completer, or a Compactor.
+type Named interface{ Name() string }
+
 // Question is a question to a model apart from a conversation.
 type Question struct {
 	Kind           string // what the answer is for: digest, summary or title
@@ -34,6 +37,8 @@ type Question struct {
 	About pool.Hash
 	// Fits, if not nil, returns an error for a whole answer that cannot be used.
 	Fits func(text string) error
+	// compacted, if not nil, means that the answer is a provider's compaction, and returns an error for a whole one that cannot be used.
+	compacted func(*pool.Message) error
 }
 
 // About returns the hash of the ids of messages for a Question.
@@ -43,7 +48,8 @@ func About(messages []*chatctx.DraftMessage) pool.Hash { return hashOf(messages)
 type Answer struct {
 	Text string
 	// Paid records what the answer took. It goes into the pool, on no branch, together with what the text is for.
-	Paid *pool.Message
+	Paid  *pool.Message
+	parts []pool.Part // of a provider's compaction
 }
 
 // UnusableError means that a model's answer cannot be used for what it was asked for. What it took is stored.
@@ -79,10 +85,7 @@ func Ask(ctx context.Context, c *chatctx.ChatContext, m Completer, q Question) (
 	if err != nil {
 		return nil, errors.Join(err, a.Lose(ctx, c))
 	}
-	if a.Text, err = reply.Whole(); err == nil && q.Fits != nil {
-		err = q.Fits(a.Text)
-	}
-	if err == nil {
+	if err = a.read(reply, &q); err == nil {
 		return a, nil
 	}
 	records := []*pool.Message{a.Paid}
@@ -90,6 +93,18 @@ func Ask(ctx context.Context, c *chatctx.ChatContext, m Completer, q Question) (
 		records = append(records, verdict(verdictID(c, m, q), q.Kind, err))
 	}
 	return nil, errors.Join(&UnusableError{Cause: err}, putLoose(ctx, c, records...))
+}
+
+// read takes the text of a reply, or the parts of a compaction, if it can be used.
+func (a *Answer) read(reply *pool.Message, q *Question) (err error) {
+	if q.compacted != nil {
+		a.parts, err = compaction(reply, q.compacted)
+		return err
+	}
+	if a.Text, err = reply.Whole(); err == nil && q.Fits != nil {
+		err = q.Fits(a.Text)
+	}
+	return err
 }
 
 // Lose stores what an answer took if what it was for could not be stored. Without an answer it does nothing.
@@ -134,7 +149,7 @@ type storedVerdict struct {
 
 // verdictID returns the id under which a context remembers that a question has no usable answer. It is made of ids, names and sizes: the hash of a text could be
 // tested by guessing after the text was purged.
-func verdictID(c *chatctx.ChatContext, m Completer, q Question) pool.ID {
+func verdictID(c *chatctx.ChatContext, m Named, q Question) pool.ID {
 	if c == nil {
 		return pool.ID{}
 	}
@@ -197,7 +212,7 @@ func attempt(d *chatctx.Draft) Question {
 
 // GaveUp reports whether the model's summary of a draft's session was not usable when an automatic compaction asked for it, and the session has not grown by
 // about a quarter since. The draft is as the store returns it.
-func GaveUp(ctx context.Context, c *chatctx.ChatContext, m Completer, d *chatctx.Draft) (bool, error) {
+func GaveUp(ctx context.Context, c *chatctx.ChatContext, m Named, d *chatctx.Draft) (bool, error) {
 	err := unusable(ctx, c, verdictID(c, m, attempt(d)))
 	if is := (*UnusableError)(nil); errors.As(err, &is) {
 		return true, nil
@@ -206,7 +221,7 @@ func GaveUp(ctx context.Context, c *chatctx.ChatContext, m Completer, d *chatctx
 }
 
 // GiveUp remembers for GaveUp that an automatic compaction failed with cause. A cause that may pass is not remembered.
-func GiveUp(ctx context.Context, c *chatctx.ChatContext, m Completer, d *chatctx.Draft, cause error) error {
+func GiveUp(ctx context.Context, c *chatctx.ChatContext, m Named, d *chatctx.Draft, cause error) error {
 	var is *UnusableError
 	var o *pool.OutcomeError
 	if !errors.As(cause, &is) || errors.As(cause, &o) && o.Outcome == pool.BrokenOff {

@@ -36,6 +36,9 @@ type Plan struct {
 	old     *branch.Session // the session whose summary is made anew
 	last    int             // the position of the newest message
 	stretch bool
+	// provider means that the provider compacts. begins finds the session in which the plan was made.
+	provider bool
+	begins   func([]branch.Session) int
 }
 
 // These shares keep a compaction from being useless. They are shares of a request's limit, except leastGain, which is one of the request.
@@ -135,9 +138,11 @@ func planFrom(ctx context.Context, w *Window, o Options, d *chatctx.Draft, old *
 	l := layoutOf(d.Messages)
 	cut := turnStart(d.Messages, l.may, tailCut(w, o, d, l.may))
 	if old != nil {
-		cut = slices.IndexFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position >= old.Start })
+		if cut = slices.IndexFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position >= old.Start }); cut < 0 {
+			cut = len(d.Messages)
+		}
 	}
-	p := &Plan{Before: w.Counter.Sizes(d), old: old}
+	p := &Plan{Before: w.Counter.Sizes(d), old: old, provider: o.ProviderCompacts, begins: o.sessionFor()}
 	for i, m := range d.Messages {
 		switch {
 		case i >= cut:
@@ -227,9 +232,11 @@ func turnStart(messages []*chatctx.DraftMessage, may []bool, cut int) int {
 	return cut
 }
 
-// Request says how a compaction gets its summary: from Text if it is not empty, else from Completer if it is not nil, else from a digest made by rules.
+// Request says how a compaction gets its summary: from Text if it is not empty, else from Provider, which compacts by itself, or from Completer, if they are not nil,
+// else from a digest made by rules.
 type Request struct {
 	Text      string
+	Provider  Compactor
 	Completer Completer
 	// Model is the Completer's model, and Limit what it may be given, in tokens; 0 means the model's budget, or Options.Budget, or 100,000.
 	Model string
@@ -247,7 +254,7 @@ type Compacted struct {
 	Session   int // the number of the new session, from 1
 	Start     int // its first position
 	Summary   string
-	// By is the origin of the summary: text, model or digest.
+	// By is the origin of the summary: text, model, digest, or provider, of whose compaction Summary has nothing.
 	By string
 	// Parts say what each part of the summary stands for: earlier summaries, and the new one. Note says what was not done as usual; "" if nothing.
 	Parts                                   []Stands
@@ -262,12 +269,8 @@ type Compacted struct {
 // no message is removed from the history. No transaction is open while the summary is made, and messages that arrive meanwhile are in the new session. If the
 // summary fails or is empty, nothing changes; if the history before the cut changes meanwhile, the error is a chatctx.ErrConflict.
 func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, r Request) (*Compacted, error) {
-	d, old, err := draftToCompact(ctx, c, branchName, r.Anew)
-	if err != nil {
-		return nil, err
-	}
 	w := o.Window(c)
-	p, err := planFrom(ctx, w, o, d, old)
+	d, p, err := planOf(ctx, c, branchName, w, &o, r)
 	if err != nil {
 		return nil, err
 	}
@@ -291,6 +294,9 @@ func beginSession(ctx context.Context, c *chatctx.ChatContext, w *Window, d *cha
 		return nil, err
 	}
 	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now(), Apart: p.apart(d), Digests: p.digests}
+	if p.provider {
+		next.Provider, next.Model = made.answer.parts[0].Provider, made.answer.parts[0].Model
+	}
 	setData(&next, compactedKey, p.last)
 	if p.old != nil {
 		next.PrunedTo, next.Digests, next.Data = p.old.PrunedTo, p.old.Digests, p.old.Data
@@ -300,7 +306,7 @@ func beginSession(ctx context.Context, c *chatctx.ChatContext, w *Window, d *cha
 		return nil, err
 	}
 	out.Operation, out.Branch, out.Session = stored.done.Operation, stored.done.Branch, number
-	if r.Embedder != nil {
+	if r.Embedder != nil && out.Summary != "" {
 		embedSummary(ctx, c, r.Embedder, stored, next.ID, out)
 	}
 	return out, nil
@@ -336,38 +342,36 @@ func embedSummary(ctx context.Context, c *chatctx.ChatContext, e Embedder, store
 // ErrNoSession means that a branch has no summary that could be made anew.
 var ErrNoSession = errors.New("the branch has no summary to make anew")
 
-// draftToCompact reads the draft that a compaction begins with, without the excluded messages. If the current session's summary is to be made anew, it is the
-// draft of the session before, and the current one is returned too.
-func draftToCompact(ctx context.Context, c *chatctx.ChatContext, branchName string, anew bool) (d *chatctx.Draft, old *branch.Session, err error) {
-	if !anew {
-		d, err = c.Draft(ctx, branchName)
-	} else {
-		d, err = c.DraftIn(ctx, branchName, func(sessions []branch.Session, _ map[string]json.RawMessage) int {
-			old = nil
-			i := branchstore.Current(sessions)
-			if i < 0 || sessions[i].Summary == (pool.ID{}) {
-				return -1
-			}
-			old = &sessions[i]
-			return branchstore.Current(sessions[:i])
-		})
-	}
-	if err == nil && anew && old == nil {
+// planOf reads the draft that a compaction begins with, without the excluded messages, and plans it.
+func planOf(ctx context.Context, c *chatctx.ChatContext, branchName string, w *Window, o *Options, r Request) (*chatctx.Draft, *Plan, error) {
+	o.ProviderCompacts = r.Provider != nil && r.Text == ""
+	var old *branch.Session // whose summary is to be made anew
+	d, err := c.DraftIn(ctx, branchName, func(sessions []branch.Session, _ map[string]json.RawMessage) int {
+		old = nil
+		i := o.sessionFor()(sessions)
+		if !r.Anew || i < 0 || sessions[i].Summary == (pool.ID{}) {
+			return i
+		}
+		old = &sessions[i]
+		return o.sessionFor()(sessions[:i])
+	})
+	if err == nil && r.Anew && old == nil {
 		err = ErrNoSession
+	}
+	if err == nil {
+		err = Exclude().Enhance(ctx, d)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return d, old, Exclude().Enhance(ctx, d)
+	p, err := planFrom(ctx, w, *o, d, old)
+	return d, p, err
 }
 
-// PlanAnew returns the Plan of a Compact with Request.Anew.
-func PlanAnew(ctx context.Context, c *chatctx.ChatContext, branchName string, w *Window, o Options) (*Plan, error) {
-	d, old, err := draftToCompact(ctx, c, branchName, true)
-	if err != nil {
-		return nil, err
-	}
-	return planFrom(ctx, w, o, d, old)
+// PlanFor returns the Plan of a Compact with a Request, without asking a model.
+func PlanFor(ctx context.Context, c *chatctx.ChatContext, branchName string, w *Window, o Options, r Request) (*Plan, error) {
+	_, p, err := planOf(ctx, c, branchName, w, &o, r)
+	return p, err
 }
 
 // apart returns the positions before the new session's start that no summary tells of, except system messages.
@@ -427,8 +431,12 @@ func (p *Plan) outcome(w *Window, made *summary) *Compacted {
 // Foretell returns what Compact, or CompactStretch, would do: After is the size of the request, and Summary the text or the digest by rules. If a model is to
 // write the summary, it is not asked: Summary is empty, and After is an upper bound. The error is the one that there would be, also a *NoGainError.
 func (p *Plan) Foretell(w *Window, r Request) (*Compacted, error) {
-	if r.Completer != nil && r.Text == "" {
-		c := &Compacted{Start: p.Start, By: "model", Messages: len(p.Gone), Before: w.scale(p.Before.Total()), After: p.atMost(w), Budget: w.Budget}
+	if r.Text == "" && (p.provider || r.Completer != nil) {
+		by := "model"
+		if p.provider {
+			by = "provider"
+		}
+		c := &Compacted{Start: p.Start, By: by, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), After: p.atMost(w), Budget: w.Budget}
 		if p.stretch {
 			c.Start = p.from
 		}
@@ -467,13 +475,15 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 			return nil, 0, err
 		}
 		sessions := snapshot.Info.Sessions
-		if branchstore.Current(sessions) < 0 {
+		if p.begins(sessions) < 0 {
 			sessions = Sessions(snapshot.Info, d.Session)
 		}
-		if p.old != nil {
-			sessions = sessions[:branchstore.Current(sessions)]
-		} else if last := sessions[branchstore.Current(sessions)]; last.PrunedTo >= p.Start {
-			next.PrunedTo = last.PrunedTo
+		if at := p.begins(sessions); p.old != nil && p.provider {
+			sessions = slices.Delete(slices.Clone(sessions), at, at+1)
+		} else if p.old != nil {
+			sessions = sessions[:at]
+		} else if sessions[at].PrunedTo >= p.Start {
+			next.PrunedTo = sessions[at].PrunedTo
 		}
 		b := c.Begin(d.Branch)
 		b.Name("compact")
@@ -495,7 +505,7 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 func unchanged(ctx context.Context, snapshot *chatctx.Snapshot, d *chatctx.Draft, p *Plan, in *branch.Session) error {
 	conflict := &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q changed while the summary was made; nothing was compacted: compact again", d.Branch)}
 	var current pool.ID
-	if i := branchstore.Current(snapshot.Info.Sessions); i >= 0 {
+	if i := p.begins(snapshot.Info.Sessions); i >= 0 {
 		current = snapshot.Info.Sessions[i].ID
 	}
 	if current != in.ID {

@@ -47,7 +47,7 @@ func (p *Pruning) Notice(budget int) string {
 
 // Notice returns what a compaction did and how the budget is used now.
 func (c *Compacted) Notice() string {
-	text := fmt.Sprintf("compacted: %s, %s in a summary by %s", fromTo(c.Before, c.After), plural.Count(c.Messages, "message"), c.By)
+	text := fmt.Sprintf("compacted: %s, %s in %s", fromTo(c.Before, c.After), plural.Count(c.Messages, "message"), c.Origin())
 	if c.Note != "" {
 		text += "\n  " + c.Note
 	}
@@ -57,6 +57,14 @@ func (c *Compacted) Notice() string {
 		}
 	}
 	return text + "\n  " + c.sizes()
+}
+
+// Origin says in words who made the summary.
+func (c *Compacted) Origin() string {
+	if c.By == "provider" {
+		return "the provider's own compaction"
+	}
+	return "a summary by " + c.By
 }
 
 // sizes names the parts of the request that there are, with their tokens.

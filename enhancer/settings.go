@@ -52,6 +52,8 @@ type Options struct {
 	Sent *tokens.Sent
 	// InForce returns the index of the session, of a branch's, with which requests begin; nil means branchstore.Current.
 	InForce func(sessions []branch.Session) int
+	// ProviderCompacts means that a compaction that is due is left to the provider, see Request.Provider.
+	ProviderCompacts bool
 	// Artifacts keeps what is put aside; nil means that the branch itself keeps it.
 	Artifacts ArtifactStore
 }

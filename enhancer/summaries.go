@@ -89,9 +89,22 @@ type summary struct {
 
 func (s *summary) last() *part { return &s.parts[len(s.parts)-1] }
 
-func (s *summary) text() string { return withoutHead(s.last().text) }
+func (s *summary) text() string {
+	if s.compaction() {
+		return ""
+	}
+	return withoutHead(s.last().text)
+}
 
-func (s *summary) by() string { return s.last().By }
+func (s *summary) by() string {
+	if s.compaction() {
+		return "provider"
+	}
+	return s.last().By
+}
+
+// compaction reports whether a provider made it.
+func (s *summary) compaction() bool { return s.answer != nil && s.answer.parts != nil }
 
 func (s *summary) stands() []Stands {
 	out := make([]Stands, len(s.parts))
@@ -106,6 +119,10 @@ func (s *summary) message() *pool.Message {
 	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary"}
 	if s.answer != nil {
 		m.ID, m.Meta = s.answer.Paid.ID, s.answer.Paid.Meta
+	}
+	if s.compaction() {
+		m.Role, m.Content = pool.Assistant, s.answer.parts
+		return m
 	}
 	for i := range s.parts {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: s.parts[i].text})

@@ -53,7 +53,10 @@ func (p *Plan) bound(c *tokens.Counter, merging bool) int {
 // summarise makes the summary of the messages that a plan leaves out. Earlier summaries stay unchanged while there is room; after that a model merges them into
 // the new one, or, without a model, they are shortened.
 func summarise(ctx context.Context, c *chatctx.ChatContext, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
-	if r.Text != "" || r.Completer == nil {
+	switch {
+	case p.provider:
+		return p.byProvider(ctx, c, w, d, r.Provider)
+	case r.Text != "" || r.Completer == nil:
 		return p.withoutModel(w, r)
 	}
 	if err := p.gains(w); err != nil {
@@ -126,6 +129,9 @@ func (p *Plan) written(c *tokens.Counter) []part {
 // gains returns a *NoGainError if it is certain beforehand that a compaction clears too little.
 func (p *Plan) gains(w *Window) error {
 	gain := p.GoneTokens - p.bound(w.Counter, false) - summaryHead
+	if p.provider {
+		gain = p.GoneTokens + p.Before.Summary
+	}
 	if float64(gain) >= p.least() {
 		return nil
 	}
@@ -142,6 +148,9 @@ const longer = 2
 
 // atMost returns an upper bound of the request after the compaction, before any other step: what stays, and the longest summary that is accepted.
 func (p *Plan) atMost(w *Window) int {
+	if p.provider {
+		return p.most(w)
+	}
 	c, merging := w.Counter, p.merging(w.Counter)
 	summary := tokens.PerMessage + summaryHead + longer*p.bound(c, merging)
 	if p.stretch {

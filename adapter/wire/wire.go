@@ -10,6 +10,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Request is a body for a provider.
@@ -39,6 +41,13 @@ type Windower interface {
 	// Window returns the number of tokens, 0 if the server does not say. sure means that the server runs the model with it; otherwise it is the most that the
 	// model could accept.
 	Window(ctx context.Context, model string) (tokens int64, sure bool, err error)
+}
+
+// Compacter is a Client whose provider compacts a history by itself.
+type Compacter interface {
+	// Compact returns what stands for the history of a body: a message of pool.CompactionParts with the provider's own items, unchanged, and what they took. Its
+	// outcome is that of a reply.
+	Compact(ctx context.Context, r Request) (*pool.Message, error)
 }
 
 // Model is a model that a provider offers. Zero limits are unknown.

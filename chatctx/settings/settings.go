@@ -225,7 +225,7 @@ var table = []Setting{
 	{Name: "notify", Group: Fitting, Type: Truth, Default: "true", Does: "whether send says what was left out"},
 
 	{Name: "steps.compact", Group: Compacting, Type: Truth, Default: "true", Harmless: true, Does: "whether a conversation is compacted by itself where there is no room"},
-	{Name: "compact.by", Group: Compacting, Type: Word, Words: "self provider", Default: "self", Harmless: true, Does: "who compacts: this program, or the provider itself within a request (anthropic, openai-responses)"},
+	{Name: "compact.by", Group: Compacting, Type: Word, Words: "self provider", Default: "self", Harmless: true, Does: "who compacts: this program, or the provider itself (anthropic, openai-responses)"},
 	{Name: "compact.at", Group: Compacting, Type: Share, Max: 1, Default: "80 %", Harmless: true, Does: "the part of the budget at which a conversation is compacted"},
 	{Name: "compact.keep", Group: Compacting, Type: Count, Max: most, Default: "4000", Harmless: true, Does: "how many of the newest tokens a compaction leaves"},
 	{Name: "compact.max_messages", Group: Compacting, Type: Count, Max: most, Off: true, Default: "off", Harmless: true, Does: "the number of messages at which a conversation is compacted"},

@@ -2,13 +2,16 @@ package turn
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
@@ -108,6 +111,88 @@ func (t *Turn) askCompaction(req *Request) {
 		field = fmt.Sprintf(`[{"type":"compaction","compact_threshold":%d}]`, trigger)
 	}
 	req.Draft.Settings[key] = json.RawMessage(field)
+}
+
+// Compactor returns what lets the provider compact the branch apart from a request. It is nil if compact.by does not leave that to the provider, or if the provider
+// compacts only within a request.
+func (t *Turn) Compactor(ctx context.Context) (enhancer.Compactor, error) {
+	inForce, err := t.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.compactor(inForce)
+}
+
+func (t *Turn) compactor(inForce map[string]json.RawMessage) (enhancer.Compactor, error) {
+	if !t.apart(inForce) {
+		return nil, nil
+	}
+	client := t.Client
+	if client == nil {
+		var err error
+		if client, err = t.newClient(adapter.Responses, inForce); err != nil {
+			return nil, err
+		}
+	}
+	by, can := client.(wire.Compacter)
+	if !can {
+		return nil, nil
+	}
+	return &compactor{t, inForce, by}, nil
+}
+
+// apart reports whether settings leave it to a provider to compact that can do so apart from a request.
+func (t *Turn) apart(inForce map[string]json.RawMessage) bool {
+	provider, err := providerOf(inForce, t.getenv) // our own summary needs no provider, or reports that there is none
+	return err == nil && provider == adapter.Responses && textSetting(inForce, "compact.by") == "provider"
+}
+
+// summariser names who is asked for the summary of an automatic compaction.
+func (t *Turn) summariser(inForce map[string]json.RawMessage) enhancer.Named {
+	if t.apart(inForce) {
+		return &compactor{turn: t, settings: inForce}
+	}
+	return t.completer(inForce)
+}
+
+// compactor asks the provider of a conversation to compact it.
+type compactor struct {
+	turn     *Turn
+	settings map[string]json.RawMessage
+	by       wire.Compacter
+}
+
+// Name identifies the server and the model.
+func (c *compactor) Name() string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00compact", adapter.Responses, textSetting(c.settings, "base_url"), textSetting(c.settings, "model"))
+}
+
+// Compact sends a draft, as the steps leave it.
+func (c *compactor) Compact(ctx context.Context, d *chatctx.Draft) (*chatctx.Message, error) {
+	d.Settings = maps.Clone(c.settings)
+	for _, key := range asideSettings {
+		delete(d.Settings, key)
+	}
+	o, err := c.turn.options(ctx, d.Settings, false)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := enhancer.Standard(o, c.turn.Context, nil, c.turn.Enhancers...).Run(ctx, d); err != nil {
+		return nil, err
+	}
+	req := &Request{Provider: adapter.Responses, Draft: d}
+	if err := req.adapt(); err != nil {
+		return nil, err
+	}
+	id := pool.NewID()
+	if err := enhancer.Took(ctx, &chatctx.Message{ID: id, Meta: pool.Metadata{Provider: adapter.Responses, Model: req.Model, Completed: pool.Now()}}); err != nil {
+		return nil, err
+	}
+	m, err := c.by.Compact(ctx, req.wire)
+	if m != nil {
+		m.ID, m.Meta.Completed = id, pool.Now()
+	}
+	return m, err
 }
 
 // compactBeta is the name under which Anthropic offers compaction.

@@ -205,3 +205,57 @@ func TestResponsesCompactionBeginsASession(t *testing.T) {
 		t.Errorf("another model gets %s", body)
 	}
 }
+
+// TestCompactionApartByTheProvider: an automatic compaction that a request cannot bring, since the number of turns makes it due, asks the provider's own endpoint. What
+// is excluded, and what stays, does not go there; the items come back as they are. An answer that cannot be used is asked for once.
+func TestCompactionApartByTheProvider(t *testing.T) {
+	const items = `{"type":"message","role":"user","content":[{"type":"input_text","text":"KEPT"}]},{"id":"cmp","type":"compaction","encrypted_content":"OPAQUE"}`
+	answer, asked := `[]`, []string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.URL.Path+string(body))
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"object":"response.compaction","output":`+answer+`,"usage":{"input_tokens":70,"output_tokens":30}}`)
+	}))
+	t.Cleanup(server.Close)
+	turn := newTurn(t, newProvider(t))
+	env := map[string]string{"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.URL}
+	turn.Getenv = func(name string) string { return env[name] }
+	set(t, turn, `{"provider":"openai-responses","model":"gpt-5","compact.by":"provider","budget":100000,"compact.at_turns":3}`)
+	talked(t, turn, 5)
+	b := turn.Context.Begin("")
+	b.Mark("@1", enhancer.Excluded)
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var unusable *enhancer.UnusableError
+	if done, err := turn.Compact(t.Context()); done != nil || !errors.As(err, &unusable) || len(asked) != 1 {
+		t.Fatalf("an empty answer: %+v, %v after %q", done, err, asked)
+	}
+	if done, err := turn.Compact(t.Context()); done != nil || err != nil || len(asked) != 1 {
+		t.Errorf("it was asked again: %+v, %v after %q", done, err, asked)
+	}
+	talked(t, turn, 4)
+	answer = "[" + items + "]"
+	req, err := turn.Request(t.Context())
+	if err != nil || !req.Forecast.Due {
+		t.Fatalf("no compaction is due: %+v, %v", req, err)
+	}
+	done, err := turn.Compact(t.Context())
+	if err != nil || done == nil || done.By != "provider" || done.After > req.Forecast.Tokens {
+		t.Fatalf("%+v, %v; foretold were %d tokens", done, err, req.Forecast.Tokens)
+	}
+	holds(t, asked[1], `/responses/compact{"model":"gpt-5","input":[{"type":"message","role":"assistant" word`, "instructions context_management")
+	if n := strings.Count(asked[1], `"role":"user"`); n != 8 {
+		t.Errorf("%d questions went there, and one of ten is excluded and one kept: %s", n, asked[1])
+	}
+	next := requestOn(t, turn, "", `{}`)
+	if holds(t, next, "THIRD", ""); !strings.Contains(next, items) || strings.Count(next, `"role":"user"`) != 3 {
+		t.Errorf("the next request is %s", next)
+	}
+	holds(t, requestOn(t, turn, "", `{"compact.by":"self"}`), `OPAQUE THIRD`, "")
+	holds(t, requestOn(t, turn, "", `{"model":"gpt-4o"}`), `word THIRD`, "OPAQUE KEPT")
+	if done, err := turn.Compact(t.Context()); done != nil || err != nil {
+		t.Errorf("compacted again: %+v, %v", done, err)
+	}
+}

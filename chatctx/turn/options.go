@@ -38,7 +38,9 @@ func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, 
 	o.Sent = t.sentTo(inForce)
 	o.InForce = func(sessions []branch.Session) int { return t.session(sessions, inForce) }
 	if provider, none := providerOf(inForce, t.getenv); none == nil {
-		if _, ok := byProvider(inForce, provider, o); ok {
+		_, within := byProvider(inForce, provider, o)
+		o.ProviderCompacts = t.apart(inForce)
+		if counts := o.CompactMessages > 0 || o.CompactTurns > 0; within && !(counts && o.ProviderCompacts) { // a request knows no count
 			o.StepsOff = append(o.StepsOff, enhancer.CompactStep)
 		}
 	}

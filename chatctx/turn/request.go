@@ -200,7 +200,7 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error
 		return err
 	}
 	if req.Forecast.Due { // unless the model's summary was not usable
-		gaveUp, err := enhancer.GaveUp(ctx, t.Context, t.completer(req.Draft.Settings), req.Draft)
+		gaveUp, err := enhancer.GaveUp(ctx, t.Context, t.summariser(req.Draft.Settings), req.Draft)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (t *Turn) within(ctx context.Context, req *Request, asides *asking) (*Reque
 // Compact compacts the branch if its settings say that it is due, with a summary by the model that they name. It returns nil if a compaction is not due or
 // there is nothing to leave out. After a summary that was not usable (*enhancer.UnusableError) it returns nil until the session has grown. Call it after a Send; messages may arrive meanwhile.
 func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
-	d, err := t.Context.Draft(ctx, t.Branch)
+	d, err := t.Context.DraftIn(ctx, t.Branch, t.session)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,11 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, asked := t.completer(d.Settings), *d
+	compactor, err := t.compactor(d.Settings)
+	if err != nil {
+		return nil, err
+	}
+	by, asked := t.summariser(d.Settings), *d
 	if err := enhancer.Exclude().Enhance(ctx, d); err != nil {
 		return nil, err
 	}
@@ -75,7 +79,7 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Completer: by, Model: model, Embedder: embedder})
+	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Provider: compactor, Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
@@ -105,11 +106,29 @@ func (c *Counter) parts(parts []pool.Part, read func(pool.Hash) ([]byte, error))
 		case pool.ImagePart, pool.DocumentPart:
 			n += c.formula.media(p, partBytes(p, read), c.Model.Encoding)
 		case pool.CallPart:
+		case pool.CompactionPart:
+			n += c.compaction(p.Raw)
 		default:
 			n += c.Text(string(p.Raw))
 		}
 	}
 	return n
+}
+
+// What a provider encrypts is in base64, with cipherFrame bytes around it, and takes a token for cipherPerToken bytes of it.
+const (
+	cipherFrame    = 650
+	cipherPerToken = 4
+)
+
+// compaction counts an item with which a provider stands for what came before. Only the provider can read what it encrypted, so its tokens follow from its size.
+func (c *Counter) compaction(raw []byte) int {
+	var v struct {
+		Encrypted string `json:"encrypted_content"`
+	}
+	_ = json.Unmarshal(raw, &v) // another item has none
+	text := strings.Replace(string(raw), v.Encrypted, "", 1)
+	return c.Text(text) + max(len(v.Encrypted)*3/4-cipherFrame, 0)/cipherPerToken
 }
 
 func partBytes(p *pool.Part, read func(pool.Hash) ([]byte, error)) []byte {

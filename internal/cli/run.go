@@ -292,12 +292,24 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 	})
 }
 
+// compactsApart reports whether the provider of a branch makes its compaction again when it is asked.
+func (r *run) compactsApart(id chatctx.ID, branch string) bool {
+	c, err := r.st.Context(r.ctx, id.String())
+	if err != nil {
+		return false
+	}
+	o, err := r.turn(c, branch).Options(r.ctx)
+	return err == nil && o.ProviderCompacts
+}
+
 // noteSummaries says what became of summaries that tell of messages which a change concerns, and what makes them anew. Only a provider makes its own anew, when
 // a conversation has grown.
 func (r *run) noteSummaries(c *chatctx.Committed) {
 	for _, s := range c.Summaries {
 		whose, what, then, cmd := "the summary", "no longer stands, so the messages are sent themselves", "to make it anew", "compact"
 		switch {
+		case s.Provider != "" && s.Stands && r.compactsApart(c.Context, s.Branch):
+			what, then, cmd = "still tells of it", "to have it made anew, without it", "compact --anew"
 		case s.Provider != "" && s.Stands:
 			what, then = "still tells of it", "for a summary of ours in its place, without it"
 		case s.Stands:

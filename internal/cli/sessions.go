@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
@@ -79,24 +80,20 @@ func doCompact(r *run, in *compactIn) error {
 	if err != nil {
 		return err
 	}
-	if request.Text == "" && !in.Digest && (o.Model != "" || o.CompactModel != "") {
-		if request.Completer, err = r.turn(c, name).Completer(r.ctx); err != nil {
-			return err
-		}
-		request.Model = cmp.Or(o.CompactModel, o.Model)
-	}
 	if request.Anew = in.Anew; request.Anew && (stretch || in.keeps()) {
 		return usagef("compact --anew leaves the session where it begins: no range, --keep-tokens or --keep-messages goes with it")
 	}
+	if request.Text == "" && !in.Digest {
+		if err := r.whoCompacts(c, name, o, &request, stretch); err != nil {
+			return err
+		}
+	}
 	if in.DryRun {
-		return r.compactPlan(c, name, o, request, func(w *enhancer.Window, d *chatctx.Draft) (*enhancer.Plan, error) {
-			if request.Anew {
-				return enhancer.PlanAnew(r.ctx, c, name, w, o)
-			}
+		return r.compactPlan(c, name, o, request, func(w *enhancer.Window) (*enhancer.Plan, error) {
 			if stretch {
-				return enhancer.PlanStretch(r.ctx, w, d, from, to)
+				return r.planStretch(c, name, w, from, to)
 			}
-			return enhancer.PlanCompaction(r.ctx, w, o, d)
+			return enhancer.PlanFor(r.ctx, c, name, w, o, request)
 		})
 	}
 	if request.Embedder, err = r.turn(c, name).Embedder(r.ctx); err != nil {
@@ -110,12 +107,48 @@ func doCompact(r *run, in *compactIn) error {
 	}
 	done, err := compact(r.ctx, c, name, o, request)
 	if err != nil {
-		return compactHint(err, request.Completer != nil)
+		return compactHint(err, &request)
 	}
 	text := r.compacted(r.turn(c, name), done)
 	v := compactedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
 		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget), done.Parts, done.Note}
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s", text)
+}
+
+// whoCompacts sets who makes the summary: the provider, if compact.by says so, or a model. The summary of a stretch, and one of ours that is made anew, is ours.
+func (r *run) whoCompacts(c *chatctx.ChatContext, name string, o enhancer.Options, request *enhancer.Request, stretch bool) (err error) {
+	t := r.turn(c, name)
+	ours := stretch
+	if request.Anew {
+		info, err := c.Branch(r.ctx, name)
+		if err != nil {
+			return err
+		}
+		at := o.SessionOf(info.Sessions)
+		ours = at < 0 || info.Sessions[at].Provider == ""
+	}
+	if !ours {
+		if request.Provider, err = t.Compactor(r.ctx); err != nil || request.Provider != nil {
+			return err
+		}
+	}
+	if o.Model != "" || o.CompactModel != "" {
+		request.Completer, err = t.Completer(r.ctx)
+		request.Model = cmp.Or(o.CompactModel, o.Model)
+	}
+	return err
+}
+
+// planStretch plans the summary of a stretch.
+func (r *run) planStretch(c *chatctx.ChatContext, name string, w *enhancer.Window, from, to int) (*enhancer.Plan, error) {
+	d, err := c.Draft(r.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := enhancer.Exclude().Enhance(r.ctx, d); err != nil {
+		return nil, err
+	}
+	return enhancer.PlanStretch(r.ctx, w, d, from, to)
 }
 
 // stretch parses A..B, or --from and --to, as positions.
@@ -199,7 +232,7 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string, in *compactIn)
 }
 
 // compactHint says what to type after a summary failed.
-func compactHint(err error, model bool) error {
+func compactHint(err error, asked *enhancer.Request) error {
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return &hinted{err, "keep less: compact --keep-tokens 1000"}
 	}
@@ -213,7 +246,16 @@ func compactHint(err error, model bool) error {
 	if errors.As(err, &none) {
 		return err
 	}
-	if model && !errors.Is(err, chatctx.ErrConflict) {
+	switch {
+	case errors.Is(err, chatctx.ErrConflict):
+		return err
+	case asked.Provider != nil:
+		var provider *wire.Error
+		if errors.As(err, &provider) {
+			err = talkHint(err)
+		}
+		return withHint(err, "what helps: our own summary, chatctx config compact.by=self; without a model: chatctx compact --digest, or --summary TEXT")
+	case asked.Completer != nil:
 		return withHint(talkHint(err), "without a model: chatctx compact --digest, or --summary TEXT")
 	}
 	return err
@@ -243,24 +285,17 @@ type goneJSON struct {
 	Preview  string     `json:"preview"`
 }
 
-func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Options, request enhancer.Request, plan func(*enhancer.Window, *chatctx.Draft) (*enhancer.Plan, error)) error {
-	d, err := c.Draft(r.ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := enhancer.Exclude().Enhance(r.ctx, d); err != nil {
-		return err
-	}
+func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Options, request enhancer.Request, plan func(*enhancer.Window) (*enhancer.Plan, error)) error {
 	w := o.Window(c)
-	p, err := plan(w, d)
+	p, err := plan(w)
 	if err != nil {
-		return compactHint(err, false)
+		return compactHint(err, &enhancer.Request{})
 	}
 	would, err := p.Foretell(w, request)
 	if err != nil {
-		return compactHint(err, false)
+		return compactHint(err, &enhancer.Request{})
 	}
-	v := planJSON{true, where{Context: c.ID, Branch: name}, would.Start, p.GoneTokens, p.KeptTokens, len(p.Pinned), would.Before, would.After, would.By == "model", would.By, would.Summary, []goneJSON{}}
+	v := planJSON{true, where{Context: c.ID, Branch: name}, would.Start, p.GoneTokens, p.KeptTokens, len(p.Pinned), would.Before, would.After, would.By == "model" || would.By == "provider", would.By, would.Summary, []goneJSON{}}
 	for _, m := range p.Gone {
 		v.Messages = append(v.Messages, goneJSON{m.ID, m.Role, m.Position, m.Tokens, tokens.Preview(m.Message, 60)})
 	}
@@ -274,7 +309,7 @@ func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Option
 		if v.AtMost {
 			atMost = "≤ "
 		}
-		r.printf("the request, with a summary by %s: %s → %s%s tokens\n", would.By, enhancer.Short(v.Before), atMost, enhancer.Short(v.After))
+		r.printf("the request, with %s: %s → %s%s tokens\n", would.Origin(), enhancer.Short(v.Before), atMost, enhancer.Short(v.After))
 	})
 }
 

@@ -72,7 +72,8 @@ func scriptPicture(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // fakeProvider answers requests in order. An answer is a line: say TEXT; call TOOL JSON; half TEXT (and the connection ends); compact TEXT (behind a
-// compaction of all that was asked); hang TEXT (until the client has gone; hang alone says nothing); fail TEXT (an error after it); status CODE BODY.
+// compaction of all that was asked); hang TEXT (until the client has gone; hang alone says nothing); fail TEXT (an error after it); status CODE BODY; body TEXT
+// (as it is); torn TEXT (and the connection breaks); compacted ITEMS (what a provider makes of a history that it is to compact apart from a request).
 type fakeProvider struct {
 	mu      sync.Mutex
 	answers []string
@@ -156,6 +157,9 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
+	if strings.HasSuffix(r.URL.Path, "/compact") {
+		body = append([]byte("compact "), body...)
+	}
 	s.bodies = append(s.bodies, string(body))
 	s.keys = append(s.keys, r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.Header.Get("X-Goog-Api-Key"))
 	answer := `status 400 {"error":{"type":"invalid_request_error","message":"no more answers"}}`
@@ -192,6 +196,8 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, p.begin+p.words(text))
 	case "fail":
 		io.WriteString(w, p.begin+p.words(text)+p.fail)
+	case "body", "torn", "compacted":
+		wholeAnswer(w, do, text)
 	case "hang":
 		if text != "" {
 			io.WriteString(w, p.begin+p.words(text))
@@ -205,6 +211,19 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.mu.Unlock()
 		<-r.Context().Done()
+	}
+}
+
+// wholeAnswer writes an answer that is no stream.
+func wholeAnswer(w http.ResponseWriter, do, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	if do == "compacted" {
+		text = `{"id":"resp_1","object":"response.compaction","created_at":1,"output":` + text + `,"usage":{"input_tokens":7000,"output_tokens":300,"total_tokens":7300}}`
+	}
+	io.WriteString(w, text)
+	if do == "torn" {
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
 	}
 }
 
