@@ -581,6 +581,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/compare":        "how answers differ",
 		"chatctx/cost":           "sums up costs",
 		"enhancer":               "the window's size",
+		"enhancer/tokens":        "previews of messages",
 		"chatctx":                "the front door",
 		"chatctx/approval":       "runs tools",
 		"chatctx/exchange":       "writes other formats",

@@ -10,7 +10,9 @@ import (
 // methods is the table of everything that the API does: all operations, and what a server alone knows of. It is made at the first use, since few commands serve.
 var methods = sync.OnceValue(func() (all []*method) {
 	for _, o := range operation.All() {
-		all = append(all, methodOf(o))
+		if o.Path != "" {
+			all = append(all, methodOf(o))
+		}
 	}
 	return slices.Concat(all, fileMethods(), changeMethods())
 })

@@ -55,7 +55,7 @@ func printTaken(r *run, _ *operation.Taking, v contract.Taken) {
 	if v.MovedTo != nil {
 		moved = "; what stood there is on " + clean(*v.MovedTo)
 	}
-	r.printf("took %s into %s%s\n", count(len(v.Messages), "message"), placed(v.Done), moved)
+	r.printf("took %s into %s%s\n", count(len(v.Messages), "message"), placed(r.done), moved)
 }
 
 // pen writes styles as the terminal supports them.

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -16,15 +12,7 @@ func init() { lookGroups = append(lookGroups, historyLooks) }
 
 func historyCommands() []*command {
 	return []*command{{name: "rewind"}, {name: "drop"}, {name: "clear"}, {name: "interrupt"}, {name: "pick"}, {name: "merge"}, {name: "diff"},
-		{name: "tag", does: "give a message a second name; without NAME, list the tags", scope: onBranch, run: in(doTag),
-			more: "A tag is unique in its conversation. Without REF the head gets it.",
-			json: "operation, context, branch, tag, message; in a list: tag, message, a line each", example: "chatctx tag good @-1",
-			subs: []*command{
-				{name: "ls", does: "list the tags, as tag alone does", scope: onContext, do: listTags,
-					json: "tag, message; context; a line each", example: "chatctx tag ls"},
-				{name: "rm", does: "remove a tag", scope: onContext, run: in(doTagRm),
-					json: "operation, context, branch, tag", example: "chatctx tag rm good"},
-			}},
+		{name: "tag", subs: []*command{{name: "ls"}, {name: "rm"}}},
 	}
 }
 
@@ -53,6 +41,16 @@ func historyLooks() map[string]look {
 			}
 			r.moved(v, "merged {added} from {from} into {branch}", in.From)
 		})),
+		"tags.set": preparing(checkTag, as(func(r *run, _ *operation.NewTag, v contract.Tag) {
+			r.printf("tagged %s of %s as %s\n", short(*v.Message), placed(r.done), clean(v.Tag))
+		})),
+		"tags.list": as(func(r *run, _ *operation.Conversation, v contract.Tag) {
+			r.row(4, "%s  %s", r.paint(yellow, short(*v.Message)), clean(v.Tag))
+		}).
+			orNone(func(r *run) { r.note("no tags; chatctx tag NAME [REF] sets one") }),
+		"tags.remove": as(func(r *run, _ *operation.OldTag, v contract.Tag) {
+			r.printf("removed the tag %s in %s\n", clean(v.Tag), titled(r.done.Title, r.done.Context))
+		}),
 		"diff": preparing(func(_ *run, in *operation.Differing) error {
 			if in.B = in.Other; in.B == "" {
 				in.A, in.B = "", in.A
@@ -89,7 +87,7 @@ func (r *run) moved(v contract.Moved, did string, from ...string) {
 	if v.Messages > 0 {
 		head = fmt.Sprintf("its head is %s, #%d", short(*v.Head), v.Messages)
 	}
-	words := strings.NewReplacer("{branch}", placed(v.Done), "{removed}", count(v.Removed, "message"), "{added}", count(len(v.Added), "message"), "{from}", clean(strings.Join(from, "")))
+	words := strings.NewReplacer("{branch}", placed(r.done), "{removed}", count(v.Removed, "message"), "{added}", count(len(v.Added), "message"), "{from}", clean(strings.Join(from, "")))
 	r.printf("%s; %s\n", words.Replace(did), head)
 }
 
@@ -100,67 +98,14 @@ var tagVerbs = map[string]string{
 	"remove": "chatctx tag rm TAG removes one", "delete": "chatctx tag rm TAG removes one", "del": "chatctx tag rm TAG removes one",
 }
 
-type tagIn struct {
-	Name string     `arg:"[NAME]"`
-	Ref  record.Ref `arg:"[REF]"`
-}
-
-func doTag(r *run, in *tagIn) error {
-	if in.Name == "" {
-		return listTags(r)
+// checkTag refuses what was meant as a command below tag, and puts the head in place of no message.
+func checkTag(r *run, in *operation.NewTag) error {
+	if in.Message != "" {
+		return nil
 	}
-	ref := in.Ref
-	if ref == "" {
-		if instead := tagVerbs[in.Name]; instead != "" {
-			return &usageError{fmt.Sprintf("there is no command tag %s: %s", in.Name, instead), "to call the head so: " + r.again("tag "+in.Name+" @")}
-		}
-		ref = "@"
+	if instead := tagVerbs[in.Tag]; instead != "" {
+		return &usageError{fmt.Sprintf("there is no command tag %s: %s", in.Tag, instead), "to call the head so: " + r.again("tag "+in.Tag+" @")}
 	}
-	c, err := r.change(func(b *chatctx.Batch) { b.Tag(in.Name, ref) })
-	if err != nil {
-		return err
-	}
-	cc, err := r.st.Context(r.ctx, c.Context.String())
-	if err != nil {
-		return err
-	}
-	tags, err := cc.Tags(r.ctx)
-	if err != nil {
-		return err
-	}
-	id := tags[in.Name]
-	return r.made(c, tagJSON{Where: whereOf(c), Tag: in.Name, Message: &id}, "tagged %s of %s as %s", short(id), placed(c), clean(in.Name))
-}
-
-func listTags(r *run) error {
-	c, err := r.conversation()
-	if err != nil {
-		return err
-	}
-	tags, err := c.Tags(r.ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		v := map[string]any{"context": c.ID, "tag": name, "message": tags[name]}
-		if err := r.emit(v, func() { r.row(4, "%s  %s", r.paint(yellow, short(tags[name])), clean(name)) }); err != nil {
-			return err
-		}
-	}
-	if len(tags) == 0 {
-		r.note("no tags; chatctx tag NAME [REF] sets one")
-	}
+	in.Message = "@"
 	return nil
-}
-
-type tagRmIn struct {
-	Tag string `arg:"TAG"`
-}
-
-func doTagRm(r *run, in *tagRmIn) error {
-	c, err := r.change(func(b *chatctx.Batch) { b.Untag(in.Tag) })
-	if err != nil {
-		return err
-	}
-	return r.made(c, tagJSON{Where: whereOf(c), Tag: in.Tag}, "removed the tag %s in %s", clean(in.Tag), titled(c.Title, c.Context))
 }

@@ -66,14 +66,33 @@ func looks() map[string]look {
 	return all
 }
 
-// commandFor makes the command of an operation.
-func commandFor(o *operation.Operation, l look) *command {
-	words := strings.Fields(o.Typed)
-	c := &command{name: words[len(words)-1], does: o.Does, more: o.More, example: o.Example, scope: scopeFor(o), json: jsonOf(o), paged: !o.Changes()}
+// commandFor makes the command of an operation that looks as one of looks.
+func commandFor(o *operation.Operation, looks map[string]look) *command {
+	l := looks[o.Name]
+	c := &command{name: o.Typed[strings.LastIndex(o.Typed, " ")+1:], does: o.Does, more: o.More, example: o.Example, scope: scopeFor(o), json: jsonOf(o), paged: !o.Changes()}
 	if c.run = plainEntry(o, l); o.Each {
 		c.run = eachEntry(o, l)
 	}
+	if o.List != "" {
+		c.orList(commandFor(operation.Lookup(o.List), looks))
+	}
 	return c
+}
+
+// orList makes a command without arguments do what another one does.
+func (c *command) orList(list *command) {
+	do := c.run
+	params := slices.Clone(do.params)
+	i := slices.IndexFunc(params, func(p param) bool { return p.flag == nil })
+	c.does += "; without " + params[i].bare() + ", " + list.does
+	c.json += "; without " + params[i].bare() + ": " + list.json
+	params[i].word = "[" + params[i].word + "]"
+	c.run = &entry{params, do.fresh, func(r *run, in any) error {
+		if len(r.line.args) == 0 {
+			return list.run.do(r, list.run.fresh())
+		}
+		return do.do(r, in)
+	}}
 }
 
 func scopeFor(o *operation.Operation) scope {
@@ -214,6 +233,7 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	case l.text == nil:
 		l.text = plainText
 	}
+	r.done = asked.Done
 	show := func(one any) error { return r.emit(one, func() { l.text(r, in, one) }) }
 	n := 1
 	if list, ok := out.(lineByLine); ok && (r.json() || !l.whole) {
@@ -333,7 +353,7 @@ func fillIn(table []group) []group {
 	made, all := map[string]*command{}, looks()
 	for _, o := range operation.All() {
 		if o.Typed != "" {
-			made[o.Typed] = commandFor(o, all[o.Name])
+			made[o.Typed] = commandFor(o, all)
 		}
 	}
 	for i := range table {
@@ -379,9 +399,9 @@ func replaceNames(list []*command, above string, made map[string]*command) {
 	for i, c := range list {
 		name := above + c.name
 		if m := made[name]; m != nil && c.does == "" {
-			list[i] = m
+			m.subs = c.subs
+			list[i], c = m, m
 			delete(made, name)
-			continue
 		}
 		replaceNames(c.subs, name+" ", made)
 	}

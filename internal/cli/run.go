@@ -31,11 +31,12 @@ type run struct {
 	cmd       *command
 	name      string // as typed: "branch ls"
 	line      *parsed
-	in        any            // the command's parameters
-	common    commonFlags    // the shared ones. Completion puts those of the line over them that is being typed
-	talks     talks          // how the command talks with a model
-	wait      time.Duration  // for a file that others hold; 0: the library's default
-	st        *chatctx.Store // the one opened last
+	in        any                // the command's parameters
+	common    commonFlags        // the shared ones. Completion puts those of the line over them that is being typed
+	talks     talks              // how the command talks with a model
+	wait      time.Duration      // for a file that others hold; 0: the library's default
+	st        *chatctx.Store     // the one opened last
+	done      *chatctx.Committed // the change that an operation made, for its look
 	opened    *closers
 	executors *executors
 	piped     *piped // standard input that is offered and that the command line does not ask for; nil: none

@@ -16,7 +16,6 @@ import (
 )
 
 func windowCommands() []*command {
-	marked := "operation, context, branch, messages[{message, position, mark}]"
 	return []*command{
 		{name: "tokens", does: "show how large the branch is for its model, message by message, and its limit", scope: onBranch, run: in(doTokens), paged: true,
 			more: "It counts the next request, as send would make it, without the messages that earlier steps left out. If a compaction is due, the count is an upper bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. With --provider it asks the provider's own counter, if there is one, about the request that send would send.",
@@ -36,12 +35,7 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 		{name: "prune", does: "shorten old tool results to one line each, from now on", scope: onBranch, run: in(doPrune),
 			more: "Results that the model has not read yet stay. The store keeps them all; undo brings them back into the request.",
 			json: "operation, context, branch, position, results, before, after, request_before, request_after, budget", example: "chatctx prune"},
-		{name: "pin", does: "keep messages in every request; without REF, list the marked ones", scope: onBranch, run: in(doPin),
-			more: "A pinned call keeps its results.", json: marked + "; in a list: message, position, mark, preview, a line each", example: "chatctx pin @3"},
-		{name: "unpin", does: "take the pin off messages", scope: onBranch, run: in(doUnpin), json: marked, example: "chatctx unpin @3"},
-		{name: "exclude", does: "leave messages out of every request, but keep them on the branch", scope: onBranch, run: in(doExclude),
-			more: "A call takes its results along, and a result its call.", json: marked, example: "chatctx exclude @7"},
-		{name: "include", does: "send excluded messages again", scope: onBranch, run: in(doInclude), json: marked, example: "chatctx include @7"},
+		{name: "pin"}, {name: "unpin"}, {name: "exclude"}, {name: "include"},
 		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, run: in(doSessions), paged: true,
 			more: "--search asks the embedding server that the settings embedding.model, embedding.base_url and embedding.key_env name. It has to speak OpenAI's protocol.",
 			json: "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at, summary, pruned_to, kind, provider, model, score; a line each", example: "chatctx sessions"},

@@ -30,12 +30,11 @@ func PlacedOf(c *chatctx.Committed) []Placed {
 type Moved struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	Where
-	Messages int                `json:"messages"`
-	Head     *chatctx.ID        `json:"head"`
-	Removed  int                `json:"removed"`
-	Added    []Added            `json:"added"`
-	Revision uint64             `json:"revision,omitempty"` // after the change; a dry run has none
-	Done     *chatctx.Committed `json:"-"`
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Removed  int         `json:"removed"`
+	Added    []Added     `json:"added"`
+	Revision uint64      `json:"revision,omitempty"` // after the change; a dry run has none
 }
 
 // Added is a message that a change put on a branch.
@@ -47,7 +46,7 @@ type Added struct {
 // MovedOf returns the JSON of the history after the last step of a change.
 func MovedOf(c *chatctx.Committed) Moved {
 	m := c.Last()
-	v := Moved{false, WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}, c.Revision, c}
+	v := Moved{false, WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}, c.Revision}
 	for _, p := range m.Placed {
 		v.Added = append(v.Added, Added{p.Message, p.Position})
 	}
@@ -57,16 +56,15 @@ func MovedOf(c *chatctx.Committed) Moved {
 // Taken is an answer that was taken from another branch.
 type Taken struct {
 	Where
-	Messages []Added            `json:"messages"`
-	MovedTo  *string            `json:"moved_to"` // the branch that got the messages that were in its place
-	Revision uint64             `json:"revision"`
-	Done     *chatctx.Committed `json:"-"`
+	Messages []Added `json:"messages"`
+	MovedTo  *string `json:"moved_to"` // the branch that got the messages that were in its place
+	Revision uint64  `json:"revision"`
 }
 
 // TakenOf returns the JSON of the answer that the last step of a change took.
 func TakenOf(c *chatctx.Committed) Taken {
 	step := c.Last()
-	v := Taken{WhereOf(c), []Added{}, String(step.Beside), c.Revision, c}
+	v := Taken{WhereOf(c), []Added{}, String(step.Beside), c.Revision}
 	for _, p := range step.Placed {
 		v.Messages = append(v.Messages, Added{p.Message, p.Position})
 	}

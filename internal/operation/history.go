@@ -29,11 +29,6 @@ func historyOperations() []*Operation {
 			With("Messages that were merged or picked before are not brought again: a second merge brings those that have come since, and says so if there are none. A call that waits here as a copy keeps its own decision and result."),
 		Define("diff", "GET "+in+"/diff", Read, "show the differences of two branches, turn by turn, with the changed words", diff).As("diff", "chatctx diff main trains").
 			With("One BRANCH is compared with the active one. - is the first, + the second."),
-		Define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them from requests, or remove their mark", setMarks),
-		Define("marks.list", "GET "+in+"/marks", Read, "list the marked messages", listMarks),
-		Define("tags.list", "GET "+in+"/tags", Read, "list the tags", listTags),
-		Define("tags.set", "POST "+at+"/tags", Write, "give a message a second name", setTag),
-		Define("tags.remove", "POST "+in+"/tags/{tag}/remove", Write, "remove a tag", removeTag),
 	}
 }
 
@@ -83,11 +78,6 @@ func positions(from, to int) (out []int) {
 	return out
 }
 
-type refParams struct {
-	Change
-	Message string `json:"message" doc:"the message: its id, a tag, @, @-2, u3 …"`
-}
-
 // Rewinding names the message that becomes the head.
 type Rewinding struct {
 	Change
@@ -107,19 +97,6 @@ func rewind(r *Request, in *Rewinding) (contract.Moved, error) {
 		})
 	}
 	return r.move(in.Change, func(b *chatctx.Batch) { b.Rewind(in.Message) })
-}
-
-type refsParams struct {
-	Change
-	Messages []string `json:"messages" doc:"messages, or ranges A..B: after A, up to B and including it"`
-}
-
-func (p *refsParams) refs() []record.Ref {
-	refs := make([]record.Ref, len(p.Messages))
-	for i, m := range p.Messages {
-		refs[i] = record.Ref(m)
-	}
-	return refs
 }
 
 // Dropping names messages to take off a branch.
@@ -307,87 +284,4 @@ func diff(r *Request, in *Differing) (v contract.Difference, err error) {
 		return v, err
 	}
 	return contract.DifferenceOf(c.ID, d), nil
-}
-
-type markParams struct {
-	refsParams
-	Mark string `json:"mark,omitempty" doc:"pinned or excluded; without it, the mark is removed"`
-}
-
-func setMarks(r *Request, in *markParams) (contract.Where, error) {
-	return where(r.commit(in.Change, func(b *chatctx.Batch) {
-		for _, ref := range in.refs() {
-			b.Mark(ref, in.Mark)
-		}
-	}))
-}
-
-// marked is a message with a mark.
-type marked struct {
-	Message chatctx.ID `json:"message"`
-	Mark    string     `json:"mark"`
-}
-
-func listMarks(r *Request, in *Conversation) (List[marked], error) {
-	c, _, err := r.conversation(in.Context)
-	if err != nil {
-		return List[marked]{}, err
-	}
-	marks, err := c.Marks(r.Ctx)
-	if err != nil {
-		return List[marked]{}, err
-	}
-	var items []marked
-	for id, mark := range marks {
-		items = append(items, marked{id, mark})
-	}
-	slices.SortFunc(items, func(a, b marked) int { return slices.Compare(a.Message[:], b.Message[:]) })
-	return ListOf(items), nil
-}
-
-func listTags(r *Request, in *Conversation) (List[contract.Tag], error) {
-	c, _, err := r.conversation(in.Context)
-	if err != nil {
-		return List[contract.Tag]{}, err
-	}
-	tags, err := c.Tags(r.Ctx)
-	if err != nil {
-		return List[contract.Tag]{}, err
-	}
-	var items []contract.Tag
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		items = append(items, contract.Tag{Where: contract.Where{Context: c.ID}, Tag: name, Message: contract.ID(tags[name])})
-	}
-	return ListOf(items), nil
-}
-
-type tagParams struct {
-	refParams
-	Tag string `json:"tag" doc:"the name, unique in the conversation"`
-}
-
-func setTag(r *Request, in *tagParams) (contract.Tag, error) {
-	done, err := r.commit(in.Change, func(b *chatctx.Batch) { b.Tag(in.Tag, record.Ref(in.Message)) })
-	if err != nil {
-		return contract.Tag{}, err
-	}
-	c, err := r.Store.Context(r.Ctx, done.Context.String())
-	if err != nil {
-		return contract.Tag{}, err
-	}
-	tags, err := c.Tags(r.Ctx)
-	return contract.Tag{Where: contract.WhereOf(done), Tag: in.Tag, Message: contract.ID(tags[in.Tag])}, err
-}
-
-type untagParams struct {
-	ContextChange
-	Tag string `json:"tag" doc:"the name"`
-}
-
-func removeTag(r *Request, in *untagParams) (contract.Tag, error) {
-	done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.Untag(in.Tag) })
-	if err != nil {
-		return contract.Tag{}, err
-	}
-	return contract.Tag{Where: contract.WhereOf(done), Tag: in.Tag}, nil
 }

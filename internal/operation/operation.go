@@ -72,6 +72,7 @@ type Command struct {
 	Example string // lines to type
 	Each    bool   // In has one conversation; the command line takes several, and does it for each
 	Creates bool   // it makes the store if there is none
+	List    string // the operation that the command does without arguments; "" for none
 }
 
 // Event is a kind of event of a stream.
@@ -84,7 +85,8 @@ type Event struct {
 // Tells returns an event with data of a type.
 func Tells[T any](name, does string) Event { return Event{name, reflect.TypeFor[T](), does} }
 
-// Define makes an entry. route is the verb of HTTP and the path. The fields of In are the parameters, by their tags:
+// Define makes an entry. route is the verb of HTTP and the path; without a path it is no method, and
+// only the command line has it: GET for what only reads. The fields of In are the parameters, by their tags:
 //
 //	json    the name; without omitempty the API requires it, and it must not be empty there. "-" for one that only the command line has
 //	doc     what it is, with the word for a flag's value in braces
@@ -110,6 +112,9 @@ func (o *Operation) As(typed, example string) *Operation {
 
 // With adds to a command's help.
 func (o *Operation) With(more string) *Operation { o.More = more; return o }
+
+// Alone lets a command without arguments do another operation, which lists what this one makes.
+func (o *Operation) Alone(list string) *Operation { o.List = list; return o }
 
 // ForEach lets a command take several conversations, by their names or by the filters of ls.
 func (o *Operation) ForEach() *Operation { o.Each, o.On = true, OnStore; return o }
@@ -164,3 +169,8 @@ var All = sync.OnceValue(func() (all []*Operation) {
 	}
 	return all
 })
+
+// Lookup returns the operation with a name, which is one of the table.
+func Lookup(name string) *Operation {
+	return All()[slices.IndexFunc(All(), func(o *Operation) bool { return o.Name == name })]
+}
