@@ -11,14 +11,17 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
+
+func init() { lookGroups = append(lookGroups, callLooks) }
 
 const callFields = "call, id, message, context, branch, tool_name, arguments, exact_arguments, effective_arguments, changed_by{kind, name, claimed, said_by_file}, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
-		subs: slices.Concat(callLists(), callDecisions(), callRuns(), callWatches())}}
+		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}}, callDecisions(), callRuns(), callWatches())}}
 }
 
 // byFlag is embedded in the parameters of commands that decide.
@@ -26,32 +29,38 @@ type byFlag struct {
 	By string `flag:"by" doc:"the {NAME} of who decides, noted beside the user's"`
 }
 
-// callsFlags select calls in commands that list them.
-type callsFlags struct {
-	Tool       string `flag:"tool" doc:"only of tools whose name matches {PATTERN}"`
-	State      string `flag:"state" doc:"only in this {STATE}: pending, approved, running, uncertain"`
-	All        bool   `flag:"all" doc:"only those of the current conversation and branch"`
-	Everywhere bool   `flag:"everywhere" doc:"those of all conversations and branches, which is the default"`
-	Most       *int   `flag:"n" doc:"at most {N}"`
-}
-
-// enough reports whether no more than n calls are to be listed.
-func (f *callsFlags) enough(n int) bool { return f.Most != nil && n == *f.Most }
-
-// oneCallIn has the call that a command is about.
-type oneCallIn struct {
-	Call record.CallRef `arg:"CALL"`
-}
-
-// callLists are the commands that show calls.
-func callLists() []*command {
-	return []*command{
-		{name: "ls", does: "list the open calls of all conversations, the oldest first", scope: onBranch, run: in(doCallsLs), paged: true,
-			more: "With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique.",
-			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json"},
-		{name: "show", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, run: in(doCallsShow),
-			json: callFields + ", description, runs{command[], argv[], mcp, url, cwd, env[], headers[], stdin, dashes, timeout, why}, decisions[], claim{program, pid, host}", example: "chatctx calls show @:1"},
+func callLooks() map[string]look {
+	return map[string]look{
+		"calls.list": preparing(func(r *run, in *operation.CallListing) error { return r.atLeastOne(in.Limit) },
+			as(func(r *run, _ *operation.CallListing, v contract.Call) { r.judgedLine(v) })).
+			orNone(func(r *run) { r.note("no call is open") }),
+		"calls.log": as(func(r *run, _ *operation.CallSteps, v contract.Step) { r.stepLine(v.CallStep) }),
+		"calls.get": as(func(r *run, _ *operation.NamedCall, v operation.ShownCall) { r.printCall(v) }),
+		"calls.claim": preparing(checkClaim, as(func(r *run, in *operation.Claiming, v contract.Claim) {
+			if in.Renew != "" {
+				r.printf("%s is still yours\n", callName(v.Call.Call))
+				return
+			}
+			r.printf("%s %s is yours to run, with\n%s\n", callName(v.Call.Call), clean(v.Tool), clean(string(v.RunArguments)))
+			r.note("end it: %s", r.again("calls resolve "+callName(v.Call.Call)+" --token "+v.Token.String()+" --result TEXT"))
+		})),
+		"calls.resolve": preparing(readResult, as(func(r *run, _ *operation.Resolving, v contract.Answered) { r.printAnswered(v) })),
+		"calls.expire": preparing(readExpiry, as(func(r *run, _ *operation.Expiring, v contract.Call) {
+			if v.Expires == 0 {
+				r.printf("%s does not expire\n", callName(v.Call))
+				return
+			}
+			r.printf("%s expires %s\n", callName(v.Call), moment(v.Expires))
+		})),
 	}
+}
+
+// atLeastOne refuses a largest number of items that is none.
+func (r *run) atLeastOne(n *int) error {
+	if n != nil && *n < 1 {
+		return usagef("%s -n takes a number of 1 or more", r.name)
+	}
+	return nil
 }
 
 // callDecisions are the commands that decide.
@@ -66,20 +75,14 @@ func callDecisions() []*command {
 			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
 		{name: "cancel", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, run: in(doCallsCancel),
 			json: decided, example: "chatctx calls cancel @:1"},
-		{name: "expire", does: "let calls count as denied when nobody has decided in time", scope: onBranch, run: in(doCallsExpire),
-			json: decided, example: "chatctx calls expire @:1 --in 10m"},
+		{name: "expire"},
 	}
 }
 
 // callRuns are the commands that run calls and answer them.
 func callRuns() []*command {
 	return []*command{
-		{name: "claim", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, run: in(doCallsClaim),
-			more: "Then run the tool, and end the call with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: then the call is uncertain, and calls claim --again takes it once more.",
-			json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
-		{name: "resolve", does: "answer a call that was claimed, or that is uncertain", scope: onBranch, run: in(doCallsResolve),
-			more: "The result message and the call's end are stored together.",
-			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
+		{name: "claim"}, {name: "resolve"},
 		{name: "run", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, run: in(doCallsRun),
 			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
 			json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
@@ -95,9 +98,7 @@ func callWatches() []*command {
 			json: callFields + "; a line each", example: "chatctx calls watch --json"},
 		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, run: in(doCallsReview),
 			json: callFields + "; a line each that was decided", example: "chatctx calls review"},
-		{name: "log", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, run: in(doCallsLog), paged: true,
-			more: "The steps of a call, from the first on, lead to its present state.",
-			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments, runs{command, mcp, url, cwd, env, headers, stdin, dashes}; a line each", example: "chatctx calls log --json"},
+		{name: "log"},
 	}
 }
 
@@ -148,120 +149,21 @@ func (r *run) callFilter(st *chatctx.Store, tool, state string) (f record.CallFi
 	return f, nil
 }
 
-// openCalls opens the store for a list of calls, and returns its filter.
-func (r *run) openCalls(in *callsFlags) (st *chatctx.Store, f record.CallFilter, err error) {
-	if in.Most != nil && *in.Most < 1 {
-		return nil, f, usagef("%s -n takes a number of 1 or more", r.name)
-	}
-	if st, err = r.reader(); err == nil {
-		f, err = r.callFilter(st, in.Tool, in.State)
-	}
-	if err == nil && in.All && !in.Everywhere {
-		f.Context, f.Branch, err = r.onThisBranch(st)
-	}
-	return st, f, err
-}
-
-func doCallsLs(r *run, in *callsFlags) error {
-	st, f, err := r.openCalls(in)
-	if err != nil {
-		return err
-	}
-	n := 0
-	titles := map[chatctx.ID]string{}
-	for c, err := range st.Calls(r.ctx, f) {
-		if err != nil {
-			return err
-		}
-		v, err := r.judgedCall(st, c)
-		if err != nil {
-			return err
-		}
-		if v.Effect != "" && v.Effect != record.Ask && f.State == contract.CallStates["pending"] {
-			continue // the rules decide it, so it waits for nobody
-		}
-		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
-			return err
-		}
-		if n++; in.enough(n) || r.stopped() {
-			break
-		}
-	}
-	if n == 0 {
-		r.note("no call is open")
-	}
-	return nil
-}
-
-// judgedCall is a call with what the rules say of it. It writes nothing.
-func (r *run) judgedCall(st *chatctx.Store, c *record.Call) (callJSON, error) {
-	v := callToJSON(c)
-	if err := r.origin(st, c, &v); err != nil || c.Status != pool.Pending {
-		return v, err
-	}
-	j, err := st.Judge(r.ctx, c)
-	if err != nil {
-		return v, err
-	}
-	if v.Effect = j.Effect; j.Rule != nil {
-		v.Rule = j.Rule.ID
-	}
-	return v, nil
-}
-
-// origin sets where a sub-context's call comes from.
-func (r *run) origin(st *chatctx.Store, c *record.Call, v *callJSON) error {
-	from, known := r.origins[c.Context]
-	if !known {
-		cc, err := st.Context(r.ctx, c.Context.String())
-		if err != nil {
-			return err
-		}
-		task, err := cc.TaskInfo(r.ctx)
-		switch {
-		case errors.Is(err, chatctx.ErrInvalid): // no sub-context
-		case err != nil:
-			return err
-		default:
-			from = contract.OriginOf(task)
-		}
-		if r.origins == nil {
-			r.origins = map[chatctx.ID]*originJSON{}
-		}
-		r.origins[c.Context] = from
-	}
-	v.Origin = from
-	return nil
-}
-
 // judgedLine prints a call on one line. A call that the rules decide is not shown as waiting.
-func (r *run) judgedLine(st *chatctx.Store, c *record.Call, v callJSON, titles map[chatctx.ID]string) {
-	state := callState(c)
-	if v.Rule != (chatctx.ID{}) && v.Effect != record.Ask {
+func (r *run) judgedLine(v contract.Call) {
+	state := callState(v.Call)
+	ruled := v.Rule != (chatctx.ID{}) && v.Effect != record.Ask
+	if ruled {
 		state = map[string]string{record.Allow: "allowed", record.Deny: "denied"}[v.Effect]
 	}
-	r.callLineIn(st, c, state, titles)
-	if v.Rule != (chatctx.ID{}) && v.Effect != record.Ask {
+	r.callLine(v.Call, state, v.Title)
+	if ruled {
 		r.printf("    %s\n", r.paint(dim, "by rule "+short(v.Rule)+", by whoever runs it or waits for it"))
 	}
 }
 
-// callLine prints a call on one line, with its origin.
-func (r *run) callLine(st *chatctx.Store, c *record.Call, titles map[chatctx.ID]string) {
-	r.callLineIn(st, c, callState(c), titles)
-}
-
-func (r *run) callLineIn(st *chatctx.Store, c *record.Call, state string, titles map[chatctx.ID]string) {
-	title, ok := titles[c.Context]
-	if !ok {
-		title = short(c.Context)
-		if cc, err := st.Context(r.ctx, c.Context.String()); err == nil {
-			if info, err := cc.Info(r.ctx); err == nil {
-				title = titled(info.Title, info.ID)
-			}
-		}
-		titles[c.Context] = title
-	}
+// callLine prints a call on one line, with its state and the title of its conversation.
+func (r *run) callLine(c *record.Call, state, title string) {
 	when := moment(c.Since)
 	if c.Expires != 0 {
 		when += ", expires " + moment(c.Expires)
@@ -272,7 +174,17 @@ func (r *run) callLineIn(st *chatctx.Store, c *record.Call, state string, titles
 		when += fmt.Sprintf(", cut: %s shows all", r.again("calls show "+callName(c)))
 	}
 	r.row(4, "%s  %s  %s", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(state, 9)), line)
-	r.row(4, "    %s of %s  %s", clean(c.Branch), title, r.paint(dim, when))
+	r.row(4, "    %s of %s  %s", clean(c.Branch), titled(title, c.Context), r.paint(dim, when))
+}
+
+// titleOf returns the title of a conversation.
+func (r *run) titleOf(id chatctx.ID) string {
+	if c, err := r.st.Context(r.ctx, id.String()); err == nil {
+		if info, err := c.Info(r.ctx); err == nil {
+			return info.Title
+		}
+	}
+	return ""
 }
 
 func callStyle(c *record.Call) string {
@@ -289,48 +201,6 @@ func callStyle(c *record.Call) string {
 func (r *run) callByRef(st *chatctx.Store, ref record.CallRef) (*record.Call, error) {
 	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), ref)
 	return c, contextHint(err)
-}
-
-type callsLogIn struct {
-	Call record.CallRef `arg:"[CALL]"`
-}
-
-func doCallsLog(r *run, in *callsLogIn) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
-	}
-	var id chatctx.ID
-	var only *record.Call
-	switch {
-	case in.Call != "":
-		if only, err = r.callByRef(st, in.Call); err != nil {
-			return err
-		}
-		id = only.Context
-	case r.contextRef() != "":
-		c, err := st.Context(r.ctx, r.contextRef())
-		if err != nil {
-			return err
-		}
-		id = c.ID
-	}
-	steps, err := st.CallLog(r.ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, s := range steps {
-		if only != nil && (s.Message != only.Message || s.Index != only.Index) {
-			continue
-		}
-		if err := r.emit(callStepToJSON(s), func() { r.stepLine(s) }); err != nil {
-			return err
-		}
-		if r.stopped() {
-			break
-		}
-	}
-	return nil
 }
 
 func (r *run) stepLine(s *record.CallStep) {

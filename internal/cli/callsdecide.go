@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -236,47 +237,14 @@ func (d *decider) report() error {
 	return nil
 }
 
-type expireIn struct {
-	Calls []record.CallRef `arg:"CALL…"`
-	In    *time.Duration   `flag:"in" doc:"the {TIME} from now: 10m, 24h; 0 removes the limit"`
-}
-
-func doCallsExpire(r *run, in *expireIn) error {
+// readExpiry finds the time at which calls expire.
+func readExpiry(_ *run, in *operation.Expiring) error {
 	if in.In == nil || *in.In < 0 {
 		return usagef("--in takes a time from now: 10m, 24h")
 	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	var at pool.Time
 	if *in.In > 0 {
-		at = pool.Now() + pool.Time(in.In.Microseconds())
-	}
-	for _, ref := range in.Calls {
-		c, err := r.callByRef(st, ref)
-		if err != nil {
-			return err
-		}
-		b := st.Begin(c.Context.String(), c.Branch)
-		b.ExpireCall(c.Ref(), at)
-		done, err := b.Commit(r.ctx)
-		if err != nil {
-			return err
-		}
-		c.Expires = at
-		v := callToJSON(c)
-		v.Operation = done.Operation
-		err = r.emit(v, func() {
-			if at == 0 {
-				r.printf("%s does not expire\n", callName(c))
-				return
-			}
-			r.printf("%s expires %s\n", callName(c), moment(at))
-		})
-		if err != nil {
-			return err
-		}
+		at := time.Now().Add(*in.In)
+		in.At = &at
 	}
 	return nil
 }

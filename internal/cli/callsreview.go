@@ -15,65 +15,34 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
-func doCallsShow(r *run, in *oneCallIn) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
+// printCall prints a call with everything that a person needs for the decision.
+func (r *run) printCall(v operation.ShownCall) {
+	c := v.Call.Call
+	r.judgedLine(v.Call)
+	if v.Description != "" {
+		r.printf("%s\n", plainly(v.Description))
 	}
-	c, err := r.callByRef(st, in.Call)
-	if err != nil {
-		return err
+	r.printArguments(c)
+	if v.Plan != nil {
+		r.printf("%s\n", plainly(v.Plan.String()))
 	}
-	judged, err := r.judgedCall(st, c)
-	if err != nil {
-		return err
+	r.printChange(c)
+	if v.Judged != nil {
+		r.printf("%s\n", r.rulingLine(v.Judged))
 	}
-	replaced, err := st.Replaced(r.ctx, c)
-	if err != nil {
-		return err
+	if v.Replaced != "" {
+		r.printf("waits for a decision again when it runs: %s\n", oneLine(v.Replaced))
 	}
-	cc, err := st.Context(r.ctx, c.Context.String())
-	if err != nil {
-		return err
+	for _, d := range c.Decisions {
+		r.stepLine(&record.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
 	}
-	plan, err := (&approval.Executor{Context: cc, Functions: r.ownTools(cc)}).Plan(r.ctx, c)
-	if err != nil {
-		return err
-	}
-	return r.emit(contract.ShownOf(c, judged, plan), func() {
-		r.judgedLine(st, c, judged, map[chatctx.ID]string{})
-		if plan != nil && plan.Description != "" {
-			r.printf("%s\n", plainly(plan.Description))
-		}
-		r.printArguments(c)
-		if plan != nil {
-			r.printf("%s\n", plainly(plan.String()))
-		}
-		r.printChange(c)
-		r.printRuling(st, c)
-		if replaced != "" {
-			r.printf("waits for a decision again when it runs: %s\n", oneLine(replaced))
-		}
-		for _, d := range c.Decisions {
-			r.stepLine(&record.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
-		}
-		if c.Claim != nil {
-			r.printf("is run by %s\n", clean(c.Claim.Who()))
-		}
-	})
-}
-
-// printRuling prints what the rules say of a waiting call, and why.
-func (r *run) printRuling(st *chatctx.Store, c *record.Call) {
-	if c.Status != pool.Pending {
-		return
-	}
-	if j, err := st.Judge(r.ctx, c); err == nil {
-		r.printf("%s\n", r.rulingLine(j))
+	if c.Claim != nil {
+		r.printf("is run by %s\n", clean(c.Claim.Who()))
 	}
 }
 
@@ -200,11 +169,11 @@ func (v *reviewer) all(f record.CallFilter) (seen int, err error) {
 func (v *reviewer) one(c *record.Call, j *record.Ruling) (more bool, err error) {
 	r := v.r
 	v.reason = ""
-	r.callLine(v.st, c, map[chatctx.ID]string{})
+	r.callLine(c, callState(c), r.titleOf(c.Context))
 	r.printArguments(c)
 	r.printCommand(v.st, c, c.RunArguments())
 	r.printChange(c)
-	r.printRuling(v.st, c)
+	r.printf("%s\n", r.rulingLine(j))
 	var arguments json.RawMessage
 	for {
 		r.con.out.flush()

@@ -10,124 +10,49 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
 
-type claimIn struct {
-	oneCallIn
-	Again bool           `flag:"again" doc:"run an uncertain call again: its program died while it ran"`
-	Hold  *time.Duration `flag:"hold" doc:"how long the claim lasts without being renewed, as a {TIME}"`
-	PID   *int           `flag:"pid" doc:"the {PROCESS} whose end ends the claim"`
-	Renew string         `flag:"renew" doc:"keep the claim that has this {TOKEN}"`
-	By    string         `flag:"by" doc:"the {NAME} of who runs it"`
-}
-
-func doCallsClaim(r *run, in *claimIn) error {
-	if in.PID != nil && *in.PID < 1 || in.Hold != nil && *in.Hold <= 0 {
+// checkClaim refuses values that no claim has.
+func checkClaim(_ *run, in *operation.Claiming) error {
+	if in.PID != nil && *in.PID < 1 || in.For != nil && *in.For <= 0 {
 		return usagef("--pid takes a process and --hold a time")
 	}
-	if in.Renew != "" {
-		return renewClaim(r, in)
-	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	o := record.ClaimOptions{Again: in.Again, PID: -1, Hold: valueOf(in.Hold), Name: in.By}
-	if in.PID != nil {
-		o.PID = *in.PID
-	}
-	k, err := st.ClaimCall(r.ctx, r.contextRef(), r.branchName(), in.Call, o)
-	if err != nil {
-		return contextHint(err)
-	}
-	v := contract.ClaimOf(k.Call, k.Token)
-	return r.emit(v, func() {
-		r.printf("%s %s is yours to run, with\n%s\n", callName(k.Call), clean(k.Call.Tool), clean(string(k.Call.RunArguments())))
-		r.note("end it: %s", r.again("calls resolve "+callName(k.Call)+" --token "+k.Token.String()+" --result TEXT"))
-	})
-}
-
-func renewClaim(r *run, in *claimIn) error {
-	token, err := uuid.Parse(in.Renew)
-	if err != nil {
-		return usagef("--renew takes the token that calls claim printed")
-	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	c, err := r.callByRef(st, in.Call)
-	if err != nil {
-		return err
-	}
-	k := st.ClaimOf(c, token, valueOf(in.Hold))
-	if err := k.Renew(r.ctx); err != nil {
-		if errors.Is(err, chatctx.ErrStopped) {
-			return &chatctx.ConflictError{Text: err.Error()}
-		}
-		return err
-	}
-	return r.emit(contract.ClaimOf(c, token), func() { r.printf("%s is still yours\n", callName(c)) })
+	return nil
 }
 
 func (r *run) answeredCall(done *chatctx.Committed) error {
-	call, at := done.Last().Call, done.Last().Placed[0]
-	return r.emit(contract.AnsweredOf(done), func() {
-		where := fmt.Sprintf("its result is #%d of %s", at.Position, placed(done))
-		if at.Position == 0 {
-			where = "no branch holds its message any more; its result is " + short(at.Message)
-		}
-		r.printf("%s %s is %s: %s\n", callName(call), clean(call.Tool), callState(call), where)
-	})
+	v := contract.AnsweredOf(done)
+	return r.emit(v, func() { r.printAnswered(v) })
 }
 
-type resolveIn struct {
-	oneCallIn
-	Result *string `flag:"result,empty" doc:"the result's {TEXT}, or - for standard input"`
-	AsJSON bool    `flag:"as-json" doc:"the result is JSON"`
-	Error  bool    `flag:"error" doc:"the tool failed"`
-	Token  string  `flag:"token" doc:"the claim's {TOKEN}: refuse if there is another claim by now"`
-	By     string  `flag:"by" doc:"the {NAME} of who answers, noted beside the user's"`
-	rawFlag
+func (r *run) printAnswered(v contract.Answered) {
+	where := fmt.Sprintf("its result is #%d of %s", v.Position, placed(v.Done))
+	if v.Position == 0 {
+		where = "no branch holds its message any more; its result is " + short(v.Result)
+	}
+	r.printf("%s %s is %s: %s\n", callName(v.Call.Call), clean(v.Tool), callState(v.Call.Call), where)
 }
 
-func doCallsResolve(r *run, in *resolveIn) error {
+// readResult reads the result of a call, which may stand on standard input.
+func readResult(r *run, in *operation.Resolving) (err error) {
 	if in.Result == nil {
 		return &usageError{"calls resolve needs --result", "usage: chatctx calls resolve CALL --result TEXT, or - for standard input"}
 	}
-	text, err := r.text(*in.Result, in.rawFlag)
-	if err != nil {
+	if in.Text, err = r.text(*in.Result, rawFlag(in.RawInput)); err != nil || !in.AsJSON {
 		return err
 	}
-	a := chatctx.Answer{Result: pool.Result{IsError: in.Error}, By: in.By}
-	if a.Result.Text = text; in.AsJSON {
-		if !json.Valid([]byte(text)) {
-			return usagef("the result is not JSON")
-		}
-		a.Result.Text, a.Result.JSON = "", json.RawMessage(text)
+	if in.JSON = json.RawMessage(in.Text); !json.Valid(in.JSON) {
+		return usagef("the result is not JSON")
 	}
-	if in.Token != "" {
-		if a.Token, err = uuid.Parse(in.Token); err != nil {
-			return usagef("--token takes the token that calls claim printed")
-		}
-	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	done, err := st.ResolveCall(r.ctx, r.contextRef(), r.branchName(), in.Call, a)
-	if err != nil {
-		return contextHint(err)
-	}
-	return r.answeredCall(done)
+	in.Text = ""
+	return nil
 }
 
 // ownAllowed are tools of the program itself that need no decision.
@@ -411,13 +336,21 @@ func (r *run) decided(ctx context.Context, st *chatctx.Store, c *record.Call, ch
 
 type callsWatchIn struct {
 	Existing bool `flag:"existing" doc:"those that are open already first"`
-	callsFlags
+	operation.CallListing
 }
 
 func doCallsWatch(r *run, in *callsWatchIn) error {
-	st, f, err := r.openCalls(&in.callsFlags)
+	if err := r.atLeastOne(in.Limit); err != nil {
+		return err
+	}
+	st, err := r.reader()
 	if err != nil {
 		return err
+	}
+	operation.Locate(&in.CallListing, r.contextRef(), r.branchName())
+	f, err := in.Filter(r.request())
+	if err != nil {
+		return contextHint(err)
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
@@ -426,21 +359,19 @@ func doCallsWatch(r *run, in *callsWatchIn) error {
 		return err
 	}
 	n := 0
-	titles := map[chatctx.ID]string{}
 	for news := range calls {
 		if news.Err != nil {
 			return news.Err
 		}
-		c := news.Call
-		v, err := r.judgedCall(st, c)
+		v, err := r.request().JudgedCall(news.Call)
 		if err != nil {
 			return err
 		}
-		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
+		if err := r.emit(v, func() { r.judgedLine(v) }); err != nil {
 			return err
 		}
 		r.con.out.flush()
-		if n++; in.enough(n) || r.stopped() {
+		if n++; in.Limit != nil && n == *in.Limit || r.stopped() {
 			return nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -204,7 +205,9 @@ func idsOf(all []*record.ContextInfo) []string {
 
 // request is what an operation is asked with on the command line, where a person may do everything.
 func (r *run) request() *operation.Request {
-	return &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights}
+	return &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
+		return &approval.Executor{Context: c, Functions: r.ownTools(c)}, func() {}
+	}}
 }
 
 // openFor opens the store as an operation needs it.

@@ -141,12 +141,12 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 	} else if err := r.scopeRule(st, rule, context, in.Here, in.Call); err != nil {
 		return err
 	}
-	n, titles := 0, map[chatctx.ID]string{}
+	n := 0
 	err = st.DiffRules(r.ctx, rule, gone, func(d record.RuleDifference) error {
 		n++
 		v := differenceJSON{callToJSON(d.Call), rulingToJSON(d.Before), rulingToJSON(d.After)}
 		return r.emit(v, func() {
-			r.callLine(st, d.Call, titles)
+			r.callLine(d.Call, callState(d.Call), r.titleOf(d.Call.Context))
 			r.printf("    %s → %s\n", rulingText(d.Before), rulingText(d.After))
 		})
 	})

@@ -40,10 +40,8 @@ type run struct {
 	opened    *closers
 	executors *executors
 	piped     *piped // standard input that is offered and that the command line does not ask for; nil: none
-	// origins has the origins of the sub-contexts whose calls were shown.
-	origins map[chatctx.ID]*originJSON
-	asIs    bool // messages are printed unchanged, even on a terminal
-	carried bool // the sub-contexts of the branch have gone on already
+	asIs      bool   // messages are printed unchanged, even on a terminal
+	carried   bool   // the sub-contexts of the branch have gone on already
 }
 
 func (r *run) json() bool                   { return r.common.JSON }
@@ -242,15 +240,6 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 		return nil, nil, err
 	}
 	return c.Present(r.ctx, r.branchName())
-}
-
-// settled opens the store for reading and returns the conversation with what dead programs left of answers. It writes nothing.
-func (r *run) settled() (*chatctx.ChatContext, error) {
-	c, err := r.conversation()
-	if err != nil {
-		return nil, err
-	}
-	return c.Settled(r.ctx)
 }
 
 // snapshotToChange is snapshot for a command that changes what it read: it first puts what a dead program left of an answer on the branch.

@@ -11,16 +11,14 @@ type (
 	tagJSON      = contract.Tag
 	answerJSON   = contract.Answer
 	callJSON     = contract.Call
-	originJSON   = contract.Origin
 )
 
 var (
-	idOrNull       = contract.ID
-	stringOrNull   = contract.String
-	whereOf        = contract.WhereOf
-	placedToJSON   = contract.PlacedOf
-	subToJSON      = contract.TaskOf
-	hitToJSON      = contract.HitOf
-	callToJSON     = contract.CallOf
-	callStepToJSON = contract.StepOf
+	idOrNull     = contract.ID
+	stringOrNull = contract.String
+	whereOf      = contract.WhereOf
+	placedToJSON = contract.PlacedOf
+	subToJSON    = contract.TaskOf
+	hitToJSON    = contract.HitOf
+	callToJSON   = contract.CallOf
 )

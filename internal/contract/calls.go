@@ -23,6 +23,7 @@ type Call struct {
 	Rule      chatctx.ID    `json:"rule,omitzero"`
 	Operation string        `json:"operation,omitempty"`
 	Origin    *Origin       `json:"origin,omitempty"`
+	Title     string        `json:"-"` // the conversation's, where calls of several are listed
 }
 
 // Open counts the open calls by what they wait for.
@@ -76,12 +77,14 @@ type Answered struct {
 	Result   chatctx.ID `json:"result"`
 	Position int        `json:"position"`
 	Note     string     `json:"note,omitempty"`
+
+	Done *chatctx.Committed `json:"-"`
 }
 
 // AnsweredOf returns the JSON of the call that a change answered.
 func AnsweredOf(done *chatctx.Committed) Answered {
 	at := done.Last().Placed[0]
-	v := Answered{Call: CallOf(done.Last().Call), Result: at.Message, Position: at.Position}
+	v := Answered{Call: CallOf(done.Last().Call), Result: at.Message, Position: at.Position, Done: done}
 	v.Operation = done.Operation
 	return v
 }

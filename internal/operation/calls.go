@@ -1,10 +1,14 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"iter"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,79 +25,105 @@ func init() { Register(Group{Heading: "Tools and their calls", Of: callOperation
 func callOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}/calls/{call}"
 	return []*Operation{
-		Define("calls.list", "GET /calls", Read, "list the open calls of all conversations, oldest first", listCalls),
-		Define("calls.log", "GET /contexts/{context}/calls/log", Read, "list every step of a conversation's calls, oldest first", callLog),
-		Define("calls.get", "GET "+at, Read, "get a call with its history, what the rules say about it and why, and the rules that would allow similar calls", getCall),
+		Define("calls.list", "GET /calls", Read, "list the open calls of all conversations, the oldest first", listCalls).
+			As("calls ls", "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json").
+			With("With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique."),
+		Define("calls.log", "GET /contexts/{context}/calls/log", Read, "list every step of calls: who took it, when, from which program and why", callLog).
+			As("calls log", "chatctx calls log --json").With("The steps of a call, from the first on, lead to its present state."),
+		Define("calls.get", "GET "+at, Read, "show a call: its arguments, as a diff where they change a file, and what was decided", getCall).
+			As("calls show", "chatctx calls show @:1"),
 		Define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, with its own arguments or others", approveCall),
 		Define("calls.deny", "POST "+at+"/deny", Decide, "deny a call", denyCall),
 		Define("calls.cancel", "POST "+at+"/cancel", Decide, "give up a call that waits, or an approved one that nobody has begun to run", cancelCall),
-		Define("calls.expire", "POST "+at+"/expire", Decide, "set when a call that nobody has decided counts as denied", expireCall),
-		Define("calls.claim", "POST "+at+"/claim", Run, "claim an approved call to run it; if several programs try, one gets it", claimCall),
+		Define("calls.expire", "POST "+at+"/expire", Decide, "let calls count as denied when nobody has decided in time", expireCall).
+			As("calls expire", "chatctx calls expire @:1 --in 10m"),
+		Define("calls.claim", "POST "+at+"/claim", Run, "take an approved call to run it: of several who try, one gets it", claimCall).
+			As("calls claim", "chatctx calls claim @:1 --json").
+			With("Then run the tool, and end the call with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: then the call is uncertain, and calls claim --again takes it once more."),
 		Define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
-		Define("calls.resolve", "POST "+at+"/resolve", Run, "store the result of a claimed or uncertain call", resolveCall),
+		Define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall).
+			As("calls resolve", "chatctx calls resolve @:1 --result \"It is 15 degrees.\"").With("The result message and the call's end are stored together."),
 		Define("calls.run", "POST "+at+"/run", Run, "run an approved call with its stored tool", runCall).Lasting(),
 	}
 }
 
-type callsParams struct {
-	Context string `json:"context,omitempty" doc:"only calls of this conversation and its sub-contexts"`
-	Branch  string `json:"branch,omitempty" doc:"only calls of this branch of the conversation"`
-	Tool    string `json:"tool,omitempty" doc:"only calls of tools whose names match this pattern"`
-	State   string `json:"state,omitempty" doc:"pending, approved, running or uncertain; by default all of these. A pending call waits because no rule decides it"`
-	After   string `json:"after,omitempty" doc:"the cursor next of the previous page"`
-	Limit   int    `json:"limit,omitempty" doc:"the most calls, up to 1000; 0 means 100"`
+// CallListing says which open calls to list.
+type CallListing struct {
+	Context    string `json:"context,omitempty" doc:"only calls of this conversation and its sub-contexts"`
+	Branch     string `json:"branch,omitempty" doc:"only calls of this branch of the conversation"`
+	Tool       string `json:"tool,omitempty" flag:"tool" doc:"only of tools whose name matches {PATTERN}"`
+	State      string `json:"state,omitempty" flag:"state" words:"pending approved running uncertain" doc:"only in this {STATE}: pending, approved, running, uncertain"`
+	All        bool   `json:"-" flag:"all" doc:"only those of the current conversation and branch"`
+	Everywhere bool   `json:"-" flag:"everywhere" doc:"those of all conversations and branches, which is the default"`
+	After      string `json:"after,omitempty" doc:"the cursor next of the previous page"`
+	Limit      *int   `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
+	here       bool   // a branch without a conversation is one of the current conversation
 }
 
-func listCalls(r *Request, in *callsParams) (List[contract.Call], error) {
-	var none List[contract.Call]
-	limit, err := limitOf(in.Limit)
+func (in *CallListing) locate(context, branch string) Place {
+	in.Context, in.Branch, in.here = context, branch, true
+	return OnBranch
+}
+
+// Filter returns the filter for the calls to list.
+func (in *CallListing) Filter(r *Request) (f record.CallFilter, err error) {
+	if _, err := path.Match(in.Tool, ""); err != nil {
+		return f, chatctx.Invalid("the pattern %q cannot be read", in.Tool)
+	}
+	f = record.CallFilter{Branch: in.Branch, Tool: in.Tool, State: contract.CallStates[in.State]}
+	here := in.All && !in.Everywhere
+	switch {
+	case in.Branch != "" && in.Context == "" && !in.here:
+		return f, chatctx.Invalid("calls.list: branch needs context")
+	case in.Context == "" && in.Branch == "" && !here:
+		return f, nil
+	}
+	c, err := r.Store.Context(r.Ctx, in.Context)
 	if err != nil {
-		return none, err
+		return f, err
 	}
-	state := contract.CallStates[in.State]
-	if state == "" && in.State != "" {
-		return none, chatctx.Invalid("state is %q, and has to be pending, approved, running or uncertain", in.State)
-	}
-	f := record.CallFilter{Branch: in.Branch, Tool: in.Tool, State: state}
-	if in.Context != "" {
-		c, err := r.Store.Context(r.Ctx, in.Context)
+	if f.Context = c.ID; here || in.here && in.Branch != "" {
+		b, err := c.Branch(r.Ctx, in.Branch)
 		if err != nil {
-			return none, err
+			return f, err
 		}
-		f.Context = c.ID
-	} else if in.Branch != "" {
-		return none, chatctx.Invalid("calls.list: branch needs context")
+		f.Branch = b.Name
 	}
-	if in.After != "" {
-		if f.After, err = readCallCursor(in.After); err != nil {
-			return none, err
+	return f, nil
+}
+
+func listCalls(r *Request, in *CallListing) (out List[contract.Call], err error) {
+	f, err := in.Filter(r)
+	if err == nil && in.After != "" {
+		f.After, err = readCallCursor(in.After)
+	}
+	if err != nil {
+		return out, err
+	}
+	return PageOf(r, r.waiting(f, in.State == "pending"), in.Limit, callCursor)
+}
+
+// waiting returns calls with what the rules say of each. Of those that wait, only persons' are for persons: the rules decide the others.
+func (r *Request) waiting(f record.CallFilter, persons bool) iter.Seq2[contract.Call, error] {
+	return func(yield func(contract.Call, error) bool) {
+		j := &judging{r: r}
+		for c, err := range r.Store.Calls(r.Ctx, f) {
+			var v contract.Call
+			if err == nil {
+				v, _, err = j.call(c)
+			}
+			if persons && v.Effect != "" && v.Effect != record.Ask {
+				continue
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
 		}
 	}
-	out := ListOf[contract.Call](nil)
-	var last *record.Call
-	j := &judging{r: r}
-	for c, err := range r.Store.Calls(r.Ctx, f) {
-		if err != nil {
-			return none, err
-		}
-		v, ruling, err := j.call(c)
-		if err != nil {
-			return none, err
-		}
-		if in.State == "pending" && ruling != nil && ruling.Effect != record.Ask {
-			continue // the rules decide: it waits for no person
-		}
-		if len(out.Items) == limit {
-			out.Next = callCursor(last)
-			break
-		}
-		out.Items, last = append(out.Items, v), c
-	}
-	return out, nil
 }
 
 // callCursor returns the cursor for the place of a call in the list.
-func callCursor(c *record.Call) string {
+func callCursor(c contract.Call) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(c.Since))
 	b = append(append(b, c.Context[:]...), c.Message[:]...)
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint16(b, uint16(c.Index)))
@@ -107,16 +137,27 @@ func readCallCursor(s string) (*record.Call, error) {
 	return &record.Call{Since: pool.Time(binary.BigEndian.Uint64(b)), Context: chatctx.ID(b[8:24]), Message: chatctx.ID(b[24:40]), Index: int(binary.BigEndian.Uint16(b[40:]))}, nil
 }
 
-// judging returns calls with the decision of the rules, and with the origins of those of sub-contexts.
+// judging returns calls with the decision of the rules, with the titles of their conversations, and with the origins of those of sub-contexts.
 type judging struct {
-	r       *Request
-	origins map[chatctx.ID]*contract.Origin
+	r    *Request
+	from map[chatctx.ID]callOrigin
+}
+
+type callOrigin struct {
+	title string
+	task  *contract.Origin // nil in a conversation that is no sub-context
+}
+
+// JudgedCall returns a call with what the rules say of it. It writes nothing.
+func (r *Request) JudgedCall(c *record.Call) (contract.Call, error) {
+	v, _, err := (&judging{r: r}).call(c)
+	return v, err
 }
 
 func (j *judging) call(c *record.Call) (contract.Call, *record.Ruling, error) {
 	v := contract.CallOf(c)
-	var err error
-	if v.Origin, err = j.origin(c.Context); err != nil || c.Status != pool.Pending {
+	from, err := j.origin(c.Context)
+	if v.Title, v.Origin = from.title, from.task; err != nil || c.Status != pool.Pending {
 		return v, nil, err
 	}
 	ruling, err := j.r.Store.Judge(j.r.Ctx, c)
@@ -129,64 +170,96 @@ func (j *judging) call(c *record.Call) (contract.Call, *record.Ruling, error) {
 	return v, ruling, nil
 }
 
-// origin returns the purpose of a sub-context, nil for any other context.
-func (j *judging) origin(id chatctx.ID) (*contract.Origin, error) {
-	if from, ok := j.origins[id]; ok {
+func (j *judging) origin(id chatctx.ID) (from callOrigin, err error) {
+	if from, ok := j.from[id]; ok {
 		return from, nil
 	}
 	c, err := j.r.Store.Context(j.r.Ctx, id.String())
 	if err != nil {
-		return nil, err
+		return from, err
 	}
-	var from *contract.Origin
+	info, err := c.Info(j.r.Ctx)
+	if err != nil {
+		return from, err
+	}
+	from.title = info.Title
 	task, err := c.TaskInfo(j.r.Ctx)
 	switch {
 	case errors.Is(err, chatctx.ErrInvalid): // not a sub-context
 	case err != nil:
-		return nil, err
+		return from, err
 	default:
-		from = contract.OriginOf(task)
+		from.task = contract.OriginOf(task)
 	}
-	if j.origins == nil {
-		j.origins = map[chatctx.ID]*contract.Origin{}
+	if j.from == nil {
+		j.from = map[chatctx.ID]callOrigin{}
 	}
-	j.origins[id] = from
+	j.from[id] = from
 	return from, nil
 }
 
-func callLog(r *Request, in *Conversation) (List[contract.Step], error) {
-	c, err := r.Store.Context(r.Ctx, in.Context)
-	if err != nil {
-		return List[contract.Step]{}, err
-	}
-	steps, err := r.Store.CallLog(r.Ctx, c.ID)
-	return ListEach(steps, err, contract.StepOf)
+// CallSteps says which steps of calls to list: those of a conversation, or of a call. The command line lists those of all conversations, too.
+type CallSteps struct {
+	Conversation
+	Branch string         `json:"branch,omitempty" doc:"the branch on which the call is named"`
+	Call   record.CallRef `json:"call,omitempty" arg:"[CALL]" doc:"only the steps of this call"`
 }
 
-type callParams struct {
+func (in *CallSteps) locate(context, branch string) Place {
+	in.Context, in.Branch = context, branch
+	return OnBranch
+}
+
+func callLog(r *Request, in *CallSteps) (out List[contract.Step], err error) {
+	var id chatctx.ID
+	only := &record.Call{}
+	if in.Call != "" {
+		only, err = r.Store.Call(r.Ctx, in.Context, in.Branch, in.Call)
+	} else if in.Context != "" {
+		id, err = (&Owner{Context: in.Context}).id(r)
+	}
+	if err != nil {
+		return out, err
+	}
+	if in.Call != "" {
+		id = only.Context
+	}
+	steps, err := r.Store.CallLog(r.Ctx, id)
+	return ListEach(slices.DeleteFunc(steps, func(s *record.CallStep) bool {
+		return in.Call != "" && (s.Message != only.Message || s.Index != only.Index)
+	}), err, contract.StepOf)
+}
+
+// NamedCall names a call of a branch.
+type NamedCall struct {
 	Target
-	callRef
+	CallName
 }
 
 // callChange is a change of a call.
 type callChange struct {
 	Change
-	callRef
+	CallName
 }
 
-type callRef struct {
-	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
+// CallName names a call.
+type CallName struct {
+	Call record.CallRef `json:"call" arg:"CALL" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
 }
 
-func (r *Request) call(on Target, ref callRef) (*record.Call, error) {
-	return r.Store.Call(r.Ctx, on.Context, on.Branch, record.CallRef(ref.Call))
+func (r *Request) call(on Target, name CallName) (*record.Call, error) {
+	return r.Store.Call(r.Ctx, on.Context, on.Branch, name.Call)
 }
 
-// shownCall is a call with everything that a person needs for the decision.
-type shownCall struct {
+// ShownCall is a call with everything that a person needs for the decision.
+type ShownCall struct {
 	contract.Shown
 	Ruling *ruling         `json:"ruling,omitempty"` // for a call that waits
 	Offers []contract.Rule `json:"offers"`           // rules that would allow calls like it, the narrowest first
+
+	Judged   *record.Ruling `json:"-"` // what Ruling is of
+	Plan     *approval.Plan `json:"-"` // what it runs; nil if that is unknown
+	Replaced string         `json:"-"` // why it waits for a decision again when it runs
 }
 
 // ruling is the decision of the rules about a call, and the reason.
@@ -204,20 +277,23 @@ type ruleNote struct {
 	Holds bool       `json:"holds"`
 }
 
-func getCall(r *Request, in *callParams) (shownCall, error) {
-	c, err := r.call(in.Target, in.callRef)
+func getCall(r *Request, in *NamedCall) (ShownCall, error) {
+	c, err := r.call(in.Target, in.CallName)
 	if err != nil {
-		return shownCall{}, err
+		return ShownCall{}, err
 	}
 	v, j, err := (&judging{r: r}).call(c)
 	if err != nil {
-		return shownCall{}, err
+		return ShownCall{}, err
 	}
 	plan, err := r.plan(c)
 	if err != nil {
-		return shownCall{}, err
+		return ShownCall{}, err
 	}
-	out := shownCall{Shown: contract.ShownOf(c, v, plan), Offers: []contract.Rule{}}
+	out := ShownCall{Shown: contract.ShownOf(c, v, plan), Offers: []contract.Rule{}, Judged: j, Plan: plan}
+	if out.Replaced, err = r.Store.Replaced(r.Ctx, c); err != nil {
+		return out, err
+	}
 	if j != nil {
 		out.Ruling = &ruling{Effect: j.Effect, Inherited: j.Inherited, Why: j.Why, Notes: []ruleNote{}}
 		if j.Rule != nil {
@@ -256,7 +332,7 @@ func approveCall(r *Request, in *approveParams) (contract.Call, error) {
 	if string(in.Arguments) == "null" { // like a missing one
 		in.Arguments = nil
 	}
-	c, err := r.call(in.Target, in.callRef)
+	c, err := r.call(in.Target, in.CallName)
 	if err != nil {
 		return contract.Call{}, err
 	}
@@ -300,7 +376,7 @@ type reasonParams struct {
 }
 
 func (r *Request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
-	c, err := r.call(in.Target, in.callRef)
+	c, err := r.call(in.Target, in.CallName)
 	if err != nil {
 		return contract.Call{}, err
 	}
@@ -318,13 +394,16 @@ func cancelCall(r *Request, in *reasonParams) (contract.Call, error) {
 	return r.decide(in, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCancel})
 }
 
-type expireParams struct {
-	callChange
-	At *time.Time `json:"at,omitempty" doc:"when the call expires; without it, never"`
+// Expiring sets when a call expires.
+type Expiring struct {
+	Change
+	Call record.CallRef `json:"call" arg:"CALL…" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
+	At   *time.Time     `json:"at,omitempty" doc:"when the call expires; without it, never"`
+	In   *time.Duration `json:"-" flag:"in" doc:"the {TIME} from now: 10m, 24h; 0 removes the limit"`
 }
 
-func expireCall(r *Request, in *expireParams) (contract.Call, error) {
-	c, err := r.call(in.Target, in.callRef)
+func expireCall(r *Request, in *Expiring) (contract.Call, error) {
+	c, err := r.call(in.Target, CallName{in.Call})
 	if err != nil {
 		return contract.Call{}, err
 	}
@@ -340,18 +419,28 @@ func expireCall(r *Request, in *expireParams) (contract.Call, error) {
 	return v, nil
 }
 
-type claimParams struct {
+// Claiming says how a call is claimed, or which claim is kept.
+type Claiming struct {
 	callChange
 	holding
+	PID   *int   `json:"-" flag:"pid" doc:"the {PROCESS} whose end ends the claim"`
+	Renew string `json:"-" flag:"renew" doc:"keep the claim that has this {TOKEN}"`
+	By    string `json:"-" flag:"by" doc:"the {NAME} of who runs it"`
 }
 
 // holding says how a claim is held.
 type holding struct {
-	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
-	Hold  int  `json:"hold,omitempty" doc:"how many seconds the claim lasts if it is not renewed, up to 86400; 0 means as long as chatctx's own claims"`
+	Again bool           `json:"again,omitempty" flag:"again" doc:"run an uncertain call again: its program died while it ran"`
+	Hold  int            `json:"hold,omitempty" doc:"how many seconds the claim lasts if it is not renewed, up to 86400; 0 means as long as chatctx's own claims"`
+	For   *time.Duration `json:"-" flag:"hold" doc:"how long the claim lasts without being renewed, as a {TIME}"`
 }
 
-func (in *holding) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
+func (in *holding) hold() time.Duration {
+	if in.For != nil {
+		return *in.For
+	}
+	return time.Duration(in.Hold) * time.Second
+}
 
 // check refuses an invalid hold.
 func (in *holding) check() error {
@@ -361,69 +450,81 @@ func (in *holding) check() error {
 	return nil
 }
 
-func claimCall(r *Request, in *claimParams) (contract.Claim, error) {
-	if err := in.check(); err != nil {
-		return contract.Claim{}, err
+func claimCall(r *Request, in *Claiming) (v contract.Claim, err error) {
+	if in.Renew != "" {
+		return renewCall(r, &renewParams{NamedCall: NamedCall{in.Target, in.CallName}, holding: in.holding, Token: in.Renew})
 	}
-	k, err := r.Store.ClaimCall(r.Ctx, in.Context, in.Branch, record.CallRef(in.Call), record.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.By})
+	if err := in.check(); err != nil {
+		return v, err
+	}
+	o := record.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: cmp.Or(in.By, r.By)}
+	if in.PID != nil {
+		o.PID = *in.PID
+	}
+	k, err := r.Store.ClaimCall(r.Ctx, in.Context, in.Branch, in.Call, o)
 	if err != nil {
-		return contract.Claim{}, err
+		return v, err
 	}
 	return contract.ClaimOf(k.Call, k.Token), nil
 }
 
 type renewParams struct {
-	callParams
+	NamedCall
 	Keyed
 	holding
 	Token string `json:"token" doc:"the token of the claim"`
 }
 
-func renewCall(r *Request, in *renewParams) (contract.Claim, error) {
+func renewCall(r *Request, in *renewParams) (v contract.Claim, err error) {
 	if err := in.check(); err != nil {
-		return contract.Claim{}, err
+		return v, err
 	}
 	token, err := uuid.Parse(in.Token)
 	if err != nil {
-		return contract.Claim{}, chatctx.Invalid("token is no token of a claim")
+		return v, errNoToken
 	}
-	c, err := r.call(in.Target, in.callRef)
+	c, err := r.call(in.Target, in.CallName)
 	if err != nil {
-		return contract.Claim{}, err
+		return v, err
 	}
 	err = r.Store.ClaimOf(c, token, in.hold()).Renew(r.Ctx)
 	if errors.Is(err, chatctx.ErrStopped) {
 		err = &chatctx.ConflictError{Text: err.Error()}
 	}
 	if err != nil {
-		return contract.Claim{}, err
+		return v, err
 	}
 	return contract.ClaimOf(c, token), nil
 }
 
-type resolveParams struct {
+var errNoToken = chatctx.Invalid("token is no token of a claim")
+
+// Resolving is the result of a call. The command line has it as one text.
+type Resolving struct {
 	callChange
-	Text  string          `json:"text,omitempty" doc:"the result as text"`
-	JSON  json.RawMessage `json:"json,omitempty" doc:"the result as JSON, in place of text"`
-	Error bool            `json:"is_error,omitempty" doc:"whether the result is an error of the tool"`
-	Token string          `json:"token,omitempty" doc:"the token of the claim; if another program has the claim by now, the result is refused"`
+	Text   string          `json:"text,omitempty" doc:"the result as text"`
+	JSON   json.RawMessage `json:"json,omitempty" doc:"the result as JSON, in place of text"`
+	Result *string         `json:"-" flag:"result,empty" doc:"the result's {TEXT}, or - for standard input"`
+	AsJSON bool            `json:"-" flag:"as-json" doc:"the result is JSON"`
+	Error  bool            `json:"is_error,omitempty" flag:"error" doc:"the tool failed"`
+	Token  string          `json:"token,omitempty" flag:"token" doc:"the claim's {TOKEN}: refuse if there is another claim by now"`
+	By     string          `json:"-" flag:"by" doc:"the {NAME} of who answers, noted beside the user's"`
+	RawInput
 }
 
-func resolveCall(r *Request, in *resolveParams) (contract.Answered, error) {
-	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: r.By}
+func resolveCall(r *Request, in *Resolving) (v contract.Answered, err error) {
+	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: in.By}
 	if in.JSON != nil && in.Text != "" {
-		return contract.Answered{}, chatctx.Invalid("calls.resolve takes text or json")
+		return v, chatctx.Invalid("calls.resolve takes text or json")
 	}
-	if in.Token != "" {
-		var err error
-		if a.Token, err = uuid.Parse(in.Token); err != nil {
-			return contract.Answered{}, chatctx.Invalid("token is no token of a claim")
-		}
-		a.By = ""
+	if in.Token == "" {
+		a.By = cmp.Or(in.By, r.By) // a claim has a name of its own
+	} else if a.Token, err = uuid.Parse(in.Token); err != nil {
+		return v, errNoToken
 	}
-	done, err := r.Store.ResolveCall(r.Ctx, in.Context, in.Branch, record.CallRef(in.Call), a)
+	done, err := r.Store.ResolveCall(r.Ctx, in.Context, in.Branch, in.Call, a)
 	if err != nil {
-		return contract.Answered{}, err
+		return v, err
 	}
 	return contract.AnsweredOf(done), nil
 }
@@ -434,7 +535,7 @@ type runParams struct {
 }
 
 func runCall(r *Request, in *runParams) (contract.Answered, error) {
-	c, err := r.call(in.Target, in.callRef)
+	c, err := r.call(in.Target, in.CallName)
 	if err != nil {
 		return contract.Answered{}, err
 	}

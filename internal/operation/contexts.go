@@ -95,34 +95,11 @@ func (in *Listing) options(r *Request) (o chatctx.ListOptions, err error) {
 }
 
 func listContexts(r *Request, in *Listing) (out List[*record.ContextInfo], err error) {
-	limit := 0
-	if in.Limit != nil {
-		limit = *in.Limit
-	}
 	o, err := in.options(r)
 	if err != nil {
 		return out, err
 	}
-	all := listed(r.Ctx, r.Store, o, in.Words)
-	if r.Page == 0 {
-		return FirstOf(r, all, limit)
-	}
-	if limit, err = limitOf(limit); err != nil {
-		return out, err
-	}
-	var last *record.ContextInfo
-	for info, err := range all {
-		if err != nil {
-			return out, err
-		}
-		if len(out.Items) == limit {
-			out.Next = cursorOf(last)
-			break
-		}
-		out.Items, last = append(out.Items, info), info
-	}
-	out.Items = ListOf(out.Items).Items
-	return out, nil
+	return PageOf(r, listed(r.Ctx, r.Store, o, in.Words), in.Limit, cursorOf)
 }
 
 // cursorOf returns the cursor for the place of a conversation in the list.

@@ -52,39 +52,27 @@ func storeOperations(r *Request, in *storeJournal) (List[*record.Operation], err
 	return in.page(r, r.Store.StoreOperations(r.Ctx))
 }
 
-func (in *storeJournal) page(r *Request, ops iter.Seq2[*record.Operation, error]) (out List[*record.Operation], err error) {
-	limit := 0
-	if in.Limit != nil {
-		limit = *in.Limit
+func (in *storeJournal) page(r *Request, ops iter.Seq2[*record.Operation, error]) (List[*record.Operation], error) {
+	return PageOf(r, in.later(ops), in.Limit, func(o *record.Operation) string { return o.ID })
+}
+
+// later returns the operations after the last one of the previous page.
+func (in *storeJournal) later(ops iter.Seq2[*record.Operation, error]) iter.Seq2[*record.Operation, error] {
+	if in.After == "" {
+		return ops
 	}
-	if r.Page == 0 {
-		return FirstOf(r, ops, limit)
-	}
-	if limit, err = limitOf(limit); err != nil {
-		return out, err
-	}
-	items := []*record.Operation{}
-	begun := in.After == ""
-	for o, err := range ops {
-		switch {
-		case err != nil:
-			return out, err
-		case !begun:
-			begun = o.ID == in.After
-			continue
-		case len(items) == limit:
-			out.Next = items[limit-1].ID
+	return func(yield func(*record.Operation, error) bool) {
+		begun := false
+		for o, err := range ops {
+			if (begun || err != nil) && !yield(o, err) {
+				return
+			}
+			begun = begun || err == nil && o.ID == in.After
 		}
-		if out.Next != "" {
-			break
+		if !begun {
+			yield(nil, chatctx.NotFound("operation", in.After))
 		}
-		items = append(items, o)
 	}
-	if !begun {
-		return out, chatctx.NotFound("operation", in.After)
-	}
-	out.Items = items
-	return out, nil
 }
 
 // ToUndo names the operation to undo.

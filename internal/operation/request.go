@@ -395,6 +395,32 @@ func FirstOf[T any](r *Request, all iter.Seq2[T, error], limit int) (List[T], er
 	return ListOf(items), nil
 }
 
+// PageOf returns a page of all: at most so many items, and the cursor of the last one if others follow. A caller without pages gets all, or the first of them, as they are read.
+func PageOf[T any](r *Request, all iter.Seq2[T, error], most *int, cursor func(T) string) (out List[T], err error) {
+	limit := 0
+	if most != nil {
+		limit = *most
+	}
+	if r.Page == 0 {
+		return FirstOf(r, all, limit)
+	}
+	if limit, err = limitOf(limit); err != nil {
+		return out, err
+	}
+	out.Items = []T{}
+	for item, err := range all {
+		if err != nil {
+			return out, err
+		}
+		if len(out.Items) == limit {
+			out.Next = cursor(out.Items[limit-1])
+			break
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out, nil
+}
+
 // ListOf returns a list in which no items are [], not null.
 func ListOf[T any](items []T) List[T] {
 	if items == nil {
