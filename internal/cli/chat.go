@@ -297,13 +297,13 @@ func (s *chat) nowTalks() talks {
 
 // unsay makes settings that a command sets count before those of the command line; a model counts with its provider.
 func (s *chat) unsay(p *parsed) {
-	in, is := p.in.(*configIn)
+	in, is := p.in.(*operation.Configuring)
 	if !is {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, setting := range in.Settings {
+	for _, setting := range in.Args {
 		switch key, _, set := strings.Cut(setting, "="); {
 		case set && key == "model":
 			s.talks.whom = whomFlags{}

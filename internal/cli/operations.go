@@ -22,6 +22,8 @@ type look struct {
 	none  func(r *run, in any)                  // of an empty list
 	first func(r *run, in any) error            // before the store is opened: what stands on standard input, in files, in the environment
 	fails func(r *run, in any, err error) error // adds what to type to an error
+	then  func(r *run, in, out any) error       // after all else: what else there is to know, and the error of a result that is bad news
+	table func() string                         // below the help
 	would string                                // what is done to each of several conversations, said by --dry-run
 }
 
@@ -70,7 +72,7 @@ func looks() map[string]look {
 // commandFor makes the command of an operation that looks as one of looks.
 func commandFor(o *operation.Operation, looks map[string]look) *command {
 	l := looks[o.Name]
-	c := &command{name: o.Typed[strings.LastIndex(o.Typed, " ")+1:], does: o.Does, more: o.More, example: o.Example, scope: scopeFor(o), json: jsonOf(o), paged: !o.Changes()}
+	c := &command{name: o.Typed[strings.LastIndex(o.Typed, " ")+1:], does: o.Does, more: o.More, example: o.Example, scope: scopeFor(o), json: jsonOf(o), paged: !o.Changes(), table: l.table}
 	if c.run = plainEntry(o, l); o.Each {
 		c.run = eachEntry(o, l)
 	}
@@ -260,7 +262,9 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	if n == 0 && l.none != nil {
 		l.none(r, in)
 	}
-	r.noteDone(asked.Done)
+	if r.noteDone(asked.Done); l.then != nil {
+		return l.then(r, in, out)
+	}
 	return nil
 }
 

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -13,117 +15,131 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
-	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
+func init() { lookGroups = append(lookGroups, settingLooks) }
+
 func settingCommands() []*command {
-	prompt := "operation, context, branch, text; without TEXT: context, branch, text"
-	return []*command{
-		{name: "system", does: "show or set the branch's system prompt", scope: onBranch, run: in(doSystem),
-			json: prompt, example: `chatctx system "Answer in French."`},
-		{name: "prompt", does: "show or set the branch's user prompt", scope: onBranch, run: in(doPrompt),
-			json: prompt, example: "chatctx prompt - < style.txt"},
-		{name: "config", does: "show or set the branch's settings", scope: onBranch, run: in(doConfig),
-			more:  "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place.",
-			table: settingsTable,
-			json:  "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
-chatctx config --all mode=plan
-chatctx config --default model=claude-sonnet-4-5`},
+	return []*command{{name: "system"}, {name: "prompt"}, {name: "config"}}
+}
+
+func settingLooks() map[string]look {
+	config := orFails(preparing(readConfig, as((*run).configured)), func(r *run, in *operation.Configuring, err error) error {
+		r.notInForce(in.Wrong)
+		if missing := (*chatctx.RefError)(nil); errors.As(err, &missing) && missing.Kind == "setting" {
+			return noSetting(r, missing.Ref)
+		}
+		return err
+	})
+	config.none = func(r *run, in any) {
+		if len(in.(*operation.Configuring).Left) == 0 {
+			r.note("nothing is held back")
+		}
 	}
+	config.then = func(r *run, in, _ any) error { r.afterConfig(in.(*operation.Configuring)); return nil }
+	config.table = settingsTable
+	return map[string]look{"prompts.system": promptLook("system prompt"), "prompts.user": promptLook("user prompt"), "settings.config": config}
 }
 
-type promptIn struct {
-	Text  *string `arg:"[TEXT|-]"`
-	Clear bool    `flag:"clear" doc:"remove it"`
-	rawFlag
+// promptLook is the look of one of a branch's prompts.
+func promptLook(what string) look {
+	return preparing(func(r *run, in *operation.Prompting) error { return r.readPrompt(in, what) }, as(func(r *run, in *operation.Prompting, v contract.Prompt) {
+		switch {
+		case in.Dry() && v.Text == nil:
+			r.note("%s has no %s", clean(v.Branch), what)
+		case in.Dry():
+			r.printf("%s\n", clean(*v.Text))
+		case v.Text == nil:
+			r.printf("removed the %s of %s\n", what, placed(r.done))
+		default:
+			r.printf("set the %s of %s\n", what, placed(r.done))
+		}
+	}))
 }
 
-func doSystem(r *run, in *promptIn) error {
-	return r.promptCommand(in, "system prompt", func(b *record.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)
-}
-
-func doPrompt(r *run, in *promptIn) error {
-	return r.promptCommand(in, "user prompt", func(b *record.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
-}
-
-// promptCommand shows or sets one of a branch's prompts.
-func (r *run) promptCommand(in *promptIn, what string, get func(*record.BranchInfo) string, set func(*chatctx.Batch, string)) error {
+// readPrompt reads a prompt that may stand on standard input, and refuses an empty one.
+func (r *run) readPrompt(in *operation.Prompting, what string) error {
 	if in.Clear && in.Text != nil {
 		return usagef("%s --clear takes no text", r.name)
 	}
-	if in.Text == nil && !in.Clear {
-		c, snap, err := r.snapshot()
-		if err != nil {
-			return err
-		}
-		text := get(snap.Info)
-		return r.emit(promptJSON{Where: where{Context: c.ID, Branch: snap.Info.Name}, Text: stringOrNull(text)}, func() {
-			if text == "" {
-				r.note("%s has no %s", clean(snap.Info.Name), what)
-				return
-			}
-			r.printf("%s\n", clean(text))
-		})
+	if in.Text == nil {
+		return nil
 	}
-	text, err := r.text(valueOf(in.Text), in.rawFlag)
-	if err != nil {
+	text, err := r.text(*in.Text, rawFlag(in.RawInput))
+	switch {
+	case err != nil:
 		return err
-	}
-	if strings.EqualFold(valueOf(in.Text), "clear") {
+	case strings.EqualFold(*in.Text, "clear"):
 		return &usageError{r.name + " clear: the " + what + " would be that word", "to remove it: " + r.again(r.name+" --clear")}
-	}
-	if text == "" && !in.Clear {
+	case text == "":
 		return &usageError{"the " + what + " is empty", "to remove it: chatctx " + r.name + " --clear"}
 	}
-	c, err := r.change(func(b *chatctx.Batch) { set(b, text) })
-	if err != nil {
-		return err
-	}
-	done := "set"
-	if text == "" {
-		done = "removed"
-	}
-	return r.made(c, promptJSON{Where: whereOf(c), Text: stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
+	in.Text = &text
+	return nil
 }
 
-type configIn struct {
-	Settings []string `arg:"[KEY=VALUE…]"`
-	All      bool     `flag:"all" doc:"those of the conversation, for all its branches"`
-	Accept   bool     `flag:"accept" doc:"show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"`
-	dryRunFlag
-	Default bool `flag:"default" doc:"those of the store, in force where conversation and branch have no value of their own"`
-	Store   bool `flag:"store" doc:"the old name of --default"`
-}
-
-// ofStore reports whether the store's settings are meant.
-func (in *configIn) ofStore() bool { return in.Default || in.Store }
-
-func doConfig(r *run, in *configIn) error {
-	if in.All && in.ofStore() {
+// readConfig parses what config sets and names, and refuses what does not go together.
+func readConfig(_ *run, in *operation.Configuring) (err error) {
+	if in.All && in.OfStore() {
 		return usagef("config takes --all or --default, not both")
 	}
-	set, show, err := parseSettings(in.Settings)
-	if err != nil {
+	if in.Set, in.Names, err = parseSettings(in.Args); err != nil {
 		return err
 	}
-	if in.Accept {
-		if len(set) > 0 {
-			return usagef("config --accept takes names: the values are those of the file")
-		}
-		return acceptSettings(r, in, show)
-	}
-	if in.DryRun {
+	switch {
+	case in.Accept && len(in.Set) > 0:
+		return usagef("config --accept takes names: the values are those of the file")
+	case !in.Accept && in.DryRun.DryRun:
 		return usagef("config --dry-run shows what --accept would take")
+	case len(in.Set) > 0 && len(in.Names) > 0:
+		return &usageError{fmt.Sprintf("config: %q has no =", in.Names[0]), "either show (KEY) or set (KEY=VALUE)"}
 	}
-	if len(set) == 0 {
-		return showSettings(r, in, show)
+	return nil
+}
+
+// configured shows settings of a place, and what was done with them.
+func (r *run) configured(in *operation.Configuring, v operation.Configured) {
+	of := map[string]string{operation.InStore: "the store", operation.InBranch: clean(v.Branch)}[v.Place]
+	if v.Place == operation.InContext && v.Context != nil {
+		of = titled(v.Title, *v.Context)
 	}
-	if len(show) > 0 {
-		return &usageError{fmt.Sprintf("config: %q has no =", show[0]), "either show (KEY) or set (KEY=VALUE)"}
+	switch {
+	case in.Accept:
+		r.printf("of %s:\n", of)
+		r.printSettings(v.Settings.Settings)
+		if v.Done != nil {
+			r.note("take it back: %s", r.undoOf(v.Done))
+		}
+	case len(in.Set) > 0:
+		of := map[string]string{operation.InStore: "the store, in force wherever conversation and branch have no own value", operation.InContext: "all of " + titled(r.done.Title, r.done.Context)}[v.Place]
+		r.printf("%s of %s\n", setText(in.Set), cmp.Or(of, placed(r.done)))
+	case len(in.Names) == 1:
+		r.notInForce(in.Wrong)
+		r.printf("%s\n", plainValue(v.Settings.Settings[in.Names[0]]))
+	default:
+		r.notInForce(in.Wrong)
+		r.printSettings(v.Settings.Settings)
+		if len(v.Settings.Settings) == 0 {
+			r.note("nothing is set; chatctx config KEY=VALUE sets something")
+		}
 	}
-	return setSettings(r, in, set)
+}
+
+// afterConfig says what else there is to know of settings that were set or put in force.
+func (r *run) afterConfig(in *operation.Configuring) {
+	if len(in.Left) > 0 {
+		r.note("still held back, since this version cannot use them: %s", clean(strings.Join(in.Left, ", ")))
+	}
+	if r.done == nil || r.done.Operation == "" {
+		return
+	}
+	if in.At == operation.InBranch && !r.stopped() {
+		r.note("on this branch alone; --all sets it for the conversation, --default for the whole store")
+	}
+	r.noteKeys(in.Set, in.Wrong)
 }
 
 // parseSettings parses KEY=VALUE into what to set (null removes) and KEY into what to show.
@@ -175,81 +191,6 @@ func settingsTable() string {
 	return b.String()
 }
 
-// place returns where config sets settings: the store, the context or the branch, as its flags say. A key alone goes to the place of its address, since it
-// counts nowhere else.
-func (r *run) place(in *configIn, set map[string]json.RawMessage) (string, error) {
-	switch {
-	case in.ofStore():
-		return "store", nil
-	case in.All:
-		return "context", nil
-	case set["key_env"] == nil || len(set) > 1:
-		return "branch", nil
-	}
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return "", err
-	}
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return "", err
-	}
-	store, err := r.st.Settings(r.ctx)
-	r.close()
-	switch {
-	case err != nil:
-		return "", err
-	case snap.Info.Settings["base_url"] != nil:
-	case info.Settings["base_url"] != nil:
-		return "context", nil
-	case store["base_url"] != nil:
-		return "store", nil
-	}
-	return "branch", nil
-}
-
-func setSettings(r *run, in *configIn, set map[string]json.RawMessage) error {
-	var c *chatctx.Committed
-	place, err := r.place(in, set)
-	if err != nil {
-		return err
-	}
-	of := ""
-	switch place {
-	case "store":
-		var st *chatctx.Store
-		if st, err = r.writer(); err == nil {
-			c, err = st.SetSettings(r.ctx, set)
-		}
-		of = "the store, in force wherever conversation and branch have no own value"
-	case "context":
-		c, err = r.change(func(b *chatctx.Batch) { b.SetContextSettings(set) })
-	default:
-		c, err = r.change(func(b *chatctx.Batch) { b.SetSettings(set) })
-	}
-	if err != nil {
-		return err
-	}
-	v := settingsJSON{Operation: c.Operation, Context: idOrNull(c.Context), Branch: c.Branch, Settings: set}
-	switch place {
-	case "context":
-		v.Branch = ""
-		of = "all of " + titled(c.Title, c.Context)
-	case "branch":
-		of = placed(c)
-	}
-	if err := r.made(c, v, "%s of %s", setText(set), of); err != nil {
-		return err
-	}
-	if place == "branch" && !r.stopped() && c.Operation != "" {
-		r.note("on this branch alone; --all sets it for the conversation, --default for the whole store")
-	}
-	if c.Operation != "" {
-		return r.noteKeys(in, set)
-	}
-	return nil
-}
-
 // setText says which settings were set and which were removed.
 func setText(set map[string]json.RawMessage) string {
 	var done, gone []string
@@ -270,25 +211,20 @@ func setText(set map[string]json.RawMessage) string {
 }
 
 // noteKeys reports the keys that have no effect where they were set, and new addresses to which no key goes.
-func (r *run) noteKeys(in *configIn, set map[string]json.RawMessage) error {
+func (r *run) noteKeys(set map[string]json.RawMessage, wrong []error) {
 	r.noteKey(set)
+	r.notInForce(wrong)
 	for _, under := range []string{"", "compact.", "embedding."} {
 		name := plainValue(set[under+"key_env"])
 		if set[under+"key_env"] == nil || name == "null" {
 			continue
 		}
-		_, ignored, err := readSettings(r, in)
-		if err != nil {
-			return err
-		}
-		r.notInForce(ignored)
 		for _, address := range providerPlace(plainValue(set[under+"provider"])).BaseEnv {
 			if u, err := url.Parse(os.Getenv(address)); set[under+"base_url"] == nil && os.Getenv(address) != "" && (err != nil || !wire.KnownHost(u)) {
 				r.note("%s goes to the provider's own host; to the address in %s goes the key that stands beside it", clean(name), address)
 			}
 		}
 	}
-	return nil
 }
 
 // providerPlace returns the address of a provider and its key, the zero Place for a provider that is not there.
@@ -317,66 +253,6 @@ func (r *run) noteKey(set map[string]json.RawMessage) {
 	}
 }
 
-// showSettings prints settings: all of a place, or some keys.
-func showSettings(r *run, in *configIn, keys []string) error {
-	v, ignored, err := readSettings(r, in)
-	if err != nil {
-		return err
-	}
-	r.notInForce(ignored)
-	if len(keys) > 0 {
-		some := map[string]json.RawMessage{}
-		for _, k := range keys {
-			raw, ok := v.Settings[k]
-			if !ok {
-				return noSetting(r, k)
-			}
-			some[k] = raw
-		}
-		v.Settings = some
-	}
-	v.Ignored = contract.Texts(ignored)
-	return r.emit(v, func() {
-		if len(keys) == 1 {
-			r.printf("%s\n", plainValue(v.Settings[keys[0]]))
-			return
-		}
-		r.printSettings(v.Settings)
-		if len(v.Settings) == 0 {
-			r.note("nothing is set; chatctx config KEY=VALUE sets something")
-		}
-	})
-}
-
-// readSettings reads the settings of the place that the flags name, and returns which of them are not in force.
-func readSettings(r *run, in *configIn) (*settingsJSON, []error, error) {
-	if in.ofStore() {
-		st, err := r.reader()
-		if err != nil {
-			return nil, nil, err
-		}
-		s, err := st.Settings(r.ctx)
-		return &settingsJSON{Settings: contract.Values(s)}, settings.Ignored(s), err
-	}
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return nil, nil, err
-	}
-	if in.All {
-		info, err := c.Info(r.ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		return &settingsJSON{Context: &c.ID, Settings: contract.Values(info.Settings)}, settings.Ignored(info.Settings), nil
-	}
-	s, err := c.Effective(r.ctx, snap.Info.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	ignored, err := c.Ignored(r.ctx, snap.Info.Name)
-	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: settings.WithEnv(s, os.Getenv)}, ignored, err
-}
-
 // notInForce reports settings that are not in force, each once in a run of the program.
 func (r *run) notInForce(ignored []error) {
 	for _, err := range ignored {
@@ -396,123 +272,6 @@ func (r *run) printSettings(settings map[string]json.RawMessage) {
 	for _, k := range slices.Sorted(maps.Keys(settings)) {
 		r.printf("%s=%s\n", clean(k), plainValue(settings[k]))
 	}
-}
-
-// heldIn is a place with settings that are held back.
-type heldIn struct {
-	name   string // for people
-	id     chatctx.ID
-	branch string
-	have   map[string]json.RawMessage
-	set    func(map[string]json.RawMessage) (*chatctx.Committed, error)
-}
-
-// heldPlaces returns the places that the flags name, or without flags those from which a branch's settings come.
-func heldPlaces(r *run, in *configIn) ([]heldIn, error) {
-	st, err := r.open(chatctx.Options{ReadOnly: in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	var places []heldIn
-	if !in.All {
-		have, err := st.Settings(r.ctx)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, heldIn{name: "the store", have: have, set: func(set map[string]json.RawMessage) (*chatctx.Committed, error) { return st.SetSettings(r.ctx, set) }})
-	}
-	if in.ofStore() {
-		return places, nil
-	}
-	c, err := st.Context(r.ctx, r.contextRef())
-	if err != nil {
-		return nil, contextHint(err)
-	}
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return nil, err
-	}
-	change := func(branch string, fill func(*chatctx.Batch, map[string]json.RawMessage)) func(map[string]json.RawMessage) (*chatctx.Committed, error) {
-		return func(set map[string]json.RawMessage) (*chatctx.Committed, error) {
-			b := c.Begin(branch)
-			fill(b, set)
-			return b.Commit(r.ctx)
-		}
-	}
-	places = append(places, heldIn{name: titled(info.Title, info.ID), id: c.ID, have: info.Settings, set: change("", (*chatctx.Batch).SetContextSettings)})
-	if in.All {
-		return places, nil
-	}
-	b, err := c.Branch(r.ctx, r.branchName())
-	if err != nil {
-		return nil, err
-	}
-	return append(places, heldIn{name: clean(b.Name), id: c.ID, branch: b.Name, have: b.Settings, set: change(b.Name, (*chatctx.Batch).SetSettings)}), nil
-}
-
-// acceptSettings shows what is held back and puts it in force.
-func acceptSettings(r *run, in *configIn, names []string) error {
-	places, err := heldPlaces(r, in)
-	if err != nil {
-		return err
-	}
-	taken := map[string]bool{}
-	for _, p := range places {
-		held := settings.Held(p.have)
-		set := settings.Accept(p.have, names...)
-		if len(set) == 0 {
-			continue
-		}
-		v := settingsJSON{Context: idOrNull(p.id), Branch: p.branch, Settings: map[string]json.RawMessage{}}
-		for name, value := range held {
-			if _, ok := set[name]; ok {
-				v.Settings[name], taken[name] = value, true
-			}
-		}
-		back := ""
-		if !in.DryRun {
-			done, err := p.set(set)
-			if err != nil {
-				return err
-			}
-			v.Operation, back = done.Operation, r.undoOf(done)
-		}
-		err := r.emit(v, func() {
-			r.printf("of %s:\n", p.name)
-			r.printSettings(v.Settings)
-			if v.Operation != "" {
-				r.note("take it back: %s", back)
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, name := range names {
-		if !taken[name] {
-			return chatctx.NotFound("setting that is held back", name)
-		}
-	}
-	switch left := unknownHeld(places, taken); {
-	case len(left) > 0 && len(names) == 0:
-		r.note("still held back, since this version cannot use them: %s", strings.Join(left, ", "))
-	case len(taken) == 0:
-		r.note("nothing is held back")
-	}
-	return nil
-}
-
-// unknownHeld returns the names that stay held back, since this program cannot put them in force.
-func unknownHeld(places []heldIn, taken map[string]bool) []string {
-	left := map[string]bool{}
-	for _, p := range places {
-		for name := range settings.Held(p.have) {
-			if !taken[name] {
-				left[clean(name)] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(left))
 }
 
 // noSetting returns the error for a setting without a value here: one that this program knows is merely not set.

@@ -6,9 +6,6 @@ import "github.com/chatctx/chatctx/internal/contract"
 type (
 	where        = contract.Where
 	namedContext = contract.Named
-	promptJSON   = contract.Prompt
-	settingsJSON = contract.Settings
-	tagJSON      = contract.Tag
 	answerJSON   = contract.Answer
 	callJSON     = contract.Call
 )

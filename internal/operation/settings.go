@@ -2,19 +2,27 @@ package operation
 
 import (
 	"encoding/json"
-	"os"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func init() { Register(Group{Heading: "Prompts and settings", Of: settingOperations}) }
 
+const configHelp = "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place."
+
 func settingOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*Operation{
 		Define("prompts.set", "POST "+at+"/prompts", Write, "set the prompts of a branch; one left out stays, and an empty one is removed", setPrompts),
+		Define("prompts.system", "POST", Write, "show or set the branch's system prompt", prompting(func(b *record.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)).
+			As("system", `chatctx system "Answer in French."`),
+		Define("prompts.user", "POST", Write, "show or set the branch's user prompt", prompting(func(b *record.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)).
+			As("prompt", "chatctx prompt - < style.txt"),
+		Define("settings.config", "POST", Write, "show or set the branch's settings", configure).With(configHelp).
+			As("config", "chatctx config model=gpt-4o temperature=0.2\nchatctx config --all mode=plan\nchatctx config --default model=claude-sonnet-4-5"),
 		Define("settings.branch", "GET "+at+"/settings", Read, "get the settings in force on a branch", getBranchSettings),
 		Define("settings.context", "GET "+in+"/settings", Read, "get a conversation's own settings", getContextSettings),
 		Define("settings.store", "GET /settings", Read, "get the store's defaults", getStoreSettings),
@@ -58,29 +66,18 @@ func setPrompts(r *Request, in *promptsParams) (contract.Where, error) {
 }
 
 func getBranchSettings(r *Request, in *Target) (contract.Settings, error) {
-	c, _, err := r.snapshot(*in)
-	if err != nil {
-		return contract.Settings{}, err
-	}
-	s, err := c.Effective(r.Ctx, in.Branch)
-	if err != nil {
-		return contract.Settings{}, err
-	}
-	ignored, err := c.Ignored(r.Ctx, in.Branch)
-	return contract.Settings{Context: &c.ID, Branch: in.Branch, Settings: settings.WithEnv(s, os.Getenv), Ignored: contract.Texts(ignored)}, err
+	v, _, err := r.settingsOf(InBranch, *in)
+	return v, err
 }
 
 func getContextSettings(r *Request, in *Conversation) (contract.Settings, error) {
-	c, info, err := r.conversation(in.Context)
-	if err != nil {
-		return contract.Settings{}, err
-	}
-	return contract.Settings{Context: &c.ID, Settings: contract.Values(info.Settings), Ignored: contract.Texts(settings.Ignored(info.Settings))}, nil
+	v, _, err := r.settingsOf(InContext, Target{Context: in.Context})
+	return v, err
 }
 
 func getStoreSettings(r *Request, _ *struct{}) (contract.Settings, error) {
-	s, err := r.Store.Settings(r.Ctx)
-	return contract.Settings{Settings: contract.Values(s), Ignored: contract.Texts(settings.Ignored(s))}, err
+	v, _, err := r.settingsOf(InStore, Target{})
+	return v, err
 }
 
 func getSettingTable(*Request, *struct{}) (contract.SettingTable, error) {
@@ -93,9 +90,7 @@ type branchSettings struct {
 }
 
 func setBranchSettings(r *Request, in *branchSettings) (contract.Settings, error) {
-	return r.set(in.Settings, func() (*chatctx.Committed, error) {
-		return r.commit(in.Change, func(b *chatctx.Batch) { b.SetSettings(in.Settings) })
-	})
+	return r.setIn(InBranch, in.Change, in.Settings)
 }
 
 type contextSettings struct {
@@ -104,13 +99,7 @@ type contextSettings struct {
 }
 
 func setContextSettings(r *Request, in *contextSettings) (contract.Settings, error) {
-	return r.set(in.Settings, func() (*chatctx.Committed, error) {
-		done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.SetContextSettings(in.Settings) })
-		if done != nil {
-			done.Branch = ""
-		}
-		return done, err
-	})
+	return r.setIn(InContext, Change{Target: Target{Context: in.Context}}, in.Settings)
 }
 
 type storeSettings struct {
@@ -119,17 +108,5 @@ type storeSettings struct {
 }
 
 func setStoreSettings(r *Request, in *storeSettings) (contract.Settings, error) {
-	return r.set(in.Settings, func() (*chatctx.Committed, error) { return r.Store.SetSettings(r.Ctx, in.Settings) })
-}
-
-// set sets settings if the caller may.
-func (r *Request) set(set map[string]json.RawMessage, do func() (*chatctx.Committed, error)) (contract.Settings, error) {
-	if err := r.maySet(set); err != nil {
-		return contract.Settings{}, err
-	}
-	done, err := do()
-	if err != nil {
-		return contract.Settings{}, err
-	}
-	return contract.Settings{Operation: done.Operation, Context: contract.ID(done.Context), Branch: done.Branch, Settings: set}, nil
+	return r.setIn(InStore, Change{}, in.Settings)
 }
