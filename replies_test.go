@@ -21,12 +21,12 @@ import (
 // readersOfReplies are the functions that give a model's reply, or the text of a message that may be one.
 var readersOfReplies = map[string]bool{
 	"pool.Message.Text": true, "pool.Message.Content": true, "turn.Outcome.Reply": true, "turn.Outcome.Replies": true, "wire.Stream.Read": true, "enhancer.Completer.Complete": true,
-	"enhancer.Answer.Text": true,
+	"window.Answer.Text": true,
 }
 
 // askers are the functions that return how a reply ended, and those that return only what has been asked about.
 var askers = map[string]bool{
-	"pool.OutcomeOf": true, "pool.Message.Whole": true, "pool.Message.Ending": true, "pool.Message.Refusal": true, "pool.Message.Blank": true, "enhancer.Ask": true,
+	"pool.OutcomeOf": true, "pool.Message.Whole": true, "pool.Message.Ending": true, "pool.Message.Refusal": true, "pool.Message.Blank": true, "window.Ask": true,
 	"turn.Refusal": true, "turn.isEmpty": true, "screen.OutcomeText": true, "cli.refusal": true,
 }
 
@@ -80,13 +80,13 @@ var asTheyAre = map[string]string{
 var needNotAsk = map[string]string{
 	// what is stored, sent or counted as it came
 	"chatctx.*Store.encodePartial": "stores what has arrived, marked unfinished", "internal/journal.*Txn.appendEdited": "stores a person's edit",
-	"enhancer.artifactsOf": "looks for large outputs", "enhancer.content": "hashes what is sent", "enhancer.*steps.shortenAnswer": "shortens what is sent",
-	"enhancer.*once.Complete": "hands replies on", "enhancer.complete": "hands replies on to Ask", "chatctx/turn.*completer.Complete": "hands replies on", "chatctx/turn.*keeper.read": "hands replies on", "chatctx/turn.*Outcome.Reply": "hands replies on",
+	"internal/window.artifactsOf": "looks for large outputs", "internal/window.content": "hashes what is sent", "internal/window.*steps.shortenAnswer": "shortens what is sent",
+	"internal/window.*once.Complete": "hands replies on", "internal/window.complete": "hands replies on to Ask", "chatctx/turn.*completer.Complete": "hands replies on", "chatctx/turn.*keeper.read": "hands replies on", "chatctx/turn.*Outcome.Reply": "hands replies on",
 	"chatctx/turn.*Outcome.spent": "adds up tokens, which are paid however a reply ended", "chatctx/turn.*sending.stored": "notes what is on the branch",
 	"chatctx/turn.*Answer.Kept": "asks whether calls of a first round may have run", "chatctx/turn.ReadReplay": "takes the questions, and the tokens of the old answers",
 	// texts that no model's reply is
-	"enhancer.SummaryParts": "of a stored summary, which Ask let in", "enhancer.SummaryText": "of a stored summary, which Ask let in", "enhancer.partsOf": "of a stored summary, which Ask let in",
-	"enhancer.*summary.message": "builds a summary", "enhancer.*steps.narrowDigest": "of a stored digest, which Ask or rules made", "internal/task.tellParent": "builds the message about a task",
+	"internal/window.SummaryParts": "of a stored summary, which Ask let in", "internal/window.SummaryText": "of a stored summary, which Ask let in", "internal/window.partsOf": "of a stored summary, which Ask let in",
+	"internal/window.*summary.message": "builds a summary", "internal/window.*steps.narrowDigest": "of a stored digest, which Ask or rules made", "internal/task.tellParent": "builds the message about a task",
 	"internal/cli.attach": "builds a user's message", "internal/cli.*run.newMessage": "builds a message of a person", "internal/cli.*run.sendMessage": "builds a user's message",
 	"internal/cli.*run.entitleOne": "an Answer that Ask let in",
 	// what a person sees, copies or edits, with the state of the message beside it
@@ -99,7 +99,7 @@ var needNotAsk = map[string]string{
 	"internal/journal.*Txn.DeriveTitle": "the first words of a conversation, not an answer", "chatctx/turn.*Turn.beginning": "the beginning of a conversation, for its title",
 	"chatctx/compare.messageText": "compares what was said; Figures has the outcome", "chatctx/compare.*Table.WriteMarkdown": "names the common message; Figures has the outcome",
 	"chatctx/compare.*Table.WriteHTML": "names the common message; Figures has the outcome",
-	"enhancer.*gatherer.add":           "a digest by rules quotes facts that were said", "enhancer.messageText": "the text for digests by rules; transcriptLine adds how an answer ended",
+	"internal/window.*gatherer.add":    "a digest by rules quotes facts that were said", "internal/window.messageText": "the text for digests by rules; transcriptLine adds how an answer ended",
 }
 
 // checkedPackage is a package of the project with the types of its expressions.

@@ -438,16 +438,9 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/transform":                "reads UTF-16",
 	},
 	"enhancer": {
-		"internal/poolstore":   "messages in a transaction",
-		"internal/branchstore": "histories in a transaction",
-		"chatctx/record":       "the records",
-		"internal/plural":      "counts in words",
-		"branch":               "histories",
-		"chatctx":              "the front door",
-		"chatctx/cost":         "prices of models",
-		"chatctx/settings":     "which there are",
-		"enhancer/tokens":      "counts tokens",
-		"pool":                 "messages and ids",
+		"chatctx":      "the front door",
+		"chatctx/cost": "prices of models",
+		"pool":         "messages and ids",
 	},
 	"internal/provider/responses": {
 		"adapter":                  "requests and replies",
@@ -497,6 +490,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/exchange/html": "writes the page",
 	},
 	"chatctx/turn": {
+		"internal/window":              "fits the window",
 		"internal/branchstore":         "histories in a transaction",
 		"chatctx/record":               "the records",
 		"internal/provider/openai":     "makes vectors",
@@ -515,6 +509,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                     "sends requests",
 	},
 	"internal/contract": {
+		"internal/window":   "fits the window",
 		"chatctx/record":    "the records",
 		"chatctx/approval":  "what a call runs",
 		"chatctx/cost":      "what answers cost",
@@ -545,6 +540,7 @@ var rooms = map[string]map[string]string{
 		"github.com/yuin/goldmark/util":           "resolves entities",
 	},
 	"subtask": {
+		"internal/window":  "fits the window",
 		"chatctx/record":   "the records",
 		"chatctx":          "the front door",
 		"chatctx/approval": "decides and runs",
@@ -552,6 +548,27 @@ var rooms = map[string]map[string]string{
 		"chatctx/turn":     "talks to providers",
 		"enhancer":         "fits the window",
 		"pool":             "messages and ids",
+	},
+	"enhancer/standard": {
+		"pool":            "messages and ids",
+		"internal/window": "fits the window",
+		"enhancer/tokens": "counts tokens",
+		"enhancer":        "steps and their reports",
+		"chatctx/record":  "the records",
+		"chatctx":         "the front door",
+	},
+	"internal/window": {
+		"pool":                 "messages and ids",
+		"internal/poolstore":   "messages in a transaction",
+		"internal/plural":      "counts in words",
+		"internal/branchstore": "histories in a transaction",
+		"enhancer/tokens":      "counts tokens",
+		"enhancer":             "steps and their reports",
+		"chatctx/settings":     "values in force",
+		"chatctx/record":       "the records",
+		"chatctx/cost":         "prices of models",
+		"chatctx":              "the front door",
+		"branch":               "histories",
 	},
 	"internal/ui": {
 		"chatctx/record":                  "the records",
@@ -618,6 +635,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {
+		"internal/window":                 "fits the window",
 		"internal/poolstore":              "messages in a transaction",
 		"internal/branchstore":            "histories in a transaction",
 		"chatctx/record":                  "the records",
@@ -751,7 +769,7 @@ func TestRooms(t *testing.T) {
 func TestRoomsRefuse(t *testing.T) {
 	for _, c := range []struct{ room, imp string }{
 		{"adapter", module + "chatctx/exchange"}, {"pool", "modernc.org/sqlite"}, {"pool", module + "chatctx/kv"}, {"pool", "go.etcd.io/bbolt/errors"}, {"chatctx/kv/memkv", "go.etcd.io/bbolt"},
-		{"chatctx", "net/http"}, {"internal/base", module + "chatctx"}, {"internal/journal", module + "internal/care"}, {"enhancer", "log"}, {"nowhere", "fmt"},
+		{"chatctx", "net/http"}, {"internal/base", module + "chatctx"}, {"internal/journal", module + "internal/care"}, {"enhancer", "log"}, {"enhancer", module + "internal/window"}, {"nowhere", "fmt"},
 	} {
 		if len(unlisted(c.room, []string{c.imp})) == 0 {
 			t.Errorf("%s may import %s", c.room, c.imp)

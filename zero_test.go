@@ -18,8 +18,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -34,9 +34,9 @@ func TestZeroArguments(t *testing.T) {
 		"approval.Offers": approval.Offers, "approval.Watch": approval.Watch, "approval.Discover": approval.Discover,
 		"compare.Of": compare.Of, "compare.FiguresOf": compare.FiguresOf, "compare.Text": compare.Text, "compare.Words": compare.Words,
 		"cost.Parse": cost.Parse, "cost.Spent": cost.Spent, "cost.UsageOf": cost.UsageOf,
-		"enhancer.Compact": enhancer.Compact, "enhancer.CompactStretch": enhancer.CompactStretch, "enhancer.PlanCompaction": enhancer.PlanCompaction, "enhancer.PlanFor": enhancer.PlanFor,
-		"enhancer.PlanPruning": enhancer.PlanPruning, "enhancer.SetPruned": enhancer.SetPruned, "enhancer.Resume": enhancer.Resume, "enhancer.Standard": enhancer.Standard,
-		"enhancer.SearchSessions": enhancer.SearchSessions, "enhancer.ListSessions": enhancer.ListSessions, "enhancer.ReadArtifact": enhancer.ReadArtifact,
+		"window.Compact": window.Compact, "window.CompactStretch": window.CompactStretch, "window.PlanCompaction": window.PlanCompaction, "window.PlanFor": window.PlanFor,
+		"window.PlanPruning": window.PlanPruning, "window.SetPruned": window.SetPruned, "window.Resume": window.Resume, "window.Standard": window.Standard,
+		"window.SearchSessions": window.SearchSessions, "window.ListSessions": window.ListSessions, "window.ReadArtifact": window.ReadArtifact,
 		"exchange.Export": exchange.Export, "exchange.Import": exchange.Import, "exchange.Look": exchange.Look, "exchange.Read": exchange.Read,
 		"settings.Check": settings.Check, "settings.Parse": settings.Parse, "settings.InForce": settings.InForce, "settings.Hold": settings.Hold,
 		"subtask.Abandon": subtask.Abandon, "subtask.Answer": subtask.Answer, "subtask.Digest": subtask.Digest, "subtask.List": subtask.List, "subtask.Return": subtask.Return,
@@ -82,8 +82,8 @@ func TestZeroArguments(t *testing.T) {
 		"Turn":     func(s *chatctx.Store, c *chatctx.ChatContext) any { return &turn.Turn{Context: c} },
 		"Executor": func(s *chatctx.Store, c *chatctx.ChatContext) any { return &approval.Executor{Context: c} },
 		"Runner":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return &subtask.Runner{} },
-		"Pipeline": func(s *chatctx.Store, c *chatctx.ChatContext) any { return &enhancer.Pipeline{} },
-		"Window":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return &enhancer.Window{} },
+		"Pipeline": func(s *chatctx.Store, c *chatctx.ChatContext) any { return &window.Pipeline{} },
+		"Window":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return &window.Window{} },
 		"Counter":  func(s *chatctx.Store, c *chatctx.ChatContext) any { return &tokens.Counter{} },
 		"Model":    func(s *chatctx.Store, c *chatctx.ChatContext) any { return tokens.Model{} },
 		"Prices":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return &cost.Prices{} },
@@ -92,7 +92,7 @@ func TestZeroArguments(t *testing.T) {
 		"Branch":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return &branch.Branch{} },
 		"Follower": func(s *chatctx.Store, c *chatctx.ChatContext) any { return &exchange.Follower{} },
 		"Rules":    func(s *chatctx.Store, c *chatctx.ChatContext) any { return approval.Rules{} },
-		"Once":     func(s *chatctx.Store, c *chatctx.ChatContext) any { return &enhancer.Once{} },
+		"Once":     func(s *chatctx.Store, c *chatctx.ChatContext) any { return &window.Once{} },
 	}
 	for name, receiver := range receivers {
 		_, c := conversation(t)

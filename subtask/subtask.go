@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -365,7 +366,7 @@ func Digest(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return enhancer.Digest(d.Messages), nil
+	return window.Digest(d.Messages), nil
 }
 
 // mostSummed is how many bytes of a history a model summarises: of a longer one, its end.
@@ -377,7 +378,7 @@ const (
 	reportPrompt = "Sum up this work for whoever gave the task:\n\n"
 )
 
-// ByModel returns a Summariser that lets a model summarise the child's history. An answer of the model that is not whole is an *enhancer.UnusableError.
+// ByModel returns a Summariser that lets a model summarise the child's history. An answer of the model that is not whole is an *window.UnusableError.
 func ByModel(c enhancer.Completer) Summariser {
 	return func(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 		d, err := child.Draft(ctx, "")
@@ -402,7 +403,7 @@ func ByModel(c enhancer.Completer) Summariser {
 		if cut := len(history) - mostSummed; cut > 0 {
 			history = strings.ToValidUTF8(history[cut:], "")
 		}
-		answer, err := enhancer.Ask(ctx, child, c, enhancer.Question{Kind: "summary", System: reportSystem, Prompt: reportPrompt + history, Limit: 600, About: enhancer.About(d.Messages)})
+		answer, err := window.Ask(ctx, child, c, window.Question{Kind: "summary", System: reportSystem, Prompt: reportPrompt + history, Limit: 600, About: window.About(d.Messages)})
 		if err != nil {
 			return "", err
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -55,7 +55,7 @@ func (r *Request) compacted(m *chatctx.Message, e *chatctx.Ending) {
 		summary := &pool.Message{ID: pool.NewID(), Role: pool.Assistant, Kind: "summary", Content: []pool.Part{p}, Meta: pool.Metadata{Provider: p.Provider, Model: p.Model}}
 		if e.Sessions == nil {
 			if e.Sessions = r.info.Sessions; branchstore.Current(e.Sessions) < 0 {
-				e.Sessions = enhancer.Sessions(r.info, r.Draft.Session)
+				e.Sessions = window.Sessions(r.info, r.Draft.Session)
 			}
 		}
 		e.Loose = append(e.Loose, summary)
@@ -81,7 +81,7 @@ var leastTrigger = map[string]int{adapter.Anthropic: 50_000, adapter.Responses: 
 
 // byProvider returns the size of a request, in tokens, at which the provider is to compact, 0 if it decides; ok means that compact.by leaves it to the provider,
 // which can do it within the budget.
-func byProvider(inForce map[string]json.RawMessage, provider string, o enhancer.Options) (trigger int, ok bool) {
+func byProvider(inForce map[string]json.RawMessage, provider string, o window.Options) (trigger int, ok bool) {
 	least, can := leastTrigger[provider]
 	if !can || textSetting(inForce, "compact.by") != "provider" {
 		return 0, false
@@ -96,7 +96,7 @@ func byProvider(inForce map[string]json.RawMessage, provider string, o enhancer.
 // askCompaction asks the provider to compact, if that is left to it.
 func (t *Turn) askCompaction(req *Request) {
 	key := req.Provider + management
-	o, err := enhancer.OptionsOf(req.Draft.Settings, t.getenv)
+	o, err := window.OptionsOf(req.Draft.Settings, t.getenv)
 	trigger, ok := byProvider(req.Draft.Settings, req.Provider, o)
 	if err != nil || !ok || req.Draft.Settings[key] != nil {
 		return // other settings are refused where they are used
@@ -115,7 +115,7 @@ func (t *Turn) askCompaction(req *Request) {
 
 // Compactor returns what lets the provider compact the branch apart from a request. It is nil if compact.by does not leave that to the provider, or if the provider
 // compacts only within a request.
-func (t *Turn) Compactor(ctx context.Context) (enhancer.Compactor, error) {
+func (t *Turn) Compactor(ctx context.Context) (window.Compactor, error) {
 	inForce, err := t.inForce(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (t *Turn) Compactor(ctx context.Context) (enhancer.Compactor, error) {
 	return t.compactor(inForce)
 }
 
-func (t *Turn) compactor(inForce map[string]json.RawMessage) (enhancer.Compactor, error) {
+func (t *Turn) compactor(inForce map[string]json.RawMessage) (window.Compactor, error) {
 	if !t.apart(inForce) {
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func (t *Turn) apart(inForce map[string]json.RawMessage) bool {
 }
 
 // summariser names who is asked for the summary of an automatic compaction.
-func (t *Turn) summariser(inForce map[string]json.RawMessage) enhancer.Named {
+func (t *Turn) summariser(inForce map[string]json.RawMessage) window.Named {
 	if t.apart(inForce) {
 		return &compactor{turn: t, settings: inForce}
 	}
@@ -168,7 +168,7 @@ func (c *compactor) Name() string {
 }
 
 // Compact sends a draft, as the steps leave it.
-func (c *compactor) Compact(ctx context.Context, d *chatctx.Draft) (*chatctx.Message, error) {
+func (c *compactor) Compact(ctx context.Context, d *chatctx.Draft, took func(*chatctx.Message) error) (*chatctx.Message, error) {
 	d.Settings = maps.Clone(c.settings)
 	for _, key := range asideSettings {
 		delete(d.Settings, key)
@@ -177,7 +177,7 @@ func (c *compactor) Compact(ctx context.Context, d *chatctx.Draft) (*chatctx.Mes
 	if err != nil {
 		return nil, err
 	}
-	if _, err := enhancer.Standard(o, c.turn.Context, nil, c.turn.Enhancers...).Run(ctx, d); err != nil {
+	if _, err := window.Standard(o, c.turn.Context, nil, c.turn.Enhancers...).Run(ctx, d); err != nil {
 		return nil, err
 	}
 	req := &Request{Provider: adapter.Responses, Draft: d}
@@ -185,7 +185,7 @@ func (c *compactor) Compact(ctx context.Context, d *chatctx.Draft) (*chatctx.Mes
 		return nil, err
 	}
 	id := pool.NewID()
-	if err := enhancer.Took(ctx, &chatctx.Message{ID: id, Meta: pool.Metadata{Provider: adapter.Responses, Model: req.Model, Completed: pool.Now()}}); err != nil {
+	if err := report(took, &chatctx.Message{ID: id, Meta: pool.Metadata{Provider: adapter.Responses, Model: req.Model, Completed: pool.Now()}}); err != nil {
 		return nil, err
 	}
 	m, err := c.by.Compact(ctx, req.wire)

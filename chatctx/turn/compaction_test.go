@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // compacts answers with a compaction, streamed as Anthropic does, and words.
@@ -92,14 +93,14 @@ func TestAProvidersCompactionBeginsASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := enhancer.ListSessions(t.Context(), turn.Context, "", o)
+		list, err := window.ListSessions(t.Context(), turn.Context, "", o)
 		if err != nil || len(list) != 2 || list[0].Provider != "" || list[1].Provider != "anthropic" || list[1].Session.Model != "claude-sonnet-4-5" {
 			t.Fatalf("%+v, %v", list, err)
 		}
 		if list[0].Current != (want == 1) || list[1].Current != (want == 2) || list[0].End != 8 || list[1].Start != 6 || list[1].End != 8 {
 			t.Errorf("with %s, session %d is not the current one: %+v", settings, want, list)
 		}
-		if _, err := enhancer.Resume(t.Context(), turn.Context, "", o, "2"); !errors.Is(err, chatctx.ErrConflict) {
+		if _, err := window.Resume(t.Context(), turn.Context, "", o, "2"); !errors.Is(err, chatctx.ErrConflict) {
 			t.Errorf("the provider's session was resumed: %v", err)
 		}
 		if want == 1 {
@@ -125,7 +126,7 @@ func TestAProvidersCompactionEnds(t *testing.T) {
 	holds(t, requestOn(t, turn, "late", `{}`), "ALL-OF-IT ANSWER THIRD", "question")
 	change(func(b *chatctx.Batch) { b.Drop("@2") })
 	holds(t, requestOn(t, turn, "", `{}`), "question ANSWER SECOND THIRD", "ALL-OF-IT OPAQUE")
-	if list, err := enhancer.ListSessions(t.Context(), turn.Context, "", enhancer.DefaultOptions()); err != nil || len(list) != 1 {
+	if list, err := window.ListSessions(t.Context(), turn.Context, "", window.DefaultOptions()); err != nil || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

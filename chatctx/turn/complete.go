@@ -62,8 +62,8 @@ var asideSettings = []string{"thinking", "response_format", "tool_choice", "para
 const asideLimit = "compact.max_tokens"
 
 // Complete sends such a question and returns the reply. With an error it is what had arrived, nil for nothing.
-func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (*chatctx.Message, error) {
-	req, err := c.request(system, prompt, limit)
+func (c *completer) Complete(ctx context.Context, p enhancer.Prompt) (*chatctx.Message, error) {
+	req, err := c.request(p.System, p.Text, p.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 		m.Meta.Model = cmp.Or(m.Meta.Model, req.Model)
 		return m
 	}
-	if err := enhancer.Took(ctx, complete(&chatctx.Message{Meta: pool.Metadata{Provider: req.Provider}})); err != nil {
+	if err := report(p.Took, complete(&chatctx.Message{Meta: pool.Metadata{Provider: req.Provider}})); err != nil {
 		return nil, err
 	}
 	stream, err := req.client.Send(ctx, req.wire)
@@ -85,7 +85,7 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 	reply, err := stream.Read(func(wire.Delta) {
 		if pieces++; pieces&(pieces-1) == 0 {
 			if m := stream.Partial(); m != nil {
-				_ = enhancer.Took(ctx, complete(m)) // the store may be held for long; the whole is stored in any case
+				_ = report(p.Took, complete(m)) // the store may be held for long; the whole is stored in any case
 			}
 		}
 	})
@@ -93,6 +93,14 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 		complete(reply)
 	}
 	return reply, err
+}
+
+// report calls took, if there is one; see enhancer.Prompt.
+func report(took func(*chatctx.Message) error, m *chatctx.Message) error {
+	if took == nil {
+		return nil
+	}
+	return took(m)
 }
 
 // request returns the request of a question apart from the conversation, for an answer of about limit tokens at most.

@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/provider/openai"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // Embedder returns the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env if it is not OpenAI's
 // own. Any server with OpenAI's protocol works. It is nil if no model is set.
-func (t *Turn) Embedder(ctx context.Context) (enhancer.Embedder, error) {
+func (t *Turn) Embedder(ctx context.Context) (window.Embedder, error) {
 	settings, err := t.inForce(ctx)
 	if err != nil {
 		return nil, err

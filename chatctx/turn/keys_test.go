@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/enhancer"
 )
 
 // network is where every request ends: it only records which key went to which host.
@@ -76,7 +77,7 @@ func asks(t *testing.T, turn *Turn) (chat, aside, vectors, list string) {
 	chat = one(func() { _, _ = turn.Send(ctx, user("hi")) })
 	aside = one(func() {
 		if c, err := turn.Completer(ctx); err == nil {
-			_, _ = c.Complete(ctx, "s", "p", 10)
+			_, _ = c.Complete(ctx, enhancer.Prompt{System: "s", Text: "p", Limit: 10})
 		}
 	})
 	vectors = one(func() {

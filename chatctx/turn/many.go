@@ -13,8 +13,8 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -240,7 +240,7 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.R
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	asides := &enhancer.Once{}
+	asides := &window.Once{}
 	for i, t := range turns {
 		a := answers[i]
 		if t.Asides == nil {

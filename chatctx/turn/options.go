@@ -13,35 +13,35 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // Options returns the settings of the window for the turn, without asking the server of the model.
-func (t *Turn) Options(ctx context.Context) (enhancer.Options, error) {
+func (t *Turn) Options(ctx context.Context) (window.Options, error) {
 	inForce, err := t.inForce(ctx)
 	if err != nil {
-		return enhancer.Options{}, err
+		return window.Options{}, err
 	}
 	return t.options(ctx, inForce, false)
 }
 
 // options returns the settings of the window. If no budget is set and only the model's server knows what the model takes, the budget is the server's last
 // answer; with ask it may be asked again, unless its last answer was certain.
-func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, ask bool) (enhancer.Options, error) {
+func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, ask bool) (window.Options, error) {
 	if n, err := t.serverBudget(ctx, inForce, ask); err != nil {
-		return enhancer.Options{}, err
+		return window.Options{}, err
 	} else if n > 0 {
 		inForce["budget"] = json.RawMessage(strconv.Itoa(n))
 	}
-	o, err := enhancer.OptionsOf(inForce, t.getenv)
+	o, err := window.OptionsOf(inForce, t.getenv)
 	o.Sent = t.sentTo(inForce)
 	o.InForce = func(sessions []branch.Session) int { return t.session(sessions, inForce) }
 	if provider, none := providerOf(inForce, t.getenv); none == nil {
 		_, within := byProvider(inForce, provider, o)
 		o.ProviderCompacts = t.apart(inForce)
 		if counts := o.CompactMessages > 0 || o.CompactTurns > 0; within && !(counts && o.ProviderCompacts) { // a request knows no count
-			o.StepsOff = append(o.StepsOff, enhancer.CompactStep)
+			o.StepsOff = append(o.StepsOff, window.CompactStep)
 		}
 	}
 	return o, err

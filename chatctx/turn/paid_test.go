@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -137,7 +138,7 @@ func TestAutomaticCompactionGivesUp(t *testing.T) {
 			t.Errorf("a compaction is due that nobody will make: %v", err)
 		}
 	}
-	list, err := enhancer.ListSessions(t.Context(), turn.Context, "", enhancer.DefaultOptions())
+	list, err := window.ListSessions(t.Context(), turn.Context, "", window.DefaultOptions())
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d sessions, %v", len(list), err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -26,15 +27,15 @@ type Request struct {
 	Body            []byte
 	Draft           *chatctx.Draft   // as the enhancers left it
 	Report          *enhancer.Report // what they did
-	Options         enhancer.Options // the settings of the window that they used
-	Window          *enhancer.Window // measured the draft
+	Options         window.Options   // the settings of the window that they used
+	Window          *window.Window   // measured the draft
 	// Forecast is the size of the request; if a compaction is due, an upper bound.
-	Forecast *enhancer.Forecast
+	Forecast *window.Forecast
 	Repairs  []chatctx.Note // what the adapter changed
 	// Chain is the body in the order in which the provider reads it.
-	Chain []enhancer.Link
+	Chain []window.Link
 	// Prefix is what this request shares with the last one of this branch to this provider. First means that there was none.
-	Prefix enhancer.Prefix
+	Prefix window.Prefix
 	First  bool
 
 	client wire.Client
@@ -71,7 +72,7 @@ func (t *Turn) Request(ctx context.Context, messages ...*chatctx.Message) (*Requ
 }
 
 // Fit returns a Request up to the draft: it needs no provider and makes no body. If the draft cannot be made to fit, it is returned together with the
-// *enhancer.BudgetError.
+// *window.BudgetError.
 func (t *Turn) Fit(ctx context.Context) (*Request, error) {
 	req, err := t.begin(ctx, t.Branch)
 	if err != nil {
@@ -83,7 +84,7 @@ func (t *Turn) Fit(ctx context.Context) (*Request, error) {
 // asking allows a request to let a model shorten digests. Several requests may share once, so that they ask each question once. keep stores what each answer took,
 // and the sessions that have its text.
 type asking struct {
-	once *enhancer.Once
+	once *window.Once
 	keep func(ctx context.Context, sessions []branch.Session, paid *chatctx.Message) error
 }
 
@@ -184,12 +185,12 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error
 	if asides != nil {
 		c = asides.once.By(t.completer(req.Draft.Settings))
 	}
-	pipeline := enhancer.Standard(req.Options, t.Context, c, t.Enhancers...)
+	pipeline := window.Standard(req.Options, t.Context, c, t.Enhancers...)
 	req.Window = pipeline.Window
 	if asides != nil {
 		req.Window.Context = t.Context
 		req.Window.Keep = func(ctx context.Context, session branch.Session, paid *chatctx.Message) error {
-			req.info.Sessions = enhancer.Sessions(req.info, session)
+			req.info.Sessions = window.Sessions(req.info, session)
 			now := req.info.Sessions[len(req.info.Sessions)-1]
 			req.Draft.Session.ID, req.Draft.Session.Start, req.Draft.Session.Created = now.ID, now.Start, now.Created
 			req.before = now
@@ -200,12 +201,12 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error
 		return err
 	}
 	if req.Forecast.Due { // unless the model's summary was not usable
-		gaveUp, err := enhancer.GaveUp(ctx, t.Context, t.summariser(req.Draft.Settings), req.Draft)
+		gaveUp, err := window.GaveUp(ctx, t.Context, t.summariser(req.Draft.Settings), req.Draft)
 		if err != nil {
 			return err
 		}
 		if o := req.Options; gaveUp {
-			o.StepsOff = append(slices.Clone(o.StepsOff), enhancer.CompactStep)
+			o.StepsOff = append(slices.Clone(o.StepsOff), window.CompactStep)
 			if req.Forecast, err = pipeline.Foresee(ctx, o, req.Draft); err != nil {
 				return err
 			}
@@ -267,16 +268,16 @@ func (r *Request) adapt() error {
 }
 
 // chain hashes the pieces of a body and says for each its message and the step that last changed it. Their tokens add up to the draft's.
-func chain(pieces []adapter.Piece, d *chatctx.Draft, w *enhancer.Window) []enhancer.Link {
+func chain(pieces []adapter.Piece, d *chatctx.Draft, w *window.Window) []window.Link {
 	of, fixed := w.Shares(d)
 	byID := make(map[chatctx.ID]*chatctx.DraftMessage, len(d.Messages))
 	for _, m := range d.Messages {
 		byID[m.ID] = m
 	}
-	links := make([]enhancer.Link, 0, len(pieces))
+	links := make([]window.Link, 0, len(pieces))
 	counted := map[chatctx.ID]bool{}
 	for _, p := range pieces {
-		l := enhancer.Link{Message: p.Message, Hash: hash(p.Bytes), Bytes: len(p.Bytes)}
+		l := window.Link{Message: p.Message, Hash: hash(p.Bytes), Bytes: len(p.Bytes)}
 		switch m := byID[p.Message]; {
 		case m != nil:
 			l.Step = m.Step
@@ -308,11 +309,11 @@ func (t *Turn) compare(ctx context.Context, req *Request) error {
 	if err != nil {
 		return err
 	}
-	var before []enhancer.Link
+	var before []window.Link
 	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {
 		req.First, before = true, nil // it is of another version
 	}
-	req.Prefix = enhancer.Share(before, req.Chain, req.Options.Prices.Of(req.Provider, req.Model, time.Time{}))
+	req.Prefix = window.Share(before, req.Chain, req.Options.Prices.Of(req.Provider, req.Model, time.Time{}))
 	return nil
 }
 
@@ -327,8 +328,8 @@ func (r *Request) record() []byte {
 
 // sessions returns the branch's sessions with the current one as this request changed it; nil if it did not.
 func (r *Request) sessions() []branch.Session {
-	if !enhancer.Changed(&r.before, &r.Draft.Session) {
+	if !window.Changed(&r.before, &r.Draft.Session) {
 		return nil
 	}
-	return enhancer.Sessions(r.info, r.Draft.Session)
+	return window.Sessions(r.info, r.Draft.Session)
 }

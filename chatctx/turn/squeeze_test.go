@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // squeezes reports whether a request asks a model to shorten a digest.
@@ -123,7 +123,7 @@ func TestBranchesShareDigests(t *testing.T) {
 	turn := crowded(t, s.provider(t, 40))
 	b := turn.Context.Begin("")
 	b.Append(user("and now?"))
-	shared := &enhancer.Once{}
+	shared := &window.Once{}
 	var turns []*Turn
 	for i := range 4 {
 		own := *turn

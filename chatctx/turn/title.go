@@ -12,8 +12,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -34,7 +34,7 @@ type Titling struct {
 	Most   int         // the longest answer, in tokens
 	Price  *cost.Price // nil if no price of the model is known
 	by     *completer
-	what   enhancer.Question
+	what   window.Question
 }
 
 // Titling returns the question for the title of the turn's conversation, made from the first messages of its branch. The model is the turn's, else that of
@@ -56,14 +56,14 @@ func (t *Turn) Titling(ctx context.Context) (*Titling, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := enhancer.OptionsOf(inForce, t.getenv)
+	o, err := window.OptionsOf(inForce, t.getenv)
 	if err != nil {
 		return nil, err
 	}
 	counter := tokens.NewCounter(req.Model, nil, nil)
 	x := &Titling{Model: req.Model, Tokens: counter.Text(titleSystem) + counter.Text(said), by: by, Price: o.Prices.Of(req.Provider, req.Model, time.Time{})}
 	_ = json.Unmarshal(req.Draft.Settings["max_tokens"], &x.Most) // every such request has it
-	x.what = enhancer.Question{Kind: "title", System: titleSystem, Prompt: said, Limit: titleLimit, About: about, Fits: func(text string) error {
+	x.what = window.Question{Kind: "title", System: titleSystem, Prompt: said, Limit: titleLimit, About: about, Fits: func(text string) error {
 		if cleanTitle(text) == "" {
 			return errors.New("the model gave no title")
 		}
@@ -103,9 +103,9 @@ func (t *Turn) beginning(ctx context.Context) (said string, about pool.Hash, err
 	return b.String(), pool.Hash(ids.Sum(nil)), nil
 }
 
-// Ask asks the model. The answer's text is the title. An answer that is none is an *enhancer.UnusableError; what it took is stored.
-func (x *Titling) Ask(ctx context.Context) (*enhancer.Answer, error) {
-	a, err := enhancer.Ask(ctx, x.by.turn.Context, x.by, x.what)
+// Ask asks the model. The answer's text is the title. An answer that is none is an *window.UnusableError; what it took is stored.
+func (x *Titling) Ask(ctx context.Context) (*window.Answer, error) {
+	a, err := window.Ask(ctx, x.by.turn.Context, x.by, x.what)
 	if err == nil {
 		a.Text = cleanTitle(a.Text)
 	}
@@ -113,7 +113,7 @@ func (x *Titling) Ask(ctx context.Context) (*enhancer.Answer, error) {
 }
 
 // Lose stores what an answer took that did not become the title.
-func (x *Titling) Lose(ctx context.Context, a *enhancer.Answer) error {
+func (x *Titling) Lose(ctx context.Context, a *window.Answer) error {
 	return a.Lose(ctx, x.by.turn.Context)
 }
 

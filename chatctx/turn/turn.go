@@ -24,6 +24,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // Turn says how to ask. Only Context is required. Its methods are safe for concurrent use on different branches.
@@ -34,7 +35,7 @@ type Turn struct {
 	Settings map[string]json.RawMessage
 	// Client, if not nil, is used instead of the one that the settings name.
 	Client wire.Client
-	// Enhancers run right after exclude, or where enhancer.Before and enhancer.After put them.
+	// Enhancers run right after exclude, or where window.Before and window.After put them.
 	Enhancers []enhancer.Enhancer
 	// Show, if not nil, is called for each event as it happens, by the goroutine of Send.
 	Show func(Event)
@@ -51,7 +52,7 @@ type Turn struct {
 	Tokens int64
 	// Asides, if not nil, keeps the answers to questions apart from the conversation, for shorter digests. Turns that ask about one history share one, so that
 	// each question is asked and paid for once.
-	Asides *enhancer.Once
+	Asides *window.Once
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
 	// HTTP says how clients send. Its fields override the settings, also addresses and keys.
@@ -191,7 +192,7 @@ func (s *sending) all(ctx context.Context) error {
 func (s *sending) round(ctx context.Context) (more bool, err error) {
 	asides := s.Asides
 	if asides == nil {
-		asides = &enhancer.Once{}
+		asides = &window.Once{}
 	}
 	req, err := s.request(ctx, s.reply.Branch, &asking{asides, s.keepPaid})
 	if err != nil {
@@ -225,7 +226,7 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 func (s *sending) keepPaid(ctx context.Context, sessions []branch.Session, paid *chatctx.Message) error {
 	_, err := s.finish(ctx, chatctx.Ending{Sessions: sessions, Loose: []*chatctx.Message{paid}, GoOn: true, Stop: true})
 	if err != nil {
-		err = errors.Join(err, (&enhancer.Answer{Paid: paid}).Lose(ctx, s.Context))
+		err = errors.Join(err, (&window.Answer{Paid: paid}).Lose(ctx, s.Context))
 	}
 	return err
 }

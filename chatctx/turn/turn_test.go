@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -534,7 +535,7 @@ func TestCompleter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := c.Complete(t.Context(), "You shorten.", "A long text", 50)
+	answer, err := c.Complete(t.Context(), enhancer.Prompt{System: "You shorten.", Text: "A long text", Limit: 50})
 	if err != nil {
 		t.Fatal(err)
 	}

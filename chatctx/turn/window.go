@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // Count asks the provider's own counter how large the request is that Send would send, in tokens. Errors to test for are wire.ErrNoCount and those of a
@@ -46,7 +47,7 @@ func (t *Turn) within(ctx context.Context, req *Request, asides *asking) (*Reque
 
 // Compact compacts the branch if its settings say that it is due, with a summary by the model that they name. It returns nil if a compaction is not due or
 // there is nothing to leave out. After a summary that was not usable (*enhancer.UnusableError) it returns nil until the session has grown. Call it after a Send; messages may arrive meanwhile.
-func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
+func (t *Turn) Compact(ctx context.Context) (*window.Compacted, error) {
 	d, err := t.Context.DraftIn(ctx, t.Branch, t.session)
 	if err != nil {
 		return nil, err
@@ -64,14 +65,14 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 		return nil, err
 	}
 	by, asked := t.summariser(d.Settings), *d
-	if err := enhancer.Exclude().Enhance(ctx, d); err != nil {
+	if err := window.Exclude().Enhance(ctx, d); err != nil {
 		return nil, err
 	}
 	w := o.Window(t.Context)
-	if err := w.Measure(ctx, d); err != nil || !enhancer.Due(w, o, d) {
+	if err := w.Measure(ctx, d); err != nil || !window.Due(w, o, d) {
 		return nil, err
 	}
-	if gaveUp, err := enhancer.GaveUp(ctx, t.Context, by, &asked); gaveUp || err != nil {
+	if gaveUp, err := window.GaveUp(ctx, t.Context, by, &asked); gaveUp || err != nil {
 		return nil, err
 	}
 	model := cmp.Or(o.CompactModel, o.Model)
@@ -79,14 +80,14 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Provider: compactor, Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
+	done, err := window.Compact(ctx, t.Context, d.Branch, o, window.Request{Provider: compactor, Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return nil, nil
 	}
 	if err == nil {
 		return done, nil
 	}
-	forgot := enhancer.GiveUp(ctx, t.Context, by, &asked, err)
+	forgot := window.GiveUp(ctx, t.Context, by, &asked, err)
 	if again := (*enhancer.UnusableError)(nil); errors.As(err, &again) && again.Again {
 		return nil, forgot // it was reported when the model was asked
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -146,9 +146,9 @@ func TestCompactWithNothingToLeaveOut(t *testing.T) {
 func TestCompactionDuringAReply(t *testing.T) {
 	var turn *Turn
 	p := newProvider(t, func(w *writer, r *http.Request) {
-		o := enhancer.DefaultOptions()
+		o := window.DefaultOptions()
 		o.CompactKeep = 300
-		if _, err := enhancer.Compact(context.Background(), turn.Context, "", o, enhancer.Request{Text: "so far"}); err != nil {
+		if _, err := window.Compact(context.Background(), turn.Context, "", o, window.Request{Text: "so far"}); err != nil {
 			t.Error(err)
 		}
 		says("Done.")(w, r)
@@ -163,7 +163,7 @@ func TestCompactionDuringAReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Summary == nil || enhancer.SummaryText(d.Summary.Message) != "so far" || d.Messages[len(d.Messages)-1].Text() != "Done." {
+	if d.Summary == nil || window.SummaryText(d.Summary.Message) != "so far" || d.Messages[len(d.Messages)-1].Text() != "Done." {
 		t.Errorf("the session is %+v", d.Session)
 	}
 }

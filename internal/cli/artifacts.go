@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/charset"
 	_ "github.com/chatctx/chatctx/internal/charset/eastasian" // artifacts may be texts in these
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // artifactJSON is an output or an attachment.
@@ -32,7 +33,7 @@ func doArtifacts(r *run) error {
 	if err != nil {
 		return err
 	}
-	list, err := enhancer.BranchArtifacts(c, snap.Info.Name).List(r.ctx)
+	list, err := window.BranchArtifacts(c, snap.Info.Name).List(r.ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func doArtifact(r *run, in *artifactIn) error {
 	if err != nil {
 		return err
 	}
-	found, err := enhancer.BranchArtifacts(c, snap.Info.Name).Find(r.ctx, key)
+	found, err := window.BranchArtifacts(c, snap.Info.Name).Find(r.ctx, key)
 	if err != nil {
 		return err
 	}

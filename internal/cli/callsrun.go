@@ -13,9 +13,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -56,7 +56,7 @@ func readResult(r *run, in *operation.Resolving) (err error) {
 }
 
 // ownAllowed are tools of the program itself that need no decision.
-var ownAllowed = map[string]bool{enhancer.ArtifactTool.Name: true}
+var ownAllowed = map[string]bool{window.ArtifactTool.Name: true}
 
 // executor returns an executor for a context with the stored tools and those of the program. It ends with the command.
 func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {

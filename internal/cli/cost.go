@@ -12,8 +12,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -72,7 +72,7 @@ func (r *run) storePrices(st *chatctx.Store) (*cost.Prices, error) {
 	}
 	p, err := cost.Parse(settings.WithEnv(own, os.Getenv)["prices"])
 	if err != nil {
-		return nil, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
+		return nil, fmt.Errorf("%w %w", settings.ErrSetting, err)
 	}
 	return p, nil
 }
@@ -126,13 +126,13 @@ func amounts(s *cost.Sums) string {
 // spentOn says what replies took.
 func spentOn(s *cost.Sums) string {
 	in := s.All()
-	text := fmt.Sprintf("%s, %s tokens in", count(s.Replies, "reply"), enhancer.Short(int(in)))
+	text := fmt.Sprintf("%s, %s tokens in", count(s.Replies, "reply"), window.Short(int(in)))
 	if s.CacheRead > 0 {
 		text += fmt.Sprintf(" (%d %% from the cache)", (200*s.CacheRead+in)/(2*in))
 	}
-	text += fmt.Sprintf(", %s out", enhancer.Short(int(s.Output)))
+	text += fmt.Sprintf(", %s out", window.Short(int(s.Output)))
 	if s.Reasoning > 0 {
-		text += fmt.Sprintf(" (%s of it reasoning)", enhancer.Short(int(s.Reasoning)))
+		text += fmt.Sprintf(" (%s of it reasoning)", window.Short(int(s.Reasoning)))
 	}
 	return text
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // billJSON is what a request would cost.
@@ -64,7 +64,7 @@ func (r *run) printBill(req *turn.Request) error {
 		}
 		in := clean(b.Price.Currency)
 		if b.Cached > 0 {
-			r.printf("with the cache %s %s (%s tokens are the same as in the last request), without %s %s\n", b.With.Short(), in, enhancer.Short(int(b.Cached)), b.Without.Short(), in)
+			r.printf("with the cache %s %s (%s tokens are the same as in the last request), without %s %s\n", b.With.Short(), in, window.Short(int(b.Cached)), b.Without.Short(), in)
 		} else {
 			r.printf("%s %s; nothing of it is in the cache\n", b.Without.Short(), in)
 		}

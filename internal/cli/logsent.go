@@ -8,8 +8,8 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // sentLine says between two messages what goes to the model.
@@ -39,7 +39,7 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 		if line := currentSession(sessions, i); line != "" {
 			lines = append(lines, sentLine{s.Start, line})
 		}
-		for _, d := range enhancer.Lasting(&s, o.Budget) {
+		for _, d := range window.Lasting(&s, o.Budget) {
 			lines = append(lines, sentLine{d.From, fmt.Sprintf("#%d to #%d go to the model as a digest", d.From, d.To)})
 			if d.To < snap.Len() {
 				lines = append(lines, sentLine{d.To + 1, "from here on messages go to the model again"})

@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // requested makes the request of the branch that the flags name. It only reads.
@@ -76,7 +77,7 @@ func (r *run) checkRequest(req *turn.Request) error {
 		Body     json.RawMessage `json:"body"`
 		Repairs  []repairJSON    `json:"repairs"`
 		// Summaries says what each part of the request's first summary stands for.
-		Summaries []enhancer.Stands `json:"summaries"`
+		Summaries []window.Stands `json:"summaries"`
 	}{req.Provider, req.Model, req.Body, []repairJSON{}, summaryParts(req.Draft)}
 	for _, n := range req.Repairs {
 		v.Repairs = append(v.Repairs, repairJSON{idOrNull(n.Message), n.What})
@@ -99,11 +100,11 @@ func (r *run) checkRequest(req *turn.Request) error {
 }
 
 // summaryParts says what the summary of a draft stands for, part by part.
-func summaryParts(d *chatctx.Draft) []enhancer.Stands {
+func summaryParts(d *chatctx.Draft) []window.Stands {
 	if d.Summary == nil {
-		return []enhancer.Stands{}
+		return []window.Stands{}
 	}
-	return enhancer.SummaryParts(d.Summary.Message)
+	return window.SummaryParts(d.Summary.Message)
 }
 
 // explainedJSON is what became of a message.
@@ -154,7 +155,7 @@ func doExplain(r *run, _ *whomFlags) error {
 	}
 	shares, overhead := req.Window.Shares(req.Draft)
 	if s := req.Draft.Summary; s != nil {
-		for _, p := range enhancer.SummaryParts(s.Message) {
+		for _, p := range window.SummaryParts(s.Message) {
 			notes[s.ID] = append(notes[s.ID], p.String())
 		}
 	}
@@ -170,7 +171,7 @@ func doExplain(r *run, _ *whomFlags) error {
 	if r.json() {
 		return r.printJSON(r.explainEnd(req, overhead))
 	}
-	r.printf("\nprompts, tools and overhead %s\n", enhancer.Short(overhead))
+	r.printf("\nprompts, tools and overhead %s\n", window.Short(overhead))
 	r.explainSteps(req)
 	return nil
 }
@@ -293,7 +294,7 @@ func (r *run) explainSteps(req *turn.Request) {
 }
 
 // prefixText says what a request shares with the last one.
-func prefixText(first bool, p *enhancer.Prefix) string {
+func prefixText(first bool, p *window.Prefix) string {
 	if first {
 		return "the first request of this branch to this provider"
 	}

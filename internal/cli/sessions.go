@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,8 +34,8 @@ type compactedJSON struct {
 	Calls    int    `json:"calls"`
 	Budget   *int   `json:"budget"`
 	// Summaries says what each part of the summary stands for.
-	Summaries []enhancer.Stands `json:"summaries"`
-	Note      string            `json:"note,omitempty"`
+	Summaries []window.Stands `json:"summaries"`
+	Note      string          `json:"note,omitempty"`
 }
 
 type compactIn struct {
@@ -54,7 +55,7 @@ type compactIn struct {
 func (in *compactIn) keeps() bool { return in.KeepTokens != nil || in.KeepMessages != nil }
 
 func doCompact(r *run, in *compactIn) error {
-	request := enhancer.Request{}
+	request := window.Request{}
 	if in.Summary != "" {
 		text, err := r.text(in.Summary, in.rawFlag)
 		if err != nil {
@@ -89,20 +90,20 @@ func doCompact(r *run, in *compactIn) error {
 		}
 	}
 	if in.DryRun {
-		return r.compactPlan(c, name, o, request, func(w *enhancer.Window) (*enhancer.Plan, error) {
+		return r.compactPlan(c, name, o, request, func(w *window.Window) (*window.Plan, error) {
 			if stretch {
 				return r.planStretch(c, name, w, from, to)
 			}
-			return enhancer.PlanFor(r.ctx, c, name, w, o, request)
+			return window.PlanFor(r.ctx, c, name, w, o, request)
 		})
 	}
 	if request.Embedder, err = r.turn(c, name).Embedder(r.ctx); err != nil {
 		r.note("the summary cannot be searched for later: %s", clean(err.Error()))
 	}
-	compact := enhancer.Compact
+	compact := window.Compact
 	if stretch {
-		compact = func(ctx context.Context, c *chatctx.ChatContext, name string, o enhancer.Options, request enhancer.Request) (*enhancer.Compacted, error) {
-			return enhancer.CompactStretch(ctx, c, name, o, request, from, to)
+		compact = func(ctx context.Context, c *chatctx.ChatContext, name string, o window.Options, request window.Request) (*window.Compacted, error) {
+			return window.CompactStretch(ctx, c, name, o, request, from, to)
 		}
 	}
 	done, err := compact(r.ctx, c, name, o, request)
@@ -116,7 +117,7 @@ func doCompact(r *run, in *compactIn) error {
 }
 
 // whoCompacts sets who makes the summary: the provider, if compact.by says so, or a model. The summary of a stretch, and one of ours that is made anew, is ours.
-func (r *run) whoCompacts(c *chatctx.ChatContext, name string, o enhancer.Options, request *enhancer.Request, stretch bool) (err error) {
+func (r *run) whoCompacts(c *chatctx.ChatContext, name string, o window.Options, request *window.Request, stretch bool) (err error) {
 	t := r.turn(c, name)
 	ours := stretch
 	if request.Anew {
@@ -140,15 +141,15 @@ func (r *run) whoCompacts(c *chatctx.ChatContext, name string, o enhancer.Option
 }
 
 // planStretch plans the summary of a stretch.
-func (r *run) planStretch(c *chatctx.ChatContext, name string, w *enhancer.Window, from, to int) (*enhancer.Plan, error) {
+func (r *run) planStretch(c *chatctx.ChatContext, name string, w *window.Window, from, to int) (*window.Plan, error) {
 	d, err := c.Draft(r.ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := enhancer.Exclude().Enhance(r.ctx, d); err != nil {
+	if err := window.Exclude().Enhance(r.ctx, d); err != nil {
 		return nil, err
 	}
-	return enhancer.PlanStretch(r.ctx, w, d, from, to)
+	return window.PlanStretch(r.ctx, w, d, from, to)
 }
 
 // stretch parses A..B, or --from and --to, as positions.
@@ -210,7 +211,7 @@ func (r *run) stretchOf(snap *chatctx.Snapshot, ref string) (from, to int, err e
 }
 
 // compactOptions returns the settings changed by the flags.
-func (r *run) compactOptions(c *chatctx.ChatContext, name string, in *compactIn) (enhancer.Options, error) {
+func (r *run) compactOptions(c *chatctx.ChatContext, name string, in *compactIn) (window.Options, error) {
 	o, err := r.windowOptions(c, name)
 	if err != nil {
 		return o, err
@@ -232,7 +233,7 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string, in *compactIn)
 }
 
 // compactHint says what to type after a summary failed.
-func compactHint(err error, asked *enhancer.Request) error {
+func compactHint(err error, asked *window.Request) error {
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return &hinted{err, "keep less: compact --keep-tokens 1000"}
 	}
@@ -285,15 +286,15 @@ type goneJSON struct {
 	Preview  string     `json:"preview"`
 }
 
-func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Options, request enhancer.Request, plan func(*enhancer.Window) (*enhancer.Plan, error)) error {
+func (r *run) compactPlan(c *chatctx.ChatContext, name string, o window.Options, request window.Request, plan func(*window.Window) (*window.Plan, error)) error {
 	w := o.Window(c)
 	p, err := plan(w)
 	if err != nil {
-		return compactHint(err, &enhancer.Request{})
+		return compactHint(err, &window.Request{})
 	}
 	would, err := p.Foretell(w, request)
 	if err != nil {
-		return compactHint(err, &enhancer.Request{})
+		return compactHint(err, &window.Request{})
 	}
 	v := planJSON{true, where{Context: c.ID, Branch: name}, would.Start, p.GoneTokens, p.KeptTokens, len(p.Pinned), would.Before, would.After, would.By == "model" || would.By == "provider", would.By, would.Summary, []goneJSON{}}
 	for _, m := range p.Gone {
@@ -303,13 +304,13 @@ func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Option
 		for _, m := range v.Messages {
 			r.printf("%s  %-9s %6d  %s\n", r.paint(yellow, short(m.ID)), m.Role, m.Tokens, cut(clean(m.Preview), max(r.con.width-29, 10)))
 		}
-		r.printf("would put a summary in place of %s, %s tokens; %s and %s stay, %s tokens\n", count(len(p.Gone), "message"), enhancer.Short(p.GoneTokens),
-			count(len(p.Kept), "message"), count(len(p.Pinned), "pinned one"), enhancer.Short(p.KeptTokens))
+		r.printf("would put a summary in place of %s, %s tokens; %s and %s stay, %s tokens\n", count(len(p.Gone), "message"), window.Short(p.GoneTokens),
+			count(len(p.Kept), "message"), count(len(p.Pinned), "pinned one"), window.Short(p.KeptTokens))
 		atMost := ""
 		if v.AtMost {
 			atMost = "≤ "
 		}
-		r.printf("the request, with %s: %s → %s%s tokens\n", would.Origin(), enhancer.Short(v.Before), atMost, enhancer.Short(v.After))
+		r.printf("the request, with %s: %s → %s%s tokens\n", would.Origin(), window.Short(v.Before), atMost, window.Short(v.After))
 	})
 }
 
@@ -346,9 +347,9 @@ func doPrune(r *run, in *pruneIn) error {
 	if in.KeepTokens != nil {
 		o.PruneKeep = *in.KeepTokens
 	}
-	pruning := enhancer.SetPruned
+	pruning := window.SetPruned
 	if in.DryRun {
-		pruning = enhancer.PlanPruning
+		pruning = window.PlanPruning
 	}
 	p, err := pruning(r.ctx, c, name, o)
 	if err != nil {
@@ -399,7 +400,7 @@ func doSessions(r *run, in *sessionsIn) error {
 	if in.Search != "" {
 		return r.searchSessions(c, name, o, in.Search)
 	}
-	list, err := enhancer.ListSessions(r.ctx, c, name, o)
+	list, err := window.ListSessions(r.ctx, c, name, o)
 	if err != nil {
 		return err
 	}
@@ -411,7 +412,7 @@ func doSessions(r *run, in *sessionsIn) error {
 	return nil
 }
 
-func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Options, text string) error {
+func (r *run) searchSessions(c *chatctx.ChatContext, name string, o window.Options, text string) error {
 	e, err := r.turn(c, name).Embedder(r.ctx)
 	if err != nil {
 		return talkHint(err)
@@ -419,7 +420,7 @@ func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Opt
 	if e == nil {
 		return &usageError{"no embedding endpoint is set", "chatctx config --store embedding.model=text-embedding-3-small (and embedding.base_url=URL for a server of your own)"}
 	}
-	hits, err := enhancer.SearchSessions(r.ctx, c, name, o, e, text)
+	hits, err := window.SearchSessions(r.ctx, c, name, o, e, text)
 	if err != nil {
 		return talkHint(err)
 	}
@@ -435,7 +436,7 @@ func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Opt
 }
 
 // printSession prints a session, in a search with its score.
-func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
+func (r *run) printSession(s *window.SessionInfo, score *float64) error {
 	kind := "own"
 	if s.Provider != "" {
 		kind = "provider"
@@ -453,7 +454,7 @@ func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
 	})
 }
 
-func (r *run) sessionLine(s *enhancer.SessionInfo) {
+func (r *run) sessionLine(s *window.SessionInfo) {
 	mark, what := " ", s.Summary
 	if s.Current {
 		mark = r.paint(green, "*")
@@ -469,7 +470,7 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 	}
 	holds := fmt.Sprintf("from #%d on, no message yet", s.Start)
 	if s.Messages > 0 {
-		holds = fmt.Sprintf("#%d to #%d, %s, %s tokens", s.Start, s.End, count(s.Messages, "message"), enhancer.Short(s.Tokens))
+		holds = fmt.Sprintf("#%d to #%d, %s, %s tokens", s.Start, s.End, count(s.Messages, "message"), window.Short(s.Tokens))
 	}
 	r.row(5, "%s %2d  %s%s  %s", mark, s.Number, holds, cached,
 		cut(oneLine(what), max(r.con.width-50, 20)))
@@ -497,7 +498,7 @@ func doResume(r *run, in *resumeIn) error {
 	if err != nil {
 		return err
 	}
-	done, err := enhancer.Resume(r.ctx, c, name, o, in.Session)
+	done, err := window.Resume(r.ctx, c, name, o, in.Session)
 	if err != nil {
 		return err
 	}
@@ -506,7 +507,7 @@ func doResume(r *run, in *resumeIn) error {
 		how = "whole"
 	}
 	v := resumedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Of, done.Whole, done.Tokens}
-	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "back in session %d, %s: %s tokens%s", done.Of, how, enhancer.Short(done.Tokens), r.nextRequest(r.turn(c, name)))
+	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "back in session %d, %s: %s tokens%s", done.Of, how, window.Short(done.Tokens), r.nextRequest(r.turn(c, name)))
 }
 
 func intOrNull(n int) *int {

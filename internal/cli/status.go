@@ -12,9 +12,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +39,7 @@ type statusJSON struct {
 	Queued    int           `json:"queued"`
 	Replying  *replyingJSON `json:"replying"`
 
-	forecast *enhancer.Forecast
+	forecast *window.Forecast
 	over     error
 }
 
@@ -92,7 +92,7 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	inForce := settings.WithEnv(own, os.Getenv)
 	s.Model, s.Provider, s.Mode = inForce["model"], inForce["provider"], inForce["mode"]
 	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
-	if errors.Is(err, enhancer.ErrSetting) {
+	if errors.Is(err, settings.ErrSetting) {
 		return nil // the commands that use it report it
 	}
 	if err != nil {

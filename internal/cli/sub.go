@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -397,8 +397,8 @@ func doSubAbandon(r *run, in *subAbandonIn) error {
 func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
 	return map[string]approval.Function{
 		subtask.Tool.Name: r.runner().Spawn(c, subtask.Options{}),
-		enhancer.ArtifactTool.Name: func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
-			text, failed, err := enhancer.ReadArtifact(ctx, enhancer.BranchArtifacts(c, in.Call.Branch), in.Arguments)
+		window.ArtifactTool.Name: func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
+			text, failed, err := window.ReadArtifact(ctx, window.BranchArtifacts(c, in.Call.Branch), in.Arguments)
 			return pool.Result{Text: text, IsError: failed}, err
 		},
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -421,7 +421,7 @@ func withHint(err error, hint string) error {
 func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 	o := out.Request.Options
 	if o.Notify {
-		for _, line := range out.Request.Report.Notices() {
+		for _, line := range window.Notices(out.Request.Report) {
 			r.note("%s", line)
 		}
 	}
@@ -443,7 +443,7 @@ func (r *run) notCompacted(err error) {
 	r.note("%s", r.onLines(lines))
 }
 
-func (r *run) tellCompacted(t *turn.Turn, done *enhancer.Compacted) {
+func (r *run) tellCompacted(t *turn.Turn, done *window.Compacted) {
 	r.note("%s\ntake it back: %s", r.compacted(t, done), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
 }
 
@@ -457,7 +457,7 @@ func (r *run) nextRequest(t *turn.Turn) string {
 }
 
 // compacted says what a compaction did. The size after it is that of the branch's next request, if that can be told, so that no two figures stand for one request.
-func (r *run) compacted(t *turn.Turn, done *enhancer.Compacted) string {
+func (r *run) compacted(t *turn.Turn, done *window.Compacted) string {
 	req, _, err := r.foresee(t)
 	if err != nil {
 		return done.Notice()

@@ -9,9 +9,9 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -53,7 +53,7 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 }
 
 // windowOptions returns the settings of the window in force on a branch, with the model and provider of the command line.
-func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer.Options, error) {
+func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (window.Options, error) {
 	return r.turn(c, branchName).Options(r.ctx)
 }
 
@@ -161,7 +161,7 @@ func tokensOf(req *turn.Request) tokensJSON {
 	return v
 }
 
-func (r *run) printTokens(v *tokensJSON, f *enhancer.Forecast, over error) {
+func (r *run) printTokens(v *tokensJSON, f *window.Forecast, over error) {
 	room := max(r.con.width-2-8-2-9-2-7-2, 10)
 	for _, m := range v.Messages {
 		r.printf("%s  %-9s %7d  %s\n", r.paint(yellow, short(m.ID)), m.Role, m.Tokens, cut(clean(m.Preview), room))
@@ -170,7 +170,7 @@ func (r *run) printTokens(v *tokensJSON, f *enhancer.Forecast, over error) {
 	if v.Exactness == tokens.Approximate {
 		how += " stands in for the model's own encoding and may be 20 to 30 % off"
 	}
-	r.row(2, "prompts, tools and overhead %s, summary %s", enhancer.Short(v.Overhead), enhancer.Short(v.Summary))
+	r.row(2, "prompts, tools and overhead %s, summary %s", window.Short(v.Overhead), window.Short(v.Summary))
 	atMost := ""
 	if f.Due {
 		atMost = "≤ "

@@ -2,7 +2,7 @@ package contract
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // Window is the size of the next request, in the same shape wherever it is reported.
@@ -28,7 +28,7 @@ type Reported struct {
 const WindowFields = "request_tokens, at_most, exactness (exact | calibrated | approximate), budget, percent, within, compaction (due | null), reported{reply, input_tokens, output_tokens}"
 
 // WindowOf returns the JSON of a forecast.
-func WindowOf(f *enhancer.Forecast) Window {
+func WindowOf(f *window.Forecast) Window {
 	v := Window{Tokens: f.Tokens, AtMost: f.Due, Exactness: f.Exactness, Within: f.Budget == 0 || f.Tokens <= f.Budget}
 	if f.Budget > 0 {
 		percent := f.Percent()

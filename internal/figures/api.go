@@ -20,7 +20,7 @@ const module = "github.com/chatctx/chatctx"
 var testSupport = []string{"adapter/adaptertest", "chatctx/kv/kvtest"}
 
 // core are the packages that most embedding programs use, which have a bar of their own.
-var core = []string{"chatctx", "pool", "branch", "enhancer", "adapter", "chatctx/turn", "subtask", "chatctx/settings"}
+var core = []string{"chatctx", "pool", "branch", "enhancer", "enhancer/standard", "adapter", "chatctx/turn", "subtask", "chatctx/settings"}
 
 // api returns what the public packages export, one name a line in order: "package func Name", "package type Name", "package method Type.Name", and fields that hold
 // functions as "package field Type.Name". An alias counts as a type, and brings the methods of an internal type that it stands for.

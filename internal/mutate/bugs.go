@@ -9,7 +9,7 @@ const (
 var (
 	ofStore = []string{model, store}
 	ofTurn  = []string{"chatctx/turn"}
-	ofDraft = []string{"enhancer"}
+	ofDraft = []string{"internal/window"}
 	ofFiles = []string{store, "chatctx/exchange"}
 	ofRules = []string{"chatctx/approval", store}
 	ofLine  = []string{"internal/cli:^Test(Split|Traps|App|Order)"}
@@ -97,7 +97,7 @@ var bugs = []bug{
 	{"a file that is held loses a reply", `if !errors.Is(err, chatctx.ErrLocked) || ctx.Err() != nil {`, `if true || ctx.Err() != nil {`, ofTurn},
 	{"the provider is not asked for the size near the limit", `float64(req.Report.After) < askFrom*float64(limit)`, `float64(req.Report.After) > askFrom*float64(limit)`, ofTurn},
 
-	// enhancer
+	// the window
 	{"headroom is not kept free", `limit := float64(w.Budget) * (1 - w.Headroom)`, `limit := float64(w.Budget)`, ofDraft},
 	{"a step clears less than is over", `return (over + unit - 1) / unit * unit`, `return over / unit * unit`, ofDraft},
 	{"trim sends what does not fit", `enough = cleared >= over`, `enough = true`, ofDraft},
@@ -147,12 +147,12 @@ var bugs = []bug{
 	}`, []string{"chatctx:TestModelWindowIsKept"}},
 	{"the index never hears of a lot", `if stamp[0] == 0 {`, `if false {`, []string{"chatctx:Index|Search"}},
 	{"a message is not listed for the index", `return Wait(tx, at, DocOf(MessageDoc, ctx, m.ID))`, `return nil`, []string{"chatctx:TestIndexFollowsEveryDoor"}},
-	{"a cut answer is a summary", `if a.Text, err = reply.Whole(); err == nil && q.Fits != nil {`, `if a.Text = reply.Text(); q.Fits != nil {`, []string{"chatctx/turn:Paid|Summar|Title", "enhancer:Whole|Fail|Cut|Unusable"}},
+	{"a cut answer is a summary", `if a.Text, err = reply.Whole(); err == nil && q.Fits != nil {`, `if a.Text = reply.Text(); q.Fits != nil {`, []string{"chatctx/turn:Paid|Summar|Title", "internal/window:Whole|Fail|Cut|Unusable"}},
 	{"what a digest cost is not stored as it comes", `return w.Keep(ctx, session, a.Paid)`, `return nil`, []string{"chatctx/turn:TestAFailureLosesNoDigest"}},
 	{"a task's cut answer returns as whole", `e.Role == pool.Assistant && (err == nil || len(e.Calls) == 0) {`, `e.Role == pool.Assistant && err == nil {`, []string{"internal/cli:TestTalkScripts/partial"}},
 	{"a reply that broke off is answered", `case said == CutShort || said == BrokenOff:`, `case said == CutShort:`, []string{"pool:TestOutcomeOf"}},
 	{"words of thinking alone are an answer", `return p.Type != ThinkingPart && (p.Type != TextPart`, `return (p.Type != TextPart`, []string{"pool:TestOutcomeOf|TestWhole"}},
-	{"a message that a summary does not tell of is lost", `marked[id] != base.Excluded && slices.Contains(d.Session.Apart, i+1))`, `marked[id] != base.Excluded && len(d.Session.Apart) < 0)`, []string{model, "enhancer:TestRequestHoldsTheBranch"}},
+	{"a message that a summary does not tell of is lost", `marked[id] != base.Excluded && slices.Contains(d.Session.Apart, i+1))`, `marked[id] != base.Excluded && len(d.Session.Apart) < 0)`, []string{model, "internal/window:TestRequestHoldsTheBranch"}},
 	{"a compaction begins a session whatever became of the others", `if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {`, `if e.Sessions != nil {`, []string{model}},
 	{"a compaction that failed begins a session", `|| len(p.Raw) == 0 || failedCompaction(p.Raw) {`, `|| len(p.Raw) == 0 {`, []string{"chatctx/turn:Compaction"}},
 	{"another model reads a compaction", `return s.Provider == provider && adapter.Undated(s.Model) == model })`, `return s.Provider == provider && adapter.Undated(s.Model) >= "" && model != "" })`, []string{"chatctx/turn:Compaction"}},

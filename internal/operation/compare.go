@@ -232,7 +232,7 @@ func sumCost(r *Request, in *costParams) (contract.Cost, error) {
 		return contract.Cost{}, err
 	}
 	if q.Prices, err = cost.Parse(settings.WithEnv(own, os.Getenv)["prices"]); err != nil {
-		return contract.Cost{}, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
+		return contract.Cost{}, fmt.Errorf("%w %w", settings.ErrSetting, err)
 	}
 	report, err := cost.Spent(r.Ctx, r.Store, q)
 	if err != nil {

@@ -3,6 +3,7 @@ package glossary_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/standard"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,10 +52,19 @@ func TestASecondRunChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := enhancer.Pipeline{Enhancers: []enhancer.Enhancer{glossary.New(meanings), glossary.New(meanings)}}
-	r, err := p.Run(t.Context(), d)
-	if err != nil || len(r.Steps[0].Notes) != 2 || len(r.Steps[1].Notes) != 0 {
-		t.Errorf("%+v, %v", r, err)
+	g := glossary.New(meanings)
+	r, err := standard.Fit(t.Context(), c, d, enhancer.Options{}, nil, g, enhancer.After("cache", g))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := map[int]int{} // of each run
+	for i, s := range r.Steps {
+		if s.Name == glossary.Name {
+			notes[i] = len(s.Notes)
+		}
+	}
+	if !maps.Equal(notes, map[int]int{1: 2, len(r.Steps) - 1: 0}) {
+		t.Errorf("the runs explained %v words", notes)
 	}
 }
 
