@@ -72,6 +72,7 @@ var ErrRounds = errors.New("the limit of rounds is reached: send --continue goes
 
 // Event is an event of a Send. One of its fields is set; Place is set with Message.
 type Event struct {
+	Begun   bool              // the branch is claimed, and the messages are stored: the first event
 	Delta   *wire.Delta       // a piece of the reply
 	Request *Request          // a request that is about to be sent
 	Message *chatctx.Message  // a message that is now on the branch: a reply, or the user's
@@ -147,6 +148,7 @@ func (s *sending) send(ctx context.Context, settled *chatctx.Message, asked bool
 			_ = s.giveUp(ctx)
 		}
 	}()
+	s.show(Event{Begun: true})
 	if settled != nil {
 		s.show(Event{Settled: settled})
 	}

@@ -35,7 +35,8 @@ type chat struct {
 	shown    spot       // of the answer that holds front
 	front    sync.Mutex // held by the answer that is shown as it arrives; others are shown when they are complete
 	answers  sync.WaitGroup
-	failed   error                         // the first answer's that failed, for the exit code if there is no terminal
+	stored   <-chan struct{}               // closed when the message said last is stored; nil if none was said
+	failed   error                         // of the first line that failed, for the exit code if there is no terminal
 	waits    error                         // the last answer's whose calls waited
 	talks    talks                         // the command line says how, until a command replaces it
 	said     map[spot]*chatctx.ChatContext // where this chat said something
@@ -112,7 +113,7 @@ func (s *chat) callsWait() bool {
 	return false
 }
 
-// fails reports the failure of a message. A call that waits is one only if it still does at the end.
+// fails reports the failure of a line, a message or a command. A call that waits is one only if it still does at the end.
 func (s *chat) fails(err error) {
 	var waits *waitsError
 	s.mu.Lock()
@@ -141,38 +142,45 @@ func (s *chat) unanswered() error {
 
 // take does what a line says and reports whether it ends the chat.
 func (s *chat) take(line string) (quit bool) {
-	if s.answersQuestion(line) {
-		return false
-	}
 	trimmed := strings.TrimSpace(line)
-	switch {
-	case trimmed == "":
-		s.ready()
+	switch command := strings.HasPrefix(trimmed, "/"); {
+	case !command && s.answersQuestion(line):
 	case trimmed == "/quit" || trimmed == "/exit":
 		return true
 	case strings.HasPrefix(trimmed, "/quit ") || strings.HasPrefix(trimmed, "/exit "):
-		s.complain(usagef("%s takes nothing after it, and ends the chat", trimmed[:5]))
-	case strings.HasPrefix(trimmed, "/"):
+		s.fails(usagef("%s takes nothing after it, and ends the chat", trimmed[:5]))
+	case command:
 		s.command(strings.TrimSpace(trimmed[1:]))
 	default:
-		if err := validText(line); err != nil {
-			s.fails(err)
-			return false
-		}
-		s.say(pool.NewText(pool.User, line))
+		s.sayText(line)
 	}
 	return false
 }
 
+// sayText sends a line as a message.
+func (s *chat) sayText(line string) {
+	switch err := validText(line); {
+	case err != nil:
+		s.fails(err)
+	case strings.TrimSpace(line) == "":
+		s.ready()
+	default:
+		s.say(pool.NewText(pool.User, line))
+	}
+}
+
 // console returns a separate console for something that runs in the chat.
-func (s *chat) console(ctx context.Context) *console {
+func (s *chat) console(ctx context.Context) *console { return s.consoleOn(ctx, s.term.Print) }
+
+// consoleOn is console with what prints its lines.
+func (s *chat) consoleOn(ctx context.Context, print func(string)) *console {
 	c := *s.r.con
 	c.in, c.inTTY, c.tty, c.errs = strings.NewReader(""), false, false, false
 	if s.term == nil {
 		c.out = newOutput(ctx, s.r.con.out)
 		return &c
 	}
-	w := &lineWriter{print: s.term.Print}
+	w := &lineWriter{print: print}
 	c.out, c.err, c.live, c.width, c.hint = newOutput(ctx, w), w, s.term, s.term.Columns(), s.slashed
 	return &c
 }
@@ -209,7 +217,7 @@ func (s *chat) onBranch() string {
 }
 
 // say sends a message, or none to answer what the branch ends with, without waiting for the answer. If an answer is arriving on the branch already, the
-// message is queued and that answer's program goes on with it.
+// message is queued and that answer's program goes on with it. Messages are stored in the order in which they are said.
 func (s *chat) say(msgs ...*chatctx.Message) {
 	ctx, ended := s.stoppable()
 	s.mu.Lock()
@@ -223,9 +231,16 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 	s.news.mine(msgs)
 	s.mu.Lock()
 	s.said[spot{c.ID, branch}] = c
+	before, stored := s.stored, make(chan struct{})
+	s.stored = stored
 	s.mu.Unlock()
 	s.answers.Go(func() {
-		err := s.answer(ctx, c, branch, msgs)
+		begun := sync.OnceFunc(func() { close(stored) })
+		if before != nil {
+			<-before
+		}
+		err := s.answer(ctx, c, branch, msgs, begun)
+		begun()
 		ended()
 		s.catchUp()
 		if err != nil {
@@ -249,20 +264,31 @@ func (s *chat) fits(ctx context.Context, c *chatctx.ChatContext, branch string, 
 	return nil
 }
 
-func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
-	r := *s.r
-	r.ctx, r.con, r.talks = ctx, s.console(ctx), s.nowTalks()
+// answer sends messages and shows the answer, or that the messages wait for another one. It calls begun when the messages are stored.
+func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message, begun func()) error {
+	r, first, print := *s.r, s.front.TryLock(), s.term.PrintBetween
+	if first {
+		defer s.front.Unlock()
+		print = s.term.Print
+	}
+	r.ctx, r.con, r.talks = ctx, s.consoleOn(ctx, print), s.nowTalks()
 	r.con.out.ctx = s.r.ctx // what arrived is shown even if the answer is stopped
-	r.con.happens = func(e turn.Event) { s.happens(c, branch, e) }
+	shows := func(e turn.Event) { s.happens(c, branch, e) }
+	r.con.happens = func(e turn.Event) {
+		if e.Begun {
+			begun()
+			return
+		}
+		shows(e)
+	}
 	t := r.turn(c, branch)
 	here := s.inFront(c, branch)
 	switch {
-	case s.front.TryLock():
-		defer s.front.Unlock()
+	case first:
 	case here: // it is queued, or its turn comes when the answer in front has ended
 		turns := sync.OnceFunc(s.front.Lock)
 		mine := false
-		r.con.happens = func(e turn.Event) {
+		shows = func(e turn.Event) {
 			turns()
 			mine = true
 			s.happens(c, branch, e)
@@ -367,7 +393,7 @@ func (s *chat) command(line string) {
 		p, args, err = s.picked(p, args)
 	}
 	if err != nil {
-		s.complain(err)
+		s.fails(err)
 		return
 	}
 	was := s.place()
@@ -385,7 +411,7 @@ func (s *chat) command(line string) {
 	s.seen()
 	quiet()
 	if err != nil {
-		s.complain(err)
+		s.fails(err)
 		return
 	}
 	s.unsay(p)

@@ -38,6 +38,7 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	ts.Check(cmd.Start())
 	defer cmd.Process.Kill()
+	name := slave.Name()
 	slave.Close()
 	said := make(chan string)
 	go func() {
@@ -64,6 +65,7 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 		case '<':
 			text, err := strconv.Unquote(what)
 			ts.Check(err)
+			shown.waitUntilRead(ts, name)
 			_, err = io.WriteString(master, text)
 			ts.Check(err)
 			continue
@@ -129,12 +131,35 @@ func (s *shown) waitFor(ts *testscript.TestScript, want *regexp.Regexp, screen b
 			if !ok {
 				ts.Fatalf("the program ended; no %s in %q", want, text)
 			}
-			s.heard += said
-			_, _ = io.WriteString(s.em, said) // an emulator takes all
+			s.hear(said)
 		case <-deadline:
 			ts.Fatalf("no %s in %q; written: %q", want, text, s.heard[max(len(s.heard)-8000, 0):])
 		}
 	}
+}
+
+// waitUntilRead waits until the program has read what was typed before: two lines in one read would be a paste.
+func (s *shown) waitUntilRead(ts *testscript.TestScript, terminal string) {
+	for {
+		f, err := os.OpenFile(terminal, os.O_RDWR|syscall.O_NOCTTY, 0)
+		ts.Check(err)
+		n, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCINQ)
+		f.Close()
+		if ts.Check(err); n == 0 {
+			return
+		}
+		select {
+		case said := <-s.said:
+			s.hear(said)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// hear takes what the program wrote.
+func (s *shown) hear(said string) {
+	s.heard += said
+	_, _ = io.WriteString(s.em, said) // an emulator takes all
 }
 
 // openTerminal makes a pseudo-terminal of 80 by 24.

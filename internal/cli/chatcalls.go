@@ -23,10 +23,8 @@ type asking struct {
 
 // answersQuestion gives a line to the present question, and reports whether there is one.
 func (s *chat) answersQuestion(line string) bool {
-	s.mu.Lock()
-	q := s.question
-	s.mu.Unlock()
-	if q == nil || strings.HasPrefix(strings.TrimSpace(line), "/") {
+	q := s.openQuestion()
+	if q == nil {
 		return false
 	}
 	select {
@@ -35,6 +33,13 @@ func (s *chat) answersQuestion(line string) bool {
 	case <-q.done:
 		return false
 	}
+}
+
+// openQuestion returns the present question, nil if there is none.
+func (s *chat) openQuestion() *asking {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.question
 }
 
 // speak asks the model. If calls wait for a person, it asks about them in place and goes on. There is one question at a time; calls of another branch wait

@@ -28,8 +28,9 @@ func (s *chat) atTerminal() error {
 	for {
 		line, err := p.Line()
 		if err == nil {
-			history.add(line)
-			if !s.take(line) {
+			history.add(line.Text)
+			p.Show(line, s.isMessage(line))
+			if !s.takeTyped(line) {
 				continue
 			}
 		}
@@ -65,6 +66,22 @@ Keys:
   Ctrl-X          your editor
   Ctrl-C          stops, or clears
 `
+
+// isMessage reports whether a line goes to the model.
+func (s *chat) isMessage(line ui.Line) bool {
+	return s.openQuestion() == nil && (line.Message || !strings.HasPrefix(strings.TrimSpace(line.Text), "/"))
+}
+
+// takeTyped is take of a typed line. A paste of several lines is a message or the answer to a question, such as arguments, and no command.
+func (s *chat) takeTyped(line ui.Line) (quit bool) {
+	switch {
+	case !line.Message:
+		return s.take(line.Text)
+	case !s.answersQuestion(line.Text):
+		s.sayText(line.Text)
+	}
+	return false
+}
 
 // happens handles an event of an answer of this chat.
 func (s *chat) happens(c *chatctx.ChatContext, branch string, e turn.Event) {

@@ -38,7 +38,7 @@ type Completion struct{ Word, Hint string }
 // Prompt reads lines at the bottom of a terminal while text is printed above. That text stays in the terminal as if a program without a prompt had printed it.
 type Prompt struct {
 	program *tea.Program
-	lines   chan typedLine
+	lines   chan Line
 	ended   chan struct{}
 	err     error
 
@@ -50,10 +50,16 @@ type Prompt struct {
 	pen      screen.Pen
 	come     screen.Stream
 	coming   bool
+	midway   bool     // the block of words that is arriving has not ended
+	between  []func() // what is printed when it has
 }
 
-// typedLine is a line that was entered, and its form in the terminal.
-type typedLine struct{ text, shown string }
+// Line is a line that was entered. Message means that it begins with a paste of several lines: it is text, even if the text looks like a command.
+type Line struct {
+	Text    string
+	Message bool
+	shown   string // its form in the terminal
+}
 
 // mostWaiting is how many lines can be typed before the first is read.
 const mostWaiting = 100
@@ -63,12 +69,12 @@ func StartPrompt(ctx context.Context, o PromptOptions) *Prompt { return startPro
 
 // startPrompt is StartPrompt with options for tests.
 func startPrompt(ctx context.Context, o PromptOptions, more ...tea.ProgramOption) *Prompt {
-	p := &Prompt{lines: make(chan typedLine, mostWaiting), ended: make(chan struct{}), pen: screen.Pen{Styles: true, Color: o.Color}}
+	p := &Prompt{lines: make(chan Line, mostWaiting), ended: make(chan struct{}), pen: screen.Pen{Styles: true, Color: o.Color}}
 	m := &prompt{o: o, p: p, label: o.Label, past: newPast(o.History)}
 	m.field.lines = true
 	drawn := make(chan struct{})
 	out := whenDrawn(o.Out, sync.OnceFunc(func() { close(drawn) }))
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(out), tea.WithoutSignalHandler()}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(ofTerminal(o.In)), tea.WithOutput(out), tea.WithoutSignalHandler()}
 	if o.Env != nil {
 		options = append(options, tea.WithEnvironment(o.Env))
 	}
@@ -126,26 +132,43 @@ func writeFrame(out io.Writer, p []byte, drawn func()) (int, error) {
 	return n, err
 }
 
-// Line waits for a line. The error is io.EOF if the person pressed Ctrl-D or the terminal is gone.
-func (p *Prompt) Line() (string, error) {
+// Line waits for a line. Show prints it. The error is io.EOF if the person pressed Ctrl-D or the terminal is gone.
+func (p *Prompt) Line() (Line, error) {
 	select {
 	case line, ok := <-p.lines:
 		if !ok {
-			return "", io.EOF
+			return Line{}, io.EOF
 		}
-		p.program.Send(takenMsg{})
-		p.Print(line.shown)
-		return line.text, nil
+		return line, nil
 	case <-p.ended:
 		if p.err != nil {
-			return "", p.err
+			return Line{}, p.err
 		}
-		return "", io.EOF
+		return Line{}, io.EOF
 	}
+}
+
+// Show prints a line that Line returned: at once, or between two blocks of an answer that is arriving.
+func (p *Prompt) Show(line Line, between bool) {
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	show := func() {
+		p.program.Send(takenMsg{})
+		p.print(strings.Split(line.shown, "\n"))
+	}
+	if between {
+		p.inBetween(show)
+		return
+	}
+	p.catchUp() // lines are shown in their order
+	show()
 }
 
 // Close removes the prompt, and waits until everything is printed.
 func (p *Prompt) Close() error {
+	p.printing.Lock()
+	p.catchUp()
+	p.printing.Unlock()
 	p.program.Send(closeMsg{})
 	<-p.ended
 	return p.err
@@ -179,6 +202,27 @@ func (p *Prompt) Print(text string) {
 	p.print(strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
 }
 
+// PrintBetween is Print between two blocks of an answer that is arriving, so that none of its sentences is split.
+func (p *Prompt) PrintBetween(text string) {
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	p.inBetween(func() { p.print(strings.Split(strings.TrimSuffix(text, "\n"), "\n")) })
+}
+
+func (p *Prompt) inBetween(print func()) {
+	if p.between = append(p.between, print); !p.midway {
+		p.catchUp()
+	}
+}
+
+// catchUp prints what waited for the end of a block.
+func (p *Prompt) catchUp() {
+	for _, print := range p.between {
+		print()
+	}
+	p.between = nil
+}
+
 func (p *Prompt) print(lines []string) {
 	columns, high, method := p.size()
 	wrap := ansi.Wrap
@@ -208,8 +252,12 @@ func (p *Prompt) Say(words string) {
 	columns, _, method := p.size()
 	whole := p.come.Add(words, columns-1, method.StringWidth)
 	p.coming = true
-	p.rest(p.come.Rest(columns-1, method.StringWidth))
+	rest := p.come.Rest(columns-1, method.StringWidth)
+	p.rest(rest)
 	p.printLines(whole)
+	if p.midway = len(rest) > 0; !p.midway {
+		p.catchUp()
+	}
 }
 
 // Said ends an answer and prints all of it.
@@ -221,9 +269,10 @@ func (p *Prompt) Said() {
 	}
 	columns, _, method := p.size()
 	rest := p.come.Rest(columns-1, method.StringWidth)
-	p.come, p.coming = screen.Stream{}, false
+	p.come, p.coming, p.midway = screen.Stream{}, false, false
 	p.rest(nil)
 	p.printLines(rest)
+	p.catchUp()
 }
 
 // Doing shows what is being done; "" means nothing.

@@ -85,8 +85,9 @@ func TestPromptBetweenWidths(t *testing.T) {
 			x.until("whole.", "typed 日本")
 			x.press("\r")
 			line, err := p.Line()
-			if err != nil || line != "typed 日本 👩\u200d👩\u200d👧!" {
-				t.Errorf("%q, %v", line, err)
+			p.Show(line, false)
+			if err != nil || line.Text != "typed 日本 👩\u200d👩\u200d👧!" {
+				t.Errorf("%q, %v", line.Text, err)
 			}
 			if err := p.Close(); err != nil {
 				t.Error(err)
@@ -169,8 +170,8 @@ func TestPromptEnds(t *testing.T) {
 	x.press("\x03!")
 	x.until("> kept!")
 	x.press("\x03gone\r")
-	if line, err := p.Line(); line != "gone" || err != nil {
-		t.Errorf("%q %v", line, err)
+	if line, err := p.Line(); line.Text != "gone" || err != nil {
+		t.Errorf("%q %v", line.Text, err)
 	}
 	x.press("\x04")
 	if _, err := p.Line(); !errors.Is(err, io.EOF) {

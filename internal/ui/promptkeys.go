@@ -24,8 +24,10 @@ type prompt struct {
 	past    past
 	search  *seeking
 	offers  offers
-	pastes  []string          // for which the line has marks
-	held    []tea.KeyPressMsg // keys typed while a completion is looked up
+	pastes  []string  // for which the line has marks
+	pasted  bool      // a paste of several lines stands in the line
+	message bool      // the line begins with it
+	held    []tea.Msg // keys and pastes that came while a completion is looked up
 	finding bool
 	waiting []string // entered lines that are not read yet, as they will be printed
 	gone    bool     // the prompt has ended
@@ -86,6 +88,10 @@ func (m *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.field.set(msg.text)
 		}
 	case tea.PasteMsg:
+		if m.finding {
+			m.held = append(m.held, msg)
+			return m, nil
+		}
 		m.note, m.offers = "", offers{}
 		m.paste(msg.Content)
 	case tea.KeyPressMsg:
@@ -103,9 +109,10 @@ func (m *prompt) release() tea.Cmd {
 	m.finding = false
 	var cmds []tea.Cmd
 	for len(m.held) > 0 && !m.finding {
-		k := m.held[0]
+		msg := m.held[0]
 		m.held = m.held[1:]
-		cmds = append(cmds, m.key(k))
+		_, cmd := m.Update(msg)
+		cmds = append(cmds, cmd)
 	}
 	return tea.Batch(cmds...)
 }
@@ -179,15 +186,18 @@ func (m *prompt) stop() {
 
 func (m *prompt) clear() {
 	m.field.set("")
-	m.pastes = nil
+	m.pastes, m.pasted, m.message = nil, false, false
 	m.past.at = len(m.past.lines)
 }
 
-// enter enters the line, which is then printed above.
+// enter enters the line, which is then printed above. The last line end of a paste is the one that this Enter stands for.
 func (m *prompt) enter() {
+	if m.pasted {
+		m.field.set(strings.TrimSuffix(m.field.text, "\n"))
+	}
 	line, shown := m.unfold(m.field.text), m.echo(m.label, m.field.text)
 	select {
-	case m.p.lines <- typedLine{line, shown}:
+	case m.p.lines <- Line{line, m.message, shown}:
 	default:
 		m.note = "so many lines wait already that this one has to wait here"
 		return
@@ -202,6 +212,7 @@ func (m *prompt) enter() {
 func (m *prompt) earlier(by int) {
 	if text, ok := m.past.step(by, m.field.text); ok {
 		m.field.set(text)
+		m.pasted, m.message = false, false
 	}
 }
 
@@ -224,6 +235,7 @@ func (m *prompt) searchKey(name string, k tea.KeyPressMsg) bool {
 			m.search = nil
 			if s.at >= 0 {
 				m.field.set(m.past.lines[s.at])
+				m.pasted, m.message = false, false
 			}
 			return true
 		}
@@ -327,8 +339,16 @@ func (m *prompt) paste(text string) {
 		return
 	}
 	m.search = nil
+	if m.field.text == "" {
+		m.pasted, m.message = false, false
+	}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	if lines := strings.Count(text, "\n") + 1; len(text) >= longPaste || lines > longPasteTall {
+	lines := strings.Count(text, "\n") + 1
+	if lines > 1 || len(text) >= longPaste {
+		m.pasted, m.message = true, m.message || strings.TrimSpace(m.field.text[:m.field.at]) == ""
+		m.note = "pasted: Enter sends it, Ctrl-C clears it"
+	}
+	if len(text) >= longPaste || lines > longPasteTall {
 		m.pastes = append(m.pastes, text)
 		text = m.mark(len(m.pastes) - 1)
 	}
