@@ -23,6 +23,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/serve"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/cli"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/storetest"
@@ -168,7 +169,7 @@ func (p *place) file(text string) error {
 		return err
 	}
 	if len(report.Imported) != 1 {
-		return chatctx.Invalid("nothing came in: %v", report.Warnings)
+		return base.Invalid("nothing came in: %v", report.Warnings)
 	}
 	return p.turnTo(report.Imported[0].Context)
 }

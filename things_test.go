@@ -9,6 +9,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -116,7 +119,7 @@ func (p *place) native(n record.Native) error { return p.nativeWith(n, record.Na
 // nativeWith is native with a branch, and what comes on it.
 func (p *place) nativeWith(n record.Native, b record.NativeBranch, more func(*chatctx.NativeImport) error) error {
 	n.ID, n.Active, b.ID, b.Name = pool.NewID(), "main", pool.NewID(), "main"
-	in, err := p.store.ImportRun().Native(p.t.Context(), n)
+	in, err := intake.NewImportRun(base.Of(p.store), care.RemoveContext).Native(p.t.Context(), n)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
@@ -57,7 +60,9 @@ func TestZeroArguments(t *testing.T) {
 		"Batch":       func(s *chatctx.Store, c *chatctx.ChatContext) any { return c.Begin("") },
 		"Maintenance": func(s *chatctx.Store, c *chatctx.ChatContext) any { return s.Maintenance() },
 		"Titles":      func(s *chatctx.Store, c *chatctx.ChatContext) any { return s.Titles() },
-		"ImportRun":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return s.ImportRun() },
+		"ImportRun": func(s *chatctx.Store, c *chatctx.ChatContext) any {
+			return intake.NewImportRun(base.Of(s), care.RemoveContext)
+		},
 		"Snapshot": func(s *chatctx.Store, c *chatctx.ChatContext) any {
 			snap, err := c.Snapshot(ctx, "")
 			if err != nil {

@@ -46,8 +46,8 @@ func (a *Asking) Drop(ctx context.Context) error {
 
 func (a *Asking) change(ctx context.Context, do func(*journal.Txn) error) error {
 	c := a.context
-	return c.store.at.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
-		t, err := journal.BeginAt(c.store.at, tx, c.ID)
+	return c.store.at().Update(view.Lane(ctx, c.store.at(), c.ID), func(tx kv.RwTx) error {
+		t, err := journal.BeginAt(c.store.at(), tx, c.ID)
 		if errors.Is(err, ErrNotFound) {
 			return nil // purged meanwhile
 		}
@@ -62,7 +62,7 @@ func (a *Asking) change(ctx context.Context, do func(*journal.Txn) error) error 
 func (c *ChatContext) settleAskings(ctx context.Context) error {
 	var dead []ID
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
-		dead, err = journal.DeadAskings(tx, c.ID, c.store.at.Now())
+		dead, err = journal.DeadAskings(tx, c.ID, c.store.at().Now())
 		return err
 	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	if err != nil || len(dead) == 0 {

@@ -124,7 +124,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	}
 	b.state = prepared
 	var err error
-	if ctx, b.context, err = view.InLane(ctx, b.store.at, b.context); err != nil {
+	if ctx, b.context, err = view.InLane(ctx, b.store.at(), b.context); err != nil {
 		return nil, err
 	}
 	var done *Committed
@@ -134,7 +134,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	}
 	err = b.command.Store(func() error {
 		return b.store.settled(ctx, func() error {
-			return b.store.at.Update(ctx, func(tx kv.RwTx) (err error) {
+			return b.store.at().Update(ctx, func(tx kv.RwTx) (err error) {
 				t, done, err = b.run(tx)
 				return err
 			})
@@ -158,7 +158,7 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 	if err := b.fetch(tx); err != nil {
 		return nil, nil, err
 	}
-	t, err := begin(b.store.at, tx, b.context, b.branch)
+	t, err := begin(b.store.at(), tx, b.context, b.branch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -197,7 +197,7 @@ func (b *Batch) fetch(tx kv.Tx) error {
 	if len(b.context) != 36 || id.UnmarshalText([]byte(b.context)) != nil {
 		return nil
 	}
-	keys := append(view.BranchKeys(id, b.branch), b.store.at.Hints.Keys(id, b.branch)...)
+	keys := append(view.BranchKeys(id, b.branch), b.store.at().Hints.Keys(id, b.branch)...)
 	for _, s := range b.steps {
 		if s.key != "" {
 			keys = append(keys, kv.In(base.KeyBucket, journal.KeyRange(id, s.key)))
@@ -209,7 +209,7 @@ func (b *Batch) fetch(tx kv.Tx) error {
 			keys = append(keys, kv.Key{Bucket: poolstore.Bucket, Key: base.Under(id, m.ID[:]...)})
 		}
 	}
-	return view.Together(b.store.at, tx, id, keys...)
+	return view.Together(b.store.at(), tx, id, keys...)
 }
 
 // switchStep is the name of Switch's step.
@@ -264,7 +264,7 @@ func (b *Batch) ready(msgs []*Message) {
 				without = append(without, m)
 			}
 		}
-		err := b.store.at.Ready(msgs)
+		err := b.store.at().Ready(msgs)
 		if b.fresh == nil {
 			b.fresh = map[ID]bool{}
 		}
@@ -373,7 +373,7 @@ func (b *Batch) Fork(name string, o ForkOptions) {
 func (b *Batch) ForkForReply(name string, o ForkOptions) *Reply {
 	o.Stay = true
 	b.Fork(name, o)
-	fork, r, claim := b.steps[len(b.steps)-1].do, &Reply{Branch: name, store: b.store}, b.store.at.NewClaim()
+	fork, r, claim := b.steps[len(b.steps)-1].do, &Reply{Branch: name, store: b.store}, b.store.at().NewClaim()
 	b.steps[len(b.steps)-1].do = func(t *journal.Txn, s *Step) error {
 		if err := fork(t, s); err != nil {
 			return err
@@ -554,7 +554,7 @@ func (b *Batch) RemoveBranch(name string) {
 		}
 		if active, err := t.IsActive(gone); err != nil {
 			return err
-		} else if active && gone.ID == t.Rec.Active && b.store.at.Place != nil {
+		} else if active && gone.ID == t.Rec.Active && b.store.at().Place != nil {
 			return base.Conflict("the branch %q cannot be removed: everybody who has not switched is on it", gone.Name)
 		} else if active {
 			return base.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
@@ -619,7 +619,7 @@ func (b *Batch) removeNamed(does, bucket, what, name string) {
 			return err
 		}
 		if old == nil {
-			return NotFound(what, name)
+			return base.NotFound(what, name)
 		}
 		t.OnContext = true
 		return t.PutRaw(bucket, key, nil)
@@ -650,7 +650,7 @@ func (b *Batch) Mark(ref record.Ref, mark string) {
 
 // SetTitle sets the title of the context.
 func (b *Batch) SetTitle(title string) {
-	b.prepare = append(b.prepare, func() error { return b.store.at.Title(&title) })
+	b.prepare = append(b.prepare, func() error { return b.store.at().Title(&title) })
 	b.step("rename", func(t *journal.Txn, _ *Step) error {
 		t.OnContext = t.OnContext || title != t.Rec.Title
 		t.Rec.Renamed = t.Rec.Renamed || title != t.Rec.Title
@@ -674,7 +674,7 @@ func (b *Batch) Unlabel(label string) {
 	b.step("label rm", func(t *journal.Txn, _ *Step) error {
 		rest := base.WithoutLabel(t.Rec.Labels, label)
 		if len(rest) == len(t.Rec.Labels) {
-			return NotFound("label", label)
+			return base.NotFound("label", label)
 		}
 		t.Rec.Labels, t.OnContext = rest, true
 		return nil
@@ -815,7 +815,7 @@ func (b *Batch) rewrite(what string, ref record.Ref, fn func(*Message) error) {
 // that is not stored.
 func (b *Batch) SetSessions(sessions []branch.Session) {
 	b.prepare = append(b.prepare, func() (err error) {
-		sessions, err = b.store.at.Sessions(sessions)
+		sessions, err = b.store.at().Sessions(sessions)
 		return err
 	})
 	b.step("sessions", func(t *journal.Txn, _ *Step) error { return t.SetSessions(t.Target, sessions) })
@@ -832,15 +832,15 @@ func (b *Batch) PutLoose(m *Message) {
 
 // texts passes texts through the embedder's hook, before the batch's transaction.
 func (b *Batch) texts(kind string, texts ...*string) {
-	b.prepare = append(b.prepare, func() error { return b.store.at.Texts(kind, texts...) })
+	b.prepare = append(b.prepare, func() error { return b.store.at().Texts(kind, texts...) })
 }
 
 // value is texts for a JSON value.
 func (b *Batch) value(kind string, raw *json.RawMessage) {
-	b.prepare = append(b.prepare, func() error { return b.store.at.Value(kind, raw) })
+	b.prepare = append(b.prepare, func() error { return b.store.at().Value(kind, raw) })
 }
 
 // values is value for each value of a map.
 func (b *Batch) values(kind string, m *map[string]json.RawMessage) {
-	b.prepare = append(b.prepare, func() error { return b.store.at.Values(kind, m) })
+	b.prepare = append(b.prepare, func() error { return b.store.at().Values(kind, m) })
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -150,7 +153,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"native": func(t *testing.T, s *Store, _ *ChatContext) error {
-		i, err := s.ImportRun().Native(t.Context(), record.Native{ID: pool.NewID(), Title: secret, Active: "main", Settings: secretJSON(), AppData: secretJSON()})
+		i, err := intake.NewImportRun(base.Of(s), care.RemoveContext).Native(t.Context(), record.Native{ID: pool.NewID(), Title: secret, Active: "main", Settings: secretJSON(), AppData: secretJSON()})
 		if err != nil {
 			return err
 		}
@@ -197,7 +200,7 @@ func hooked(t *testing.T, hook *func(*Message) error) (*Store, *ChatContext) {
 	}
 	t.Cleanup(func() {
 		checkStore(t, s)
-		s.at.Close()
+		s.at().Close()
 	})
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}},
@@ -209,7 +212,7 @@ func hooked(t *testing.T, hook *func(*Message) error) (*Store, *ChatContext) {
 func contents(t *testing.T, s *Store) string {
 	t.Helper()
 	var all strings.Builder
-	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
+	err := s.at().DB.View(t.Context(), func(tx kv.Tx) error {
 		all.Reset()
 		for _, bucket := range everyBucket {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
@@ -271,7 +274,7 @@ func TestTheHookRefuses(t *testing.T) {
 			if strings.Contains(contents(t, s), secret) {
 				t.Error("the secret is in the store")
 			}
-			if running, _ := c.Running(t.Context(), ""); running != nil {
+			if running, _ := view.Running(t.Context(), base.ContextOf(c.Store(), c.ID), ""); running != nil {
 				_, _ = c.Settle(context.Background(), "", SettleOptions{Force: true})
 			}
 		})
@@ -302,13 +305,13 @@ func TestTheHookSeesWhatATextIs(t *testing.T) {
 
 // TestTheHookKeepsJSONBytes: only the texts in a value change.
 func TestTheHookKeepsJSONBytes(t *testing.T) {
-	s := &Store{at: &base.Store{Before: redacting}}
+	s := storeOf(&base.Store{Before: redacting})
 	for in, out := range map[string]string{
 		` { "hunter2" : [ 1.50, "hunter2 <\u00e9>", "\"", "\\" ] , "a":"b" } `: ` { "hunter2" : [ 1.50, "******* <é>", "\"", "\\" ] , "a":"b" } `,
 		`"hunter2"`: `"*******"`, `{}`: `{}`, `12`: `12`, `""`: `""`, `{"a":"hunter2`: `{"a":"hunter2`,
 	} {
 		raw := json.RawMessage(in)
-		if err := s.at.Value("data", &raw); err != nil {
+		if err := s.at().Value("data", &raw); err != nil {
 			t.Error(in, err)
 		}
 		want(t, string(raw), out)

@@ -2,10 +2,8 @@ package chatctx
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
@@ -17,18 +15,13 @@ import (
 // Call finds a call. With contextRef it looks in that context, reading the reference on the named branch ("" means the active one). Without, it looks in
 // the current context first and then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
 func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
-	return toolcall.ReadCall(ctx, s.at, contextRef, branchName, ref)
+	return toolcall.ReadCall(ctx, s.at(), contextRef, branchName, ref)
 }
 
 // Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It reads in short
 // transactions and writes nothing: an expiry or a crash shows at once, and SettleCalls records it. Judge returns what the rules say of a call.
 func (s *Store) Calls(ctx context.Context, f record.CallFilter) iter.Seq2[*record.Call, error] {
-	return toolcall.Calls(ctx, s.at, f)
-}
-
-// OpenCalls returns the open calls of a branch ("" means the active one) in the order of its history, as Store.Calls does.
-func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*record.Call, error) {
-	return toolcall.OpenCalls(ctx, c.at(), branchName)
+	return toolcall.Calls(ctx, s.at(), f)
 }
 
 // SettleCalls records expiries and crashes for the calls of a branch ("" means the active one). In a read-only store it does nothing.
@@ -38,17 +31,12 @@ func (c *ChatContext) SettleCalls(ctx context.Context, branchName string) error 
 
 // Judge returns what the rules now say of a call. It writes nothing.
 func (s *Store) Judge(ctx context.Context, c *record.Call) (*record.Ruling, error) {
-	return toolcall.Judge(ctx, s.at, c)
-}
-
-// Judge returns what the rules would say of a call of a tool on a branch; "" means the active one.
-func (c *ChatContext) Judge(ctx context.Context, branchName, tool string, arguments json.RawMessage) (*record.Ruling, error) {
-	return toolcall.Ask(ctx, c.store.at, c.ID, branchName, record.Question{Tool: tool, Arguments: arguments})
+	return toolcall.Judge(ctx, s.at(), c)
 }
 
 // ApplyRules lets the rules decide about a waiting call. A rule that asks may set a time at which the call expires. A decision that came first stays.
 func (s *Store) ApplyRules(ctx context.Context, c *record.Call) (*record.Ruling, error) {
-	r, err := s.Judge(ctx, c)
+	r, err := toolcall.Judge(ctx, base.Of(s), c)
 	if err != nil || r.Rule == nil || c.Status != pool.Pending || c.Branch == "" {
 		return r, err
 	}
@@ -74,12 +62,6 @@ func (s *Store) ApplyRules(ctx context.Context, c *record.Call) (*record.Ruling,
 	return r, nil
 }
 
-// CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
-// present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
-func (s *Store) CallLog(ctx context.Context, context ID) ([]*record.CallStep, error) {
-	return toolcall.CallLog(ctx, s.at, context)
-}
-
 // Verdict is a decision about a call.
 //
 // Fields: Status pool.Status; Kind, Name, Reason string; Arguments json.RawMessage. Methods: DenialText() string; Check() error. For more of each: go doc
@@ -102,7 +84,7 @@ func (b *Batch) Decide(ref record.CallRef, v Verdict) {
 	b.settle(ref)
 	if v.Status == pool.Approved {
 		b.prepare = append(b.prepare, func() error {
-			return toolcall.MayApprove(context.Background(), b.store.at, b.context, b.branch, ref, &v)
+			return toolcall.MayApprove(context.Background(), b.store.at(), b.context, b.branch, ref, &v)
 		})
 	}
 	if v.Status == pool.Denied {
@@ -146,7 +128,7 @@ func (b *Batch) ExpireCall(ref record.CallRef, at pool.Time) {
 // settle settles a call before the batch's transaction, if it is due.
 func (b *Batch) settle(ref record.CallRef) {
 	if b.calls = append(b.calls, ref); len(b.calls) == 1 {
-		b.prepare = append(b.prepare, func() error { return toolcall.SettleNamed(b.store.at, b.context, b.branch, b.calls) })
+		b.prepare = append(b.prepare, func() error { return toolcall.SettleNamed(b.store.at(), b.context, b.branch, b.calls) })
 	}
 }
 
@@ -155,9 +137,6 @@ func (b *Batch) settle(ref record.CallRef) {
 // Fields: Call *Call; Token ID; Tool *Tool; Older bool. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim,
 // error); Resolve(ctx context.Context, a Answer) (*Committed, error). For more of each: go doc internal/toolcall.CallClaim
 type CallClaim = toolcall.CallClaim
-
-// Held reports whether somebody holds a claim; nobody holds nil.
-func Held(c *record.Claim, now pool.Time) bool { return c != nil && !base.Dead(c, now) }
 
 // ClaimLife is how long a claim lasts without renewal.
 const ClaimLife = base.ClaimLife
@@ -179,22 +158,7 @@ func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, re
 			return nil, err
 		}
 	}
-	return toolcall.ClaimCall(ctx, s.at, contextRef, branchName, ref, o)
-}
-
-// Replaced returns why an approved call will wait for a decision again: its tool was replaced after the approval. It is "" for any other call.
-func (s *Store) Replaced(ctx context.Context, c *record.Call) (why string, err error) {
-	return toolcall.Replaced(ctx, s.at, c)
-}
-
-// Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval, as ClaimCall does; changed reports that.
-func (s *Store) Reconsider(ctx context.Context, c *record.Call) (changed bool, err error) {
-	return toolcall.Reconsider(ctx, s.at, c)
-}
-
-// ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
-func (s *Store) ClaimOf(c *record.Call, token ID, hold time.Duration) *CallClaim {
-	return toolcall.ClaimOf(s.at, c, token, hold)
+	return toolcall.ClaimCall(ctx, s.at(), contextRef, branchName, ref, o)
 }
 
 // Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts; RequestID and Tool are filled in.
@@ -205,5 +169,5 @@ type Answer = toolcall.Answer
 // ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to
 // the end of the branch. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not have.
 func (s *Store) ResolveCall(ctx context.Context, contextRef, branchName string, ref record.CallRef, a Answer) (*Committed, error) {
-	return toolcall.ResolveCall(ctx, s.at, contextRef, branchName, ref, a)
+	return toolcall.ResolveCall(ctx, s.at(), contextRef, branchName, ref, a)
 }

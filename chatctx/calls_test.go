@@ -15,7 +15,12 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -416,7 +421,7 @@ func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
 		"import": func(s *Store) *ChatContext {
 			m := asks("x")
 			m.ID, m.Calls[0].Status, m.Calls[0].Execution = pool.NewID(), pool.Pending, pool.NotRun
-			n, err := s.ImportRun().Native(t.Context(), record.Native{ID: pool.NewID(), Title: "a", Active: "main"})
+			n, err := intake.NewImportRun(base.Of(s), care.RemoveContext).Native(t.Context(), record.Native{ID: pool.NewID(), Title: "a", Active: "main"})
 			if err == nil {
 				err = n.Branch(t.Context(), record.NativeBranch{Name: "main"})
 			}
@@ -542,7 +547,7 @@ func TestUndoOfAnExpiryGivesTimeAgain(t *testing.T) {
 		if last := d[len(d)-1]; last.Name != "ann" || last.Claimed != "Bob" {
 			t.Errorf("it was decided by %q, who says %q", last.Name, last.Claimed)
 		}
-		log, err := s.CallLog(t.Context(), c.ID)
+		log, err := toolcall.CallLog(t.Context(), base.Of(s), c.ID)
 		if err != nil || log[0].Program != "test" || log[0].Name != "test" || log[0].Origin != "append" {
 			t.Errorf("the call begins with %+v, %v", log[0], err)
 		}
@@ -558,7 +563,7 @@ func TestTheLogOnlyLooks(t *testing.T) {
 	b.ExpireCall("x", clock.in(time.Hour))
 	commit(t, b)
 	clock.move(2 * time.Hour)
-	log, err := s.CallLog(t.Context(), ID{})
+	log, err := toolcall.CallLog(t.Context(), base.Of(s), ID{})
 	if err != nil || len(log) != 2 || log[1].To != "denied/none" || log[1].Kind != record.ByExpiry {
 		t.Fatalf("the log is %+v, %v", log, err)
 	}
@@ -756,7 +761,7 @@ func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step str
 // replays reads the log from the beginning and holds where it leads against the present state.
 func replays(t *testing.T, s *Store, id ID) {
 	t.Helper()
-	steps, err := s.CallLog(t.Context(), id)
+	steps, err := toolcall.CallLog(t.Context(), base.Of(s), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -877,7 +882,7 @@ func BenchmarkOpenCalls(b *testing.B) {
 				b.StartTimer()
 			}
 		})
-		if err := s.at.Close(); err != nil {
+		if err := s.at().Close(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -915,7 +920,7 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, scopes(copied.ID), "all context, here branch, here branch, one call")
-		if tools, err := s.Offered(t.Context(), copied.ID); err != nil || len(tools) != 1 {
+		if tools, err := view.OfferedTools(t.Context(), base.Of(s), copied.ID); err != nil || len(tools) != 1 {
 			t.Errorf("the copy has the tools %v, %v", tools, err)
 		}
 		if _, err := s.Undo(t.Context(), c.ID.String(), "", forked.Operation); err != nil {
@@ -954,17 +959,17 @@ func TestReadersSeeWhatIsDue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.at.Close()
+	defer r.at().Close()
 	want(t, fmt.Sprint(openRefs(t, r, record.CallFilter{})), "[y approved/uncertain main]")
 	want(t, findC(t, r, "", "", "x").State(), "denied/none")
-	if _, err := r.CallLog(t.Context(), ID{}); err != nil {
+	if _, err := toolcall.CallLog(t.Context(), base.Of(r), ID{}); err != nil {
 		t.Error(err)
 	}
 	rc, err := r.Context(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if calls, err := rc.OpenCalls(t.Context(), ""); err != nil || len(calls) != 1 {
+	if calls, err := toolcall.OpenCalls(t.Context(), base.ContextOf(rc.Store(), rc.ID), ""); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls are open on the branch, %v", len(calls), err)
 	}
 	want(t, findC(t, s, "", "", "x").State(), "pending/none")

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -63,7 +64,7 @@ func TestClaimsOnAServer(t *testing.T) {
 	}
 	here, there := open(), open()
 	defer checkStore(t, here)
-	if d := here.Now().Time().Sub(clock.now()).Abs(); d > time.Minute {
+	if d := base.Of(here).Now().Time().Sub(clock.now()).Abs(); d > time.Minute {
 		t.Fatalf("the store's time is %v from the server's", d)
 	}
 	c := newContext(t, here, "a")
@@ -95,21 +96,21 @@ func TestClaimsOnAServer(t *testing.T) {
 	if _, err := here.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
 		t.Errorf("a call of which nobody knows what it did is claimed again: %v", err)
 	}
-	steps, err := here.CallLog(t.Context(), c.ID)
-	if err != nil || len(steps) < 3 || here.User() == "" {
-		t.Errorf("%d steps, %v, by %q", len(steps), err, here.User())
+	steps, err := toolcall.CallLog(t.Context(), base.Of(here), c.ID)
+	if err != nil || len(steps) < 3 || base.Of(here).User == "" {
+		t.Errorf("%d steps, %v, by %q", len(steps), err, base.Of(here).User)
 	}
 	for _, s := range steps {
-		if s.From != "" && s.User != here.User() { // its beginning is the message's
-			t.Errorf("the step to %s by a %s is of %q, want %q", s.To, s.Kind, s.User, here.User())
+		if s.From != "" && s.User != base.Of(here).User { // its beginning is the message's
+			t.Errorf("the step to %s by a %s is of %q, want %q", s.To, s.Kind, s.User, base.Of(here).User)
 		}
 	}
 	for op, err := range here.Operations(t.Context(), c.ID.String()) {
-		if err != nil || op.User != here.User() {
+		if err != nil || op.User != base.Of(here).User {
 			t.Errorf("operation %s is of %q, %v", op.ID, op.User, err)
 		}
 	}
-	claim := here.at.NewClaim()
+	claim := here.at().NewClaim()
 	claim.PID, claim.Since = nobody, 1
 	if base.Dead(claim, claim.Renewed+pool.Time(base.ClaimLife/time.Microsecond)) || !base.Dead(claim, claim.Renewed+pool.Time(base.ClaimLife/time.Microsecond)+1) {
 		t.Error("a claim is judged by something else than its renewal")

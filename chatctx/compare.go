@@ -20,17 +20,7 @@ func (c *ChatContext) Compare(ctx context.Context, branchName string, refs ...re
 	return view.Compare(ctx, c.at(), branchName, refs...)
 }
 
-// CompareSize is about how many bytes of memory the messages take that Compare reads.
-func (c *ChatContext) CompareSize(ctx context.Context, branchName string, refs ...record.Ref) (int, error) {
-	return view.CompareSize(ctx, c.at(), branchName, refs...)
-}
-
 // Diff compares the histories of two branches.
 func (c *ChatContext) Diff(ctx context.Context, a, b string) (*record.Difference, error) {
 	return view.Diff(ctx, c.at(), a, b)
-}
-
-// DiffSize is about how many bytes of memory the messages take that Diff reads.
-func (c *ChatContext) DiffSize(ctx context.Context, a, b string) (size int, err error) {
-	return view.DiffSize(ctx, c.at(), a, b)
 }

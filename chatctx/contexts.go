@@ -9,7 +9,6 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/poolstore"
@@ -31,12 +30,12 @@ const MainBranch = base.MainBranch
 
 // New makes a context with the branch main.
 func (s *Store) New(ctx context.Context, n record.NewContext) (*ChatContext, error) {
-	if err := journal.Ready(s.at, &n); err != nil {
+	if err := journal.Ready(s.at(), &n); err != nil {
 		return nil, err
 	}
 	id := pool.NewID()
 	made := id
-	_, err := journal.StoreOperation(ctx, s.at, journal.NewWhat, func(st *journal.StoreTxn) error {
+	_, err := journal.StoreOperation(ctx, s.at(), journal.NewWhat, func(st *journal.StoreTxn) error {
 		if n.IfNone {
 			current, err := st.GoToCurrent()
 			if id = cmp.Or(current, made); err != nil || current != (ID{}) {
@@ -67,7 +66,7 @@ func (s *Store) made(id ID, err error) (*ChatContext, error) {
 // title, ignoring case. Of contexts whose titles fit equally well, those outside the trash take precedence. Errors to test for: ErrNotFound, and
 // ErrAmbiguous if several fit. Programs that keep ids should pass the whole id: then one record is read.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
-	id, err := view.Find(ctx, s.at, ref)
+	id, err := view.Find(ctx, s.at(), ref)
 	return s.made(id, err)
 }
 
@@ -91,29 +90,24 @@ type ListOptions = view.ListOptions
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that
 // time.
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*record.ContextInfo, error] {
-	return view.Contexts(ctx, s.at, o)
-}
-
-// Labels returns the labels of all contexts, in the trash or not, with the number of contexts that have each.
-func (s *Store) Labels(ctx context.Context) (map[string]int, error) {
-	return view.Labels(ctx, s.at)
+	return view.Contexts(ctx, s.at(), o)
 }
 
 // Use makes a context the current one: the store's, or this person's if Options.Place keeps that.
 func (s *Store) Use(ctx context.Context, ref string) (*record.ContextInfo, error) {
-	if s.at.Place != nil {
+	if s.at().Place != nil {
 		return s.usePlace(ctx, ref)
 	}
 	var info *record.ContextInfo
-	err := s.at.Update(ctx, func(tx kv.RwTx) error {
-		t, err := journal.Begin(s.at, tx, ref, "")
+	err := s.at().Update(ctx, func(tx kv.RwTx) error {
+		t, err := journal.Begin(s.at(), tx, ref, "")
 		if err != nil {
 			return err
 		}
 		if err := tx.Put(base.MetaBucket, base.MetaCurrent, t.ID[:]); err != nil {
 			return err
 		}
-		info, err = view.InfoOf(s.at, tx, t.ID, t.Rec)
+		info, err = view.InfoOf(s.at(), tx, t.ID, t.Rec)
 		return err
 	})
 	return info, err
@@ -132,13 +126,13 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*record.ContextInfo, 
 		return nil, base.Conflict("the conversation %q is in the trash: chatctx restore %s", info.Title, record.Short(info.ID))
 	}
 	info.Current = true
-	return info, s.at.Place.Use(info.ID)
+	return info, s.at().Place.Use(info.ID)
 }
 
 // Trash moves contexts to the trash with all contexts below them, as one operation. Nothing of them is lost. Each must be named: "" is an ErrInvalid here.
 // The result's Context and Title are those of the last one.
 func (s *Store) Trash(ctx context.Context, refs ...string) (*Committed, error) {
-	return s.trash(ctx, "rm", s.at.Now(), refs)
+	return s.trash(ctx, "rm", s.at().Now(), refs)
 }
 
 // Restore takes contexts out of the trash, with those below them that were trashed together with them, as one operation.
@@ -157,9 +151,9 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 		return nil, err
 	}
 	var last *journal.Txn // of those that were named
-	done, err := journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
+	done, err := journal.StoreOperation(ctx, s.at(), what, func(st *journal.StoreTxn) error {
 		for i, id := range all {
-			t, err := journal.BeginAt(s.at, st.Tx, id)
+			t, err := journal.BeginAt(s.at(), st.Tx, id)
 			if err != nil {
 				return err
 			}
@@ -195,7 +189,7 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 // withThoseBelow returns the contexts that refs name, each once, and after these all contexts below them: with trash those that were trashed at the same
 // time, else those that are not in the trash.
 func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (all []ID, named int, err error) {
-	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
+	err = s.at().DB.View(ctx, func(tx kv.Tx) error {
 		all = nil
 		seen := map[ID]bool{}
 		add := func(id ID) {
@@ -205,7 +199,7 @@ func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (
 			}
 		}
 		for _, ref := range refs {
-			id, err := view.ResolveContextIn(s.at, tx, ref, trash)
+			id, err := view.ResolveContextIn(s.at(), tx, ref, trash)
 			if err != nil {
 				return err
 			}
@@ -276,18 +270,6 @@ func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[str
 	return out, err
 }
 
-// Ignored returns which settings of a branch, its context and the store are not in force, because this version does not know them, their values are not
-// possible, or they do not count in their place. Each error is a *settings.Error of package settings.
-func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, error) {
-	var out []error
-	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
-		places, err := view.Places(tx, rec, b)
-		out = settings.Ignored(places...)
-		return err
-	}, view.SettingsKey)
-	return out, err
-}
-
 // Tags returns the context's tags: name to message.
 func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 	out := map[string]ID{}
@@ -318,7 +300,7 @@ func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 			return err
 		}
 		if m == nil {
-			return NotFound("message", id.String())
+			return base.NotFound("message", id.String())
 		}
 		return view.FillCalls(tx, c.ID, m)
 	})
@@ -331,6 +313,3 @@ func (c *ChatContext) Append(ctx context.Context, branchName string, messages ..
 	b.Append(messages...)
 	return b.Commit(ctx)
 }
-
-// TitleFrom makes a title from the first line of a text: at most 60 characters, without control characters. It may be "".
-func TitleFrom(text string) string { return view.TitleFrom(text) }

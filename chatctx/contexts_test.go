@@ -73,7 +73,7 @@ func TestContextsOfADamagedStore(t *testing.T) {
 			}
 			all = append(all, c)
 		}
-		err = s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+		err = s.at().DB.Update(t.Context(), func(tx kv.RwTx) error {
 			rec, _, err := base.GetContext(tx, all[0].ID)
 			if err != nil {
 				return err

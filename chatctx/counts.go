@@ -75,7 +75,7 @@ func (c *ChatContext) SetCounts(ctx context.Context, encoding string, ids []ID, 
 		return err
 	}
 	keys := countKeys(c.ID, encoding, ids)
-	err := c.store.at.Update(base.Remakeable(ctx), func(tx kv.RwTx) error {
+	err := c.store.at().Update(base.Remakeable(ctx), func(tx kv.RwTx) error {
 		for i, key := range keys {
 			if err := tx.Put(base.CountBucket, key, binary.AppendUvarint(nil, uint64(max(counts[i], 0)))); err != nil {
 				return err

@@ -46,14 +46,14 @@ func TestCountsAreKept(t *testing.T) {
 	if got, _ := other.Counts(t.Context(), "o200k_base", ids[:1]); got[0] != 0 {
 		t.Errorf("another context: %v", got)
 	}
-	if err := s.at.Close(); err != nil {
+	if err := s.at().Close(); err != nil {
 		t.Fatal(err)
 	}
 	s, err = Open(file, Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	c, err = s.Context(t.Context(), c.ID.String())
 	if err != nil {
 		t.Fatal(err)

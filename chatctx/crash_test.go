@@ -158,8 +158,8 @@ func (t failingTx) Put(bucket string, key, value []byte) error {
 // TestAWriteThatFailsAnywhereLeavesNothing lets each write of each kind of change fail in turn: the store is as before, and the same change works when there is room.
 func TestAWriteThatFailsAnywhereLeavesNothing(t *testing.T) {
 	s := open(t, "")
-	db := &failing{DB: s.at.DB, after: 1 << 30}
-	s.at.DB = db
+	db := &failing{DB: s.at().DB, after: 1 << 30}
+	s.at().DB = db
 	c := newContext(t, s, "a", ">b", "c")
 	if _, err := c.Append(t.Context(), "", asks("x")); err != nil {
 		t.Fatal(err)

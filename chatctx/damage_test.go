@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -74,7 +75,7 @@ func wholeStore(t *testing.T) string {
 func dump(t *testing.T, s *Store) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
+	err := s.at().DB.View(t.Context(), func(tx kv.Tx) error {
 		for _, bucket := range everyBucket {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
 				out[bucket+"\x00"+string(key)] = string(value)
@@ -120,9 +121,9 @@ func damage(t *testing.T, whole string, fn func(file string)) string {
 func inRecord(t *testing.T, file, bucket string, at float64, fn func(tx kv.RwTx, key, value []byte) error) bool {
 	t.Helper()
 	s := opened(t, file)
-	defer s.at.Close()
+	defer s.at().Close()
 	var keys [][]byte
-	err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) (err error) {
+	err := s.at().DB.Update(t.Context(), func(tx kv.RwTx) (err error) {
 		if keys, err = view.KeysWith(tx, bucket, nil); err != nil || len(keys) == 0 {
 			return err
 		}
@@ -207,8 +208,8 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 		salvageAndLook(t, whole, file, err)
 		return
 	}
-	defer s.at.Close()
-	problems, err := care.Problems(t.Context(), s.at)
+	defer s.at().Close()
+	problems, err := care.Problems(t.Context(), s.at())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 		if same := fmt.Sprint(dump(t, was)) == fmt.Sprint(before); !same && !harmless {
 			t.Error("nothing was found")
 		}
-		if err := was.at.Close(); err != nil {
+		if err := was.at().Close(); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -414,10 +415,10 @@ func TestDamagedFiles(t *testing.T) {
 			if seed%5 == 0 { // making the index anew ends too
 				again := damage(t, file, func(string) {})
 				if s, err := Open(again, Options{}); err == nil {
-					if err := s.Maintenance().Reindex(t.Context(), nil); err != nil && !errors.Is(err, ErrDamaged) {
+					if err := find.Reindex(t.Context(), base.Of(s), nil); err != nil && !errors.Is(err, ErrDamaged) {
 						t.Errorf("reindex: %v", err)
 					}
-					s.at.Close()
+					s.at().Close()
 				}
 			}
 			mendAndLook(t, whole, file, pageDamages[way].harmless)
@@ -468,8 +469,8 @@ func TestSalvageRefusesOtherVersions(t *testing.T) {
 	for format, want := range map[string]error{"1": ErrTooOld, "99": ErrTooNew} {
 		file := damage(t, whole, func(file string) {
 			s := opened(t, file)
-			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, base.MetaFormat, []byte(format)) })
-			if err := errors.Join(err, s.at.Close()); err != nil {
+			err := s.at().DB.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, base.MetaFormat, []byte(format)) })
+			if err := errors.Join(err, s.at().Close()); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
 )
 
 // spoilNewestMeta changes the newer of the two records at a file's beginning.
@@ -56,7 +57,7 @@ func TestNewestChangeInDoubt(t *testing.T) {
 		if len(s.Warnings()) > 0 {
 			t.Fatalf("before: %q", s.Warnings())
 		}
-		if err := s.at.Close(); err != nil {
+		if err := s.at().Close(); err != nil {
 			t.Fatal(err)
 		}
 		spoilNewestMeta(t, path, spoil)
@@ -86,11 +87,11 @@ func endsDoubt(t *testing.T, name, path string) {
 		t.Errorf("%s: the check does not tell of it (%v)", name, err)
 	}
 	if strings.HasPrefix(name, "t") { // one way for some, the other for the others
-		err = s.Maintenance().EndDoubt(t.Context())
+		err = care.EndDoubt(t.Context(), base.Of(s))
 	} else {
 		_, err = s.Maintenance().Repair(t.Context(), RepairOptions{})
 	}
-	if err = errors.Join(err, s.at.Close()); err != nil {
+	if err = errors.Join(err, s.at().Close()); err != nil {
 		t.Error(err)
 	}
 	s = reopen(t, path)
@@ -105,7 +106,7 @@ func TestOlderMetaIsNoDoubt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := reopen(t, path)
 	newContext(t, s, "a")
-	if err := s.at.Close(); err != nil {
+	if err := s.at().Close(); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)

@@ -52,21 +52,7 @@ var (
 // internal/base.RefError
 type RefError = base.RefError
 
-// NotFound returns the error for a reference that names nothing.
-func NotFound(kind, ref string) error { return base.NotFound(kind, ref) }
-
-// Ambiguous returns the error for a reference that names all of candidates.
-func Ambiguous(kind, ref string, candidates []string) error {
-	return base.Ambiguous(kind, ref, candidates, 0)
-}
-
 // ConflictError is an ErrConflict whose text says what does not fit and what to do.
 //
 // Fields: Text string. Methods: Error() string; Unwrap() error. For more of each: go doc internal/base.ConflictError
 type ConflictError = base.ConflictError
-
-// Says returns an error that is err for errors.Is and reads as the text alone, without err's own words.
-func Says(err error, format string, args ...any) error { return base.Says(err, format, args...) }
-
-// Invalid returns an ErrInvalid with a text.
-func Invalid(format string, args ...any) error { return base.Invalid(format, args...) }

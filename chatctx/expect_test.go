@@ -15,7 +15,7 @@ func TestExpectRefusesAnOldRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	c, err := s.New(t.Context(), record.NewContext{})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestForkAndRewindCutMarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	var msgs []*Message
 	for range 10 {
 		msgs = append(msgs, pool.NewText(pool.User, "x"))

@@ -29,9 +29,9 @@ func (e *RevisionError) Unwrap() error { return ErrConflict }
 // Expecting returns the store for one request. The request's first operation on a conversation is made only while a branch of it, or with "" the
 // conversation itself, is at a revision; else it fails with a *RevisionError. Later operations of the request do not depend on it.
 func (s *Store) Expecting(contextRef, branchName string, revision uint64) *Store {
-	at := *s.at
-	at.DB = &expecting{DB: at.DB, store: s.at, context: contextRef, branch: branchName, revision: revision}
-	return &Store{&at}
+	at := *s.at()
+	at.DB = &expecting{DB: at.DB, store: s.at(), context: contextRef, branch: branchName, revision: revision}
+	return storeOf(&at)
 }
 
 // expecting is an engine whose transactions only write while something is at a revision, until one of them has made an operation.
@@ -78,7 +78,7 @@ func (e *expecting) check(tx kv.Tx) (ID, *base.ContextRecord, error) {
 	case err != nil:
 		return id, nil, err
 	case rec == nil:
-		return id, nil, NotFound("conversation", e.context)
+		return id, nil, base.NotFound("conversation", e.context)
 	case e.branch == "":
 		if rec.Revision != e.revision {
 			err = &RevisionError{Is: rec.Revision, Not: e.revision}

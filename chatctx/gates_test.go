@@ -13,6 +13,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -119,7 +121,7 @@ func TestNothingIsNoMessage(t *testing.T) {
 		},
 		"import loose": func() error { _, err := s.Import(t.Context(), []*Incoming{{Loose: none}}); return err },
 		"zero batch":   func() error { _, err := (&Batch{}).Commit(t.Context()); return err },
-		"judge":        func() error { _, err := s.Judge(t.Context(), nil); return err },
+		"judge":        func() error { _, err := toolcall.Judge(t.Context(), base.Of(s), nil); return err },
 		"apply rules":  func() error { _, err := s.ApplyRules(t.Context(), nil); return err },
 		"counts":       func() error { return c.SetCounts(t.Context(), "e", []ID{pool.NewID()}, nil) },
 		"together":     batch1(t, c, func(b *Batch) { b.Together(nil).PutLoose(nil) }),

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -21,7 +23,7 @@ import (
 func TestGCTakesWhatNothingNeeds(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		s.at.Clock = func() time.Time { return now }
+		s.at().Clock = func() time.Time { return now }
 		c := newContext(t, s, "a", ">b", "c", ">d")
 		if _, err := c.Append(t.Context(), "", &Message{Role: pool.User, Content: []pool.Part{{Type: pool.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}}); err != nil {
 			t.Fatal(err)
@@ -72,7 +74,7 @@ func TestGCTakesWhatNothingNeeds(t *testing.T) {
 func TestGCAimsAtASize(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"))
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.at.Clock = func() time.Time { return now }
+	s.at().Clock = func() time.Time { return now }
 	for _, title := range []string{"old", "new"} {
 		c := newContext(t, s, strings.Repeat(title+" words ", 100_000))
 		if _, err := s.Trash(t.Context(), c.ID.String()); err != nil {
@@ -254,7 +256,7 @@ func TestAPurgeThatCannotEnd(t *testing.T) {
 			}
 			due := func(s *Store, want bool) {
 				t.Helper()
-				got, err := s.Maintenance().PurgeDue(t.Context())
+				got, err := care.PurgeDue(t.Context(), base.Of(s))
 				if got != want || err != nil {
 					t.Errorf("due: %v, %v", got, err)
 				}
@@ -272,7 +274,7 @@ func TestAPurgeThatCannotEnd(t *testing.T) {
 				if err := s.Maintenance().Backup(t.Context(), io.Discard); !errors.Is(err, ErrConflict) {
 					t.Errorf("the backup: %v", err)
 				}
-				if err := s.at.Close(); err != nil {
+				if err := s.at().Close(); err != nil {
 					t.Fatal(err)
 				}
 				s = opened(t, file)
@@ -283,7 +285,7 @@ func TestAPurgeThatCannotEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			due(reader, true)
-			if err := errors.Join(reader.Close(), s.at.Close(), os.RemoveAll(block)); err != nil {
+			if err := errors.Join(reader.Close(), s.at().Close(), os.RemoveAll(block)); err != nil {
 				t.Fatal(err)
 			}
 			s = open(t, file)

@@ -81,7 +81,7 @@ func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*S
 		snap, err := c.take(tx, rec, branchName, func(b *branch.Branch) []kv.Key {
 			from = max(branchstore.Len(b)-last+1, 1)
 			under := base.Under(c.ID, b.ID[:]...)
-			return append(view.EntriesKeys(c.ID, b, from, branchstore.Len(b)), kv.Key{Bucket: base.PartialBucket, Key: under}, queueKey(c.ID, b.ID))
+			return append(view.EntriesKeys(c.ID, b, from, branchstore.Len(b)), kv.Key{Bucket: base.PartialBucket, Key: under}, view.QueueKey(c.ID, b.ID))
 		})
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*S
 // read reads what belongs to the snapshot, with the messages from a position on.
 func (s *Shown) read(tx kv.Tx, from int) error {
 	id, b := s.ctx.ID, s.branch
-	_, waiting, err := queuedOn(tx, id, b.ID)
+	_, waiting, err := view.QueuedOn(tx, id, b.ID)
 	if err != nil {
 		return err
 	}
@@ -116,10 +116,10 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 			return err
 		}
 	}
-	if s.Queued, err = queueOf(tx, id, waiting); err != nil {
+	if s.Queued, err = view.QueueOf(tx, id, waiting); err != nil {
 		return err
 	}
-	if s.Claim != nil && base.Dead(s.Claim, s.ctx.store.at.Now()) {
+	if s.Claim != nil && base.Dead(s.Claim, s.ctx.store.at().Now()) {
 		s.Left, err = leftOn(tx, id, b)
 	}
 	return err
@@ -127,7 +127,7 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 
 // view runs fn in a short reading transaction. Where fn meets a gap that purge or gc made, the error is ErrPurged.
 func (s *Snapshot) view(ctx context.Context, fn func(kv.Tx) error) error {
-	return s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error { return s.purged(tx, fn(tx)) })
+	return s.ctx.store.at().DB.View(ctx, func(tx kv.Tx) error { return s.purged(tx, fn(tx)) })
 }
 
 // purged returns ErrPurged for an error of reading the snapshot that a purge or gc is the reason of, else the error itself.
@@ -426,49 +426,4 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 		return nil
 	})
 	return out, err
-}
-
-// Tokens returns the figures of a branch: those that were set, else the last reply's; zero after Clear.
-func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tokens, error) {
-	var out branch.Tokens
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
-		if b.Tokens != nil {
-			out = *b.Tokens
-			return nil
-		}
-		out, err = lastTokens(tx, c.ID, b)
-		return err
-	})
-	return out, err
-}
-
-// lastTokens returns the figures of the last reply, zero if it has none. It looks back no further than view.MaxResults messages.
-func lastTokens(tx kv.Tx, id ID, b *branch.Branch) (branch.Tokens, error) {
-	n := branchstore.Len(b)
-	for i := n - 1; i >= max(0, n-view.MaxResults); i-- {
-		at, err := branchstore.IDAt(tx, id, b.Pieces, i)
-		if err != nil {
-			return branch.Tokens{}, err
-		}
-		m, err := poolstore.Get(tx, id, at)
-		if err != nil {
-			return branch.Tokens{}, err
-		}
-		if m == nil || m.Role != pool.Assistant {
-			continue
-		}
-		var out branch.Tokens
-		if m.Meta.InputTokens != nil {
-			out.Input = *m.Meta.InputTokens
-		}
-		if m.Meta.OutputTokens != nil {
-			out.Output = *m.Meta.OutputTokens
-		}
-		return out, nil
-	}
-	return branch.Tokens{}, nil
 }

@@ -3,10 +3,7 @@ package chatctx
 import (
 	"context"
 
-	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/intake"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // Incoming is a conversation to import, as a tree. Nodes stand after their parents.
@@ -24,7 +21,7 @@ type Imported = intake.Imported
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
 func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
-	return intake.Import(ctx, s.at, in)
+	return intake.Import(ctx, s.at(), in)
 }
 
 // ImportRun makes the imports of one command. One undo takes them all back.
@@ -33,21 +30,3 @@ func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) 
 // context.Context, n Native) (*NativeImport, error); Below(ctx context.Context, child, parent ID, task *Task) (done bool, err error); Hold(ctx
 // context.Context, set map[string]json.RawMessage) error. For more of each: go doc internal/intake.ImportRun
 type ImportRun = intake.ImportRun
-
-// ImportRun begins the imports of one command.
-func (s *Store) ImportRun() *ImportRun {
-	return intake.NewImportRun(s.at, care.RemoveContext)
-}
-
-// Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
-// result is 0, since only the file tells how many messages it has.
-func (s *Store) Unchanged(ctx context.Context, from record.SourceLink, digest pool.Hash) (Imported, bool, error) {
-	return intake.Unchanged(ctx, s.at, from, digest)
-}
-
-// KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
-// one of its conversations is gone, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
-// is called only if a file of that name and size was noted.
-func (s *Store) KnownFile(ctx context.Context, f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []Imported, error) {
-	return intake.KnownFile(ctx, s.at, f, sum)
-}

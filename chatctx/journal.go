@@ -11,18 +11,7 @@ import (
 
 // Operations returns a context's journal, newest first; "" means the current context.
 func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*record.Operation, error] {
-	return journal.Operations(ctx, s.at, contextRef)
-}
-
-// AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
-// particular, or that this person made while it was the current one.
-func (s *Store) AllOperations(ctx context.Context, contextRef string) iter.Seq2[*record.Operation, error] {
-	return journal.AllOperations(ctx, s.at, contextRef)
-}
-
-// StoreOperations returns the store's own journal, newest first.
-func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*record.Operation, error] {
-	return journal.StoreOperations(ctx, s.at)
+	return journal.Operations(ctx, s.at(), contextRef)
 }
 
 // Undone is the result of an undo or redo.
@@ -36,7 +25,7 @@ type Undone = journal.Undone
 // example of a rule; and ErrNotFound if there is nothing to undo.
 func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
 	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
-		return journal.Undo(ctx, s.at, contextRef, branchName, op, k.Around)
+		return journal.Undo(ctx, s.at(), contextRef, branchName, op, k.Around)
 	})
 }
 
@@ -44,7 +33,7 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 // import of the conversation. It returns ErrNotFound if there is none.
 func (c *ChatContext) Undo(ctx context.Context, branchName string) (*Undone, error) {
 	return c.store.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
-		return journal.UndoHere(ctx, c.store.at, c.ID, branchName, k.Around)
+		return journal.UndoHere(ctx, c.store.at(), c.ID, branchName, k.Around)
 	})
 }
 
@@ -53,14 +42,14 @@ func (c *ChatContext) Undo(ctx context.Context, branchName string) (*Undone, err
 // later undo stands on it, and ErrNotFound if there is nothing to redo.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
 	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
-		return journal.Redo(ctx, s.at, contextRef, branchName, k.Around)
+		return journal.Redo(ctx, s.at(), contextRef, branchName, k.Around)
 	})
 }
 
 // keeping runs an undo or redo so that the examples of rules hold afterwards, as with any other change of rules.
 func (s *Store) keeping(ctx context.Context, do func(*toolcall.Kept) (*Undone, error)) (*Undone, error) {
 	var done *Undone
-	broken, err := toolcall.Keeping(s.at, func(k *toolcall.Kept) error {
+	broken, err := toolcall.Keeping(s.at(), func(k *toolcall.Kept) error {
 		return s.settled(ctx, func() (err error) {
 			done, err = do(k)
 			return err

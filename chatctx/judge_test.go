@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,21 +20,21 @@ type byName struct{}
 
 func (byName) Rule(r *record.Rule) error {
 	if r.Effect == "" {
-		return Invalid("a rule needs an effect")
+		return base.Invalid("a rule needs an effect")
 	}
 	return nil
 }
 
 func (byName) Tool(t *record.Tool) error {
 	if t.Name == "refused" {
-		return Invalid("a tool of that name is refused")
+		return base.Invalid("a tool of that name is refused")
 	}
 	return nil
 }
 
 func (byName) Arguments(_, arguments json.RawMessage) error {
 	if string(arguments) == `{"no":1}` {
-		return Invalid("it does not fit")
+		return base.Invalid("it does not fit")
 	}
 	return nil
 }
@@ -52,11 +54,11 @@ func TestRulesNeedAJudge(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "go")
 	appendTo(t, c, "", asks("x"))
-	s.at.Judge = nil
+	s.at().Judge = nil
 	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "look"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a rule without a judge gives %v", err)
 	}
-	s.at.Judge = byName{}
+	s.at().Judge = byName{}
 	if _, err := s.AddRule(t.Context(), record.Rule{Tool: "look"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a rule that the judge refuses gives %v", err)
 	}
@@ -66,14 +68,14 @@ func TestRulesNeedAJudge(t *testing.T) {
 	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	s.at.Judge = nil
+	s.at().Judge = nil
 	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an approval under rules that nobody can read gives %v", err)
 	}
 	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a claim under rules that nobody can read gives %v", err)
 	}
-	s.at.Judge = byName{}
+	s.at().Judge = byName{}
 }
 
 // TestADenyRuleStandsAbovePeople: nobody approves what a rule denies, and what was approved before it came is not claimed. A default denies where nobody decides.
@@ -130,7 +132,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, RuleScope{})
 	commit(t, b)
 	want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "x pending/none main")
-	if r, err := s.Judge(t.Context(), findC(t, s, "", "", "x")); err != nil || r.Effect != record.Allow {
+	if r, err := toolcall.Judge(t.Context(), base.Of(s), findC(t, s, "", "", "x")); err != nil || r.Effect != record.Allow {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if len(findC(t, s, "", "", "x").Decisions) != 0 {
@@ -422,7 +424,7 @@ func TestDiffOfRules(t *testing.T) {
 		appendTo(t, c, "", asks(fmt.Sprint("x", i)))
 	}
 	count := func(add *record.Rule, rm ID) (n int) {
-		err := s.DiffRules(t.Context(), add, rm, func(d record.RuleDifference) error {
+		err := toolcall.DiffRule(t.Context(), base.Of(s), add, rm, func(d record.RuleDifference) error {
 			if d.Before.Effect == d.After.Effect {
 				t.Errorf("%s would not be decided otherwise", d.Call.ID)
 			}

@@ -39,7 +39,7 @@ func play(what, file string) error {
 	if err != nil {
 		return err
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	fmt.Println("ready")
 	switch what {
 	case "append":
@@ -69,7 +69,7 @@ func play(what, file string) error {
 	case "redact":
 		_, err = s.Maintenance().Redact(ctx, record.RedactOptions{Find: finder("planted-[a-z]+")})
 	case "backup":
-		_, err = care.BackupBeside(ctx, s.at, file, "copy")
+		_, err = care.BackupBeside(ctx, s.at(), file, "copy")
 	}
 	if err == nil {
 		fmt.Println("done")
@@ -152,7 +152,7 @@ func killed(t *testing.T, what string, seed uint64) {
 	if _, err := s.Trash(t.Context(), "trash"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Maintenance().Index(t.Context(), nil), s.at.Close()); err != nil {
+	if err := errors.Join(s.Maintenance().Index(t.Context(), nil), s.at().Close()); err != nil {
 		t.Fatal(err)
 	}
 	if what == "repair" {
@@ -178,7 +178,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	kept, err := s.Context(t.Context(), "kept")
 	if err != nil {
 		t.Fatal(err)
@@ -214,8 +214,8 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.at.Close()
-		if err := care.Sound(t.Context(), c.at); err != nil {
+		defer c.at().Close()
+		if err := care.Sound(t.Context(), c.at()); err != nil {
 			t.Error(err)
 		}
 	}

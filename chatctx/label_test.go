@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +40,7 @@ func listedTitles(t *testing.T, s *Store, o ListOptions) string {
 
 func labelCounts(t *testing.T, s *Store) string {
 	t.Helper()
-	all, err := s.Labels(t.Context())
+	all, err := view.Labels(t.Context(), base.Of(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestLabelsAreMended(t *testing.T) {
 	s := open(t, "")
 	c := titledContext(t, s, "a")
 	label(t, c, "work", "home")
-	err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+	err := s.at().DB.Update(t.Context(), func(tx kv.RwTx) error {
 		if err := tx.Delete(base.LabelBucket, base.LabelKey("work", c.ID)); err != nil {
 			return err
 		}

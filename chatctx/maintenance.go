@@ -16,38 +16,21 @@ type Maintenance struct{ store *Store }
 // Maintenance returns the functions that take care of the store's file.
 func (s *Store) Maintenance() *Maintenance { return &Maintenance{s} }
 
-// Leftovers removes what programs left that were killed while they used the store: copies of it, and files of imports, exports and dry runs. It returns what
-// else of the kind is there, in the store's folder and in that for temporary files: it belongs to programs that run, or cannot be removed. Each may hold all of
-// the store.
-func (m *Maintenance) Leftovers() []string { return care.Leftovers(m.store.at) }
-
 // CheckOptions are options of Check. Full also reads every page of the file and the bytes of every artifact.
 type CheckOptions struct{ Full bool }
 
 // Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. It returns an error only if
 // it cannot read on; a damaged store gives problems and no error.
 func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(record.Problem)) error {
-	return care.Check(ctx, m.store.at, o.Full, problem)
+	return care.Check(ctx, m.store.at(), o.Full, problem)
 }
 
 // DoubtPlace is the Where of the problem that the newest change may be lost.
 const DoubtPlace = care.DoubtPlace
 
-// EndDoubt ends the warning of Store.Warnings that the newest change may be lost, once its user was told. Repair ends it too.
-func (m *Maintenance) EndDoubt(ctx context.Context) error { return care.EndDoubt(ctx, m.store.at) }
-
-// AwaitIndex waits while this program puts what it has stored into the search index. So the next search has little to read besides the index. It returns
-// early if ctx ends; what is missing then goes into the index later.
-func (m *Maintenance) AwaitIndex(ctx context.Context) { m.store.at.Indexing.Await(ctx) }
-
 // Stats counts what the store holds. On an engine without sizes, such as memory, the sizes are zero.
 func (m *Maintenance) Stats(ctx context.Context) (*record.Stats, error) {
-	return care.Measure(ctx, m.store.at)
-}
-
-// SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
-func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*record.ContextSpace, error) {
-	return care.SpaceByContext(ctx, m.store.at)
+	return care.Measure(ctx, m.store.at())
 }
 
 // Collected is what GC removed or would remove. Bytes counts keys and values.
@@ -71,7 +54,7 @@ func (m *Maintenance) GC(ctx context.Context, o record.GCOptions) (out *Collecte
 				return err
 			}
 		}
-		out, err = care.GC(ctx, s.at, o)
+		out, err = care.GC(ctx, s.at(), o)
 		return err
 	})
 	return out, err
@@ -90,12 +73,6 @@ func (m *Maintenance) run(dry bool, do func(*Store) error) error {
 // Fields: What string; Context ID; Title string; Branches []string; Copies int; Collected Collected. For more of each: go doc internal/care.Purged
 type Purged = care.Purged
 
-// PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. Open finishes it, unless it
-// opens the store to read only or there is no room for the new file.
-func (m *Maintenance) PurgeDue(ctx context.Context) (bool, error) {
-	return care.PurgeDue(ctx, m.store.at)
-}
-
 // PurgeOptions are options of PurgeContext, PurgeBranch and PurgeMessages. With DryRun they only return what they would remove. With Forget no mark stays of
 // what was purged, and an import of its source brings it back.
 type PurgeOptions struct{ DryRun, Forget bool }
@@ -103,14 +80,14 @@ type PurgeOptions struct{ DryRun, Forget bool }
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. The context must be named: "" is an ErrInvalid. One line on the store's journal stays and says that there was a purge.
 func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (out *Purged, err error) {
-	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeContext(ctx, s.at, ref, o.Forget); return err })
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeContext(ctx, s.at(), ref, o.Forget); return err })
 	return out, err
 }
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
 func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (out *Purged, err error) {
-	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeBranch(ctx, s.at, contextRef, name, o.Forget); return err })
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeBranch(ctx, s.at(), contextRef, name, o.Forget); return err })
 	return out, err
 }
 
@@ -118,7 +95,7 @@ func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, 
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
 func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []record.Ref, o PurgeOptions) (out *Purged, err error) {
 	err = m.run(o.DryRun, func(s *Store) error {
-		out, err = care.PurgeMessages(ctx, s.at, contextRef, branchName, refs, o.Forget)
+		out, err = care.PurgeMessages(ctx, s.at(), contextRef, branchName, refs, o.Forget)
 		return err
 	})
 	return out, err
@@ -136,7 +113,7 @@ const RedactedMark = base.RedactedMark
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
 // records are found, and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
 func (m *Maintenance) Redact(ctx context.Context, o record.RedactOptions) (out *Redacted, err error) {
-	err = m.run(o.DryRun, func(s *Store) error { out, err = care.Redact(ctx, s.at, o); return err })
+	err = m.run(o.DryRun, func(s *Store) error { out, err = care.Redact(ctx, s.at(), o); return err })
 	return out, err
 }
 
@@ -149,19 +126,19 @@ type RepairOptions = care.RepairOptions
 // that have lost their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails
 // with ErrDamaged; then Salvage reads what it can into a new file.
 func (m *Maintenance) Repair(ctx context.Context, o RepairOptions) (*record.Repaired, error) {
-	return care.Repair(ctx, m.store.at, o)
+	return care.Repair(ctx, m.store.at(), o)
 }
 
 // Vacuum rewrites the file without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. It returns
 // ErrInvalid if the engine keeps no file.
 func (m *Maintenance) Vacuum(ctx context.Context) error {
-	return care.Vacuum(ctx, m.store.at)
+	return care.Vacuum(ctx, m.store.at())
 }
 
 // Backup writes a copy of one state of the store while other programs go on. The copy is a store. It returns ErrInvalid if the engine keeps no file, and
 // ErrConflict while a purge is unfinished, since the copy would have the purged bytes.
 func (m *Maintenance) Backup(ctx context.Context, w io.Writer) error {
-	return care.Backup(ctx, m.store.at, w)
+	return care.Backup(ctx, m.store.at(), w)
 }
 
 // Restore puts a copy of a backup in the place of the store at path, or at path if there is none. It first checks the whole backup and refuses one with a
@@ -179,12 +156,6 @@ func CopyStore(ctx context.Context, from, to string, o Options, co record.CopyOp
 	return care.CopyStore(ctx, from, to, o, co)
 }
 
-// ReopenStore takes back a store that has moved, or begun to, and returns where to: it opens again as it was, and the copy goes on by itself. It returns
-// ErrConflict if the store has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
-func ReopenStore(ctx context.Context, path string, o Options) (to string, err error) {
-	return care.Reopen(ctx, path, o)
-}
-
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
 // branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read. The error
 // is ErrNotOurs where nothing of a store is left, and then no new one is made.
@@ -195,13 +166,7 @@ func Salvage(ctx context.Context, from, to string, o Options) (*record.Salvaged,
 // Index puts all waiting documents into the search index, in portions. After each portion it calls progress, if that is not nil, with the number of
 // documents done.
 func (m *Maintenance) Index(ctx context.Context, progress func(done int)) error {
-	return find.Index(ctx, m.store.at, progress)
-}
-
-// Reindex builds the search index anew from the store. Other programs can go on; until it is done, their searches read everything. If it is interrupted, it
-// has to be started again from the beginning.
-func (m *Maintenance) Reindex(ctx context.Context, progress func(done int)) error {
-	return find.Reindex(ctx, m.store.at, progress)
+	return find.Index(ctx, m.store.at(), progress)
 }
 
 // IndexState is the state of the search index: whether it is complete, and how many documents wait for it, counted up to 10,000.
@@ -212,6 +177,6 @@ type IndexState struct {
 
 // IndexState reads the state of the search index.
 func (m *Maintenance) IndexState(ctx context.Context) (state IndexState, err error) {
-	state.Whole, state.Waiting, err = find.Indexed(ctx, m.store.at)
+	state.Whole, state.Waiting, err = find.Indexed(ctx, m.store.at())
 	return state, err
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -42,7 +44,7 @@ func (r *run) obey(c *convo, info *record.BranchInfo, state *branchState) {
 
 // high is a branch's high-water mark, which nobody sees from outside.
 func (r *run) high(c *convo, b id) (high uint64) {
-	err := r.store().DB().View(bg, func(tx kv.Tx) error {
+	err := base.Of(r.store()).Engine.View(bg, func(tx kv.Tx) error {
 		rec, err := branchstore.Get(tx, c.id, b)
 		if err == nil {
 			high = rec.High
@@ -182,7 +184,7 @@ func (r *run) compareBranch(view *chatctx.ChatContext, info *record.BranchInfo, 
 		got.tokens = info.Tokens.Input
 	}
 	if len(want.queue) > 0 || r.rng.Intn(8) == 0 {
-		waits, err := view.Queued(bg, info.Name)
+		waits, err := queueOn(view, info.Name)
 		r.must(err, "queue")
 		for _, e := range waits {
 			got.queue = append(got.queue, e.ID)
@@ -356,4 +358,9 @@ func (r *run) compareHeld() {
 // checkAll holds the store's invariants.
 func (r *run) checkAll() {
 	r.must(r.store().Maintenance().Check(bg, chatctx.CheckOptions{Full: true}, func(p record.Problem) { r.fail("check: %d %s: %s", p.Invariant, p.Where, p.Text) }), "check")
+}
+
+// queueOn returns the messages that wait for a place on a branch.
+func queueOn(c *chatctx.ChatContext, branch string) ([]*chatctx.Entry, error) {
+	return view.Queued(bg, base.ContextOf(c.Store(), c.ID), branch)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -86,7 +89,7 @@ var doors = []door{
 		if err != nil {
 			return err
 		}
-		i, err := c.store.ImportRun().Native(t.Context(), record.Native{ID: c.ID, Title: "T", Active: "main"})
+		i, err := intake.NewImportRun(base.Of(c.store), care.RemoveContext).Native(t.Context(), record.Native{ID: c.ID, Title: "T", Active: "main"})
 		if err != nil {
 			return err
 		}
@@ -571,9 +574,9 @@ func TestSessionsAreTheCallers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	given := []branch.Session{{Digests: []branch.Digest{{Text: "d"}}, Data: map[string]json.RawMessage{"k": json.RawMessage(`{"d":"d"}`)}}}
-	got, err := s.at.Sessions(given)
+	got, err := s.at().Sessions(given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -601,7 +604,7 @@ func TestWatchTellsOfErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	c := newContext(t, s)
 	changes, err := s.Watch(t.Context())
 	if err != nil {

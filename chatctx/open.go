@@ -35,7 +35,7 @@ func frontOf(at *base.Store, err error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{at: at}, nil
+	return storeOf(at), nil
 }
 
 // Trial calls do with a store that shows this one and keeps what do changes to itself, in a temporary file, so that it shows what a change would do. When do
@@ -45,17 +45,17 @@ func (s *Store) Trial(do func(*Store) error) error {
 	if do == nil {
 		return nil
 	}
-	return care.Trial(s.at, func(at *base.Store) error { return do(&Store{at}) })
+	return care.Trial(s.at(), func(at *base.Store) error { return do(storeOf(at)) })
 }
 
 // at returns the context as the rooms below know it.
 func (c *ChatContext) at() *base.Conversation {
-	return &base.Conversation{ID: c.ID, Store: c.store.at}
+	return base.ContextOf(c.store, c.ID)
 }
 
 // Close closes the store. Every change that returned without an error is durable already. Before Close, cancel the contexts of running replies and wait for
 // them. A reply that Close cuts off ends within a second and stores no more, and its branch stays claimed until the claim has not been renewed for a
 // minute.
 func (s *Store) Close() error {
-	return s.at.Close()
+	return s.at().Close()
 }

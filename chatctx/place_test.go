@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -34,7 +36,7 @@ func guests(t *testing.T) (ann, bob guest) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.at.User, s.at.Place = user, &pocket{branches: map[pool.ID]pool.ID{}}
+		s.at().User, s.at().Place = user, &pocket{branches: map[pool.ID]pool.ID{}}
 		return guest{s, t}
 	}
 	return as("ann/x"), as("bob/x")
@@ -51,7 +53,7 @@ func (g guest) made(title string) *ChatContext {
 
 func (g guest) journal() (out string) {
 	g.t.Helper()
-	for op, err := range g.AllOperations(g.t.Context(), "") {
+	for op, err := range journal.AllOperations(g.t.Context(), base.Of(g), "") {
 		if errors.Is(err, ErrNotFound) {
 			return "no conversation"
 		}
@@ -91,7 +93,7 @@ func (g guest) current(want string) {
 		g.t.Fatal(err)
 	}
 	if title != want {
-		g.t.Errorf("%s is in %q, want %q", g.at.User, title, want)
+		g.t.Errorf("%s is in %q, want %q", g.at().User, title, want)
 	}
 }
 
@@ -115,7 +117,7 @@ func (g guest) again(want string, do func() (*Undone, error)) {
 		got = err.Error()
 	}
 	if got != want {
-		g.t.Errorf("%s takes back %s, want %s; of %s", g.at.User, got, want, g.journal())
+		g.t.Errorf("%s takes back %s, want %s; of %s", g.at().User, got, want, g.journal())
 	}
 }
 
@@ -168,7 +170,7 @@ func TestUndoIsOnesOwn(t *testing.T) {
 	ann.current("three")
 	bob.use("three")
 	bob.undo("", "nothing")
-	for op, err := range bob.StoreOperations(t.Context()) {
+	for op, err := range journal.StoreOperations(t.Context(), base.Of(bob)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +200,7 @@ func TestFirstOfOnePerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at, err := g.at.Place.Context(); err != nil || at != c.ID {
+		if at, err := g.at().Place.Context(); err != nil || at != c.ID {
 			t.Fatalf("the person is in %s, %v, want %s", at, err, c.ID)
 		}
 		return c.ID
@@ -210,7 +212,7 @@ func TestFirstOfOnePerson(t *testing.T) {
 			t.Fatalf("made %s, then %s; bob made %s", anns, again, bobs)
 		}
 	}
-	ann.at.Place = &pocket{branches: map[ID]ID{}} // of another program, which looked before the first one came to note where ann is
+	ann.at().Place = &pocket{branches: map[ID]ID{}} // of another program, which looked before the first one came to note where ann is
 	if again := first(ann); again != anns {
 		t.Fatalf("the second program made %s beside %s", again, anns)
 	}
@@ -218,14 +220,14 @@ func TestFirstOfOnePerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann.at.Place = &pocket{branches: map[ID]ID{}}
+	ann.at().Place = &pocket{branches: map[ID]ID{}}
 	if again := first(ann); again == aside.ID {
 		t.Fatal("a conversation that was made aside became the current one")
 	} else {
 		anns = again
 	}
 	ann.trash(anns.String())
-	ann.at.Place = &pocket{branches: map[ID]ID{}}
+	ann.at().Place = &pocket{branches: map[ID]ID{}}
 	if again := first(ann); again == anns {
 		t.Fatal("a conversation in the trash became the current one")
 	}

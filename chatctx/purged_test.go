@@ -13,9 +13,12 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -52,34 +55,44 @@ func readers(c *ChatContext, s *Snapshot) (ofSnapshot, ofContext map[string]func
 		"Range":     func(ctx context.Context) error { return second(s.Range(ctx, "@1..@3")) },
 	}
 	ofContext = map[string]func(context.Context) error{
-		"Info":        func(ctx context.Context) error { return second(c.Info(ctx)) },
-		"Branches":    func(ctx context.Context) error { return second(c.Branches(ctx)) },
-		"Branch":      func(ctx context.Context) error { return second(c.Branch(ctx, "")) },
-		"Effective":   func(ctx context.Context) error { return second(c.Effective(ctx, "")) },
-		"Ignored":     func(ctx context.Context) error { return second(c.Ignored(ctx, "")) },
-		"Tags":        func(ctx context.Context) error { return second(c.Tags(ctx)) },
-		"Marks":       func(ctx context.Context) error { return second(c.Marks(ctx)) },
-		"Message":     func(ctx context.Context) error { return second(c.Message(ctx, pool.NewID())) },
-		"Counts":      func(ctx context.Context) error { return second(c.Counts(ctx, "x", []ID{pool.NewID()})) },
-		"Draft":       func(ctx context.Context) error { return second(c.Draft(ctx, "")) },
-		"Facts":       func(ctx context.Context) error { return drain(c.Facts(ctx)) },
-		"Snapshot":    func(ctx context.Context) error { return second(c.Snapshot(ctx, "")) },
-		"Look":        func(ctx context.Context) error { return second(c.Look(ctx, "", 3)) },
-		"Diff":        func(ctx context.Context) error { return second(c.Diff(ctx, "", "main")) },
-		"DiffSize":    func(ctx context.Context) error { return second(c.DiffSize(ctx, "", "main")) },
-		"Tree":        func(ctx context.Context) error { return second(c.Tree(ctx)) },
-		"Tokens":      func(ctx context.Context) error { return second(c.Tokens(ctx, "")) },
-		"Compare":     func(ctx context.Context) error { return second(c.Compare(ctx, "", "@1", "@2")) },
-		"CompareSize": func(ctx context.Context) error { return second(c.CompareSize(ctx, "", "@1", "@2")) },
-		"NativeView":  func(ctx context.Context) error { return second(c.NativeView(ctx)) },
-		"Queued":      func(ctx context.Context) error { return second(c.Queued(ctx, "")) },
-		"Running":     func(ctx context.Context) error { return second(c.Running(ctx, "")) },
-		"LastRequest": func(ctx context.Context) error { return second(c.LastRequest(ctx, "", "x")) },
-		"Settled":     func(ctx context.Context) error { return second(c.Settled(ctx)) },
-		"SettleDead":  func(ctx context.Context) error { return c.SettleDead(ctx) },
-		"OpenCalls":   func(ctx context.Context) error { return second(c.OpenCalls(ctx, "")) },
-		"Judge":       func(ctx context.Context) error { return second(c.Judge(ctx, "", "x", nil)) },
-		"TaskInfo":    func(ctx context.Context) error { return second(c.TaskInfo(ctx)) },
+		"Info":      func(ctx context.Context) error { return second(c.Info(ctx)) },
+		"Branches":  func(ctx context.Context) error { return second(c.Branches(ctx)) },
+		"Branch":    func(ctx context.Context) error { return second(c.Branch(ctx, "")) },
+		"Effective": func(ctx context.Context) error { return second(c.Effective(ctx, "")) },
+		"Ignored":   func(ctx context.Context) error { return second(view.Ignored(ctx, base.ContextOf(c.Store(), c.ID), "")) },
+		"Tags":      func(ctx context.Context) error { return second(c.Tags(ctx)) },
+		"Marks":     func(ctx context.Context) error { return second(c.Marks(ctx)) },
+		"Message":   func(ctx context.Context) error { return second(c.Message(ctx, pool.NewID())) },
+		"Counts":    func(ctx context.Context) error { return second(c.Counts(ctx, "x", []ID{pool.NewID()})) },
+		"Draft":     func(ctx context.Context) error { return second(c.Draft(ctx, "")) },
+		"Facts":     func(ctx context.Context) error { return drain(view.Facts(ctx, base.ContextOf(c.Store(), c.ID))) },
+		"Snapshot":  func(ctx context.Context) error { return second(c.Snapshot(ctx, "")) },
+		"Look":      func(ctx context.Context) error { return second(c.Look(ctx, "", 3)) },
+		"Diff":      func(ctx context.Context) error { return second(c.Diff(ctx, "", "main")) },
+		"DiffSize": func(ctx context.Context) error {
+			return second(view.DiffSize(ctx, base.ContextOf(c.Store(), c.ID), "", "main"))
+		},
+		"Tree":    func(ctx context.Context) error { return second(c.Tree(ctx)) },
+		"Tokens":  func(ctx context.Context) error { return second(view.Tokens(ctx, base.ContextOf(c.Store(), c.ID), "")) },
+		"Compare": func(ctx context.Context) error { return second(c.Compare(ctx, "", "@1", "@2")) },
+		"CompareSize": func(ctx context.Context) error {
+			return second(view.CompareSize(ctx, base.ContextOf(c.Store(), c.ID), "", "@1", "@2"))
+		},
+		"NativeView": func(ctx context.Context) error { return second(c.NativeView(ctx)) },
+		"Queued":     func(ctx context.Context) error { return second(view.Queued(ctx, base.ContextOf(c.Store(), c.ID), "")) },
+		"Running":    func(ctx context.Context) error { return second(view.Running(ctx, base.ContextOf(c.Store(), c.ID), "")) },
+		"LastRequest": func(ctx context.Context) error {
+			return second(view.LastRequest(ctx, base.ContextOf(c.Store(), c.ID), "", "x"))
+		},
+		"Settled":    func(ctx context.Context) error { return second(c.Settled(ctx)) },
+		"SettleDead": func(ctx context.Context) error { return c.SettleDead(ctx) },
+		"OpenCalls": func(ctx context.Context) error {
+			return second(toolcall.OpenCalls(ctx, base.ContextOf(c.Store(), c.ID), ""))
+		},
+		"Judge": func(ctx context.Context) error {
+			return second(toolcall.JudgeTool(ctx, base.ContextOf(c.Store(), c.ID), "", "x", nil))
+		},
+		"TaskInfo": func(ctx context.Context) error { return second(c.TaskInfo(ctx)) },
 	}
 	return ofSnapshot, ofContext
 }
@@ -97,7 +110,7 @@ func TestWhatIsPurgedIsNotDamaged(t *testing.T) {
 		}, true, nil},
 		"gc of the trash": {func(t *testing.T, s *Store, c *ChatContext) {
 			noErr(t, second(s.Trash(t.Context(), c.ID.String())))
-			s.at.Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
+			s.at().Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
 			noErr(t, second(s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour})))
 		}, true, nil},
 		"PurgeBranch": {func(t *testing.T, s *Store, c *ChatContext) {
@@ -110,7 +123,7 @@ func TestWhatIsPurgedIsNotDamaged(t *testing.T) {
 			b := c.Begin("work")
 			b.Rewind("@2")
 			commit(t, b)
-			s.at.Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
+			s.at().Clock = func() time.Time { return time.Now().Add(1000 * time.Hour) }
 			noErr(t, second(s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Hour})))
 		}, false, map[string]bool{"Turns": true}},
 	} {
@@ -150,7 +163,7 @@ func TestAGapThatNobodyMadeIsDamage(t *testing.T) {
 		t.Run(fmt.Sprint(purged), func(t *testing.T) {
 			s, err := OpenDB(memkv.New(), Options{Program: "test"})
 			noErr(t, err)
-			defer s.at.Close()
+			defer s.at().Close()
 			c := newContext(t, s, "a", ">b", "c", ">d")
 			snap, err := c.Snapshot(t.Context(), "")
 			noErr(t, err)
@@ -159,7 +172,7 @@ func TestAGapThatNobodyMadeIsDamage(t *testing.T) {
 			if purged {
 				noErr(t, second(s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "", []record.Ref{"@4"}, PurgeOptions{})))
 			}
-			noErr(t, s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+			noErr(t, s.at().DB.Update(t.Context(), func(tx kv.RwTx) error {
 				return tx.Delete(poolstore.Bucket, branchstore.Key(c.ID, page[0].ID))
 			}))
 			if _, err := snap.Page(t.Context(), 1, 3); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrPurged) {

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -110,7 +111,7 @@ func TestToolReplacedAfterApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := replacingIn(t, test.tools...)
 			test.do(r)
-			why := must(r.s.Replaced(t.Context(), r.call()))(t)
+			why := must(toolcall.Replaced(t.Context(), base.Of(r.s), r.call()))(t)
 			claim, err := r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", record.ClaimOptions{Stored: true})
 			c := r.call()
 			if !test.waits {
@@ -149,14 +150,14 @@ func TestToolOfAServerReplaced(t *testing.T) {
 			t.Fatalf("the approval holds %+v", d)
 		}
 		r.put(server(name, nil))
-		if why := must(s.Replaced(t.Context(), r.call()))(t); (why != "") != waits {
+		if why := must(toolcall.Replaced(t.Context(), base.Of(s), r.call()))(t); (why != "") != waits {
 			t.Errorf("%s: %q", name, why)
 		}
 		r.put(server("http://127.0.0.1:1", map[string]string{"X": "TOKEN"}))
-		if changed, err := s.Reconsider(t.Context(), r.call()); !changed || err != nil || r.call().Status != pool.Pending {
+		if changed, err := toolcall.Reconsider(t.Context(), base.Of(s), r.call()); !changed || err != nil || r.call().Status != pool.Pending {
 			t.Errorf("other headers: %v, %v", changed, err)
 		}
-		if changed, err := s.Reconsider(t.Context(), r.call()); changed || err != nil {
+		if changed, err := toolcall.Reconsider(t.Context(), base.Of(s), r.call()); changed || err != nil {
 			t.Errorf("it is reconsidered twice: %v", err)
 		}
 	}
@@ -167,7 +168,7 @@ func TestApprovalOfBefore(t *testing.T) {
 	r := replacingIn(t, deployTool("touch", "a"))
 	call := r.call()
 	key := base.CallKey(call.Context, call.Message, 0)
-	err := r.s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+	err := r.s.at().DB.Update(t.Context(), func(tx kv.RwTx) error {
 		rec := &record.CallRecord{}
 		if _, err := base.GetRecord(tx, base.CallBucket, key, rec); err != nil {
 			return err
@@ -179,7 +180,7 @@ func TestApprovalOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.put(deployTool("touch", "b"))
-	if why := must(r.s.Replaced(t.Context(), r.call()))(t); why != "" {
+	if why := must(toolcall.Replaced(t.Context(), base.Of(r.s), r.call()))(t); why != "" {
 		t.Errorf("it waits again: %s", why)
 	}
 	claim := must(r.s.ClaimCall(t.Context(), r.c.ID.String(), "", "c1", record.ClaimOptions{Stored: true}))(t)

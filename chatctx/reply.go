@@ -62,15 +62,15 @@ type Begun struct {
 func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o AppendOptions, messages ...*Message) (*Begun, error) {
 	err := o.CheckKey()
 	if err == nil {
-		err = c.store.at.Ready(messages)
+		err = c.store.at().Ready(messages)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var out *Begun
-	claim := c.store.at.NewClaim()
-	err = c.store.at.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
-		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
+	claim := c.store.at().NewClaim()
+	err = c.store.at().Update(view.Lane(ctx, c.store.at(), c.ID), func(tx kv.RwTx) error {
+		t, err := journal.Begin(c.store.at(), tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func queue(t *journal.Txn, holder *record.Claim, msgs []*Message) ([]record.Plac
 	}
 	t.What = "queue"
 	prefix := replyKey(t, t.Target)
-	keys, ids, err := queuedOn(t.Tx, t.ID, t.Target.ID)
+	keys, ids, err := view.QueuedOn(t.Tx, t.ID, t.Target.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func queueable(t *journal.Txn, m *Message) (record.Placement, error) {
 
 // unqueue puts the waiting messages at the end of the branch.
 func unqueue(t *journal.Txn, b *branch.Branch) ([]record.Placement, error) {
-	keys, ids, err := queuedOn(t.Tx, t.ID, b.ID)
+	keys, ids, err := view.QueuedOn(t.Tx, t.ID, b.ID)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -269,35 +269,6 @@ func unqueue(t *journal.Txn, b *branch.Branch) ([]record.Placement, error) {
 		placed = append(placed, at...)
 	}
 	return placed, nil
-}
-
-// queueKey names what queuedOn reads, for kv.Fetch.
-func queueKey(ctx, branchID ID) kv.Key {
-	return kv.In(base.QueuedBucket, kv.Prefix(base.Under(ctx, branchID[:]...)))
-}
-
-// queuedOn returns the keys and messages of a branch's queue, oldest first.
-func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
-	err = tx.Scan(base.QueuedBucket, kv.Prefix(base.Under(ctx, branchID[:]...)), func(key, value []byte) error {
-		if len(value) != len(ID{}) {
-			return base.Damaged("a message in the queue of branch %s has no id", branchID)
-		}
-		keys, ids = append(keys, slices.Clone(key)), append(ids, ID(value))
-		return nil
-	})
-	return keys, ids, err
-}
-
-// queueOf reads the messages of a queue.
-func queueOf(tx kv.Tx, ctx ID, ids []ID) (out []*Entry, err error) {
-	err = poolstore.GetMany(tx, ctx, ids, func(i int, m *Message) error {
-		if m == nil {
-			return base.Damaged("message %s of the queue is missing", ids[i])
-		}
-		out = append(out, &Entry{Message: m, Queued: true})
-		return nil
-	})
-	return out, err
 }
 
 // leftOn returns what settleReply would put at the end of a branch, nil for nothing.
@@ -330,36 +301,13 @@ func unfinished(raw []byte) (*Message, error) {
 	return m, err
 }
 
-// Queued returns the messages that wait for a place on the branch, oldest first.
-func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
-	var out []*Entry
-	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
-		_, ids, err := queuedOn(tx, c.ID, b.ID)
-		if err != nil {
-			return err
-		}
-		out, err = queueOf(tx, c.ID, ids)
-		return err
-	})
-	return out, err
-}
-
-// Running returns the claim on the branch's reply, nil if there is none. It also returns a dead claim: Settle puts what that left on the branch.
-func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *record.Claim, err error) {
-	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
-		claim, err = view.ClaimOf(tx, c.ID, b.ID)
-		return err
-	})
-	return claim, err
-}
-
 // SettleOptions are options of Settle. Force also ends a running reply; its program then stops within a second.
 type SettleOptions struct{ Force bool }
 
 // Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. It returns that
 // message, nil if nothing had arrived.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
-	return c.settle(ctx, branchName, false, func(claim *record.Claim) bool { return o.Force || base.Dead(claim, c.store.at.Now()) })
+	return c.settle(ctx, branchName, false, func(claim *record.Claim) bool { return o.Force || base.Dead(claim, c.store.at().Now()) })
 }
 
 // SettleDead is Settle for all branches of the context, and for the questions apart from them (Asking). It removes branches that were made for answers
@@ -372,7 +320,7 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	for _, on := range dead {
 		if err == nil {
-			_, err = c.settle(ctx, on.String(), true, func(claim *record.Claim) bool { return base.Dead(claim, c.store.at.Now()) })
+			_, err = c.settle(ctx, on.String(), true, func(claim *record.Claim) bool { return base.Dead(claim, c.store.at().Now()) })
 		}
 	}
 	if err != nil {
@@ -384,9 +332,9 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 // settle ends the reply on a branch if ends accepts its claim. away: a branch that was made for the reply and has nothing is removed.
 func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, ends func(*record.Claim) bool) (*Message, error) {
 	var m *Message
-	err := c.store.at.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
+	err := c.store.at().Update(view.Lane(ctx, c.store.at(), c.ID), func(tx kv.RwTx) error {
 		m = nil
-		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
+		t, err := journal.Begin(c.store.at(), tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
 		}
@@ -425,7 +373,7 @@ func (s *Store) settled(ctx context.Context, do func() error) error {
 
 // at begins an operation on the reply's branch, if the claim still holds.
 func (r *Reply) at(tx kv.RwTx) (*journal.Txn, error) {
-	t, err := journal.BeginAt(r.store.at, tx, r.Context)
+	t, err := journal.BeginAt(r.store.at(), tx, r.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -454,7 +402,7 @@ func (r *Reply) held(tx kv.Tx) error {
 
 // Held returns nil while this reply has the claim, else ErrStopped.
 func (r *Reply) Held(ctx context.Context) error {
-	return r.store.at.DB.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
+	return r.store.at().DB.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
 }
 
 // Save renews the claim and, if partial is not nil, stores what has arrived of the reply so far, so that a crash does not lose it. partial must be a
@@ -468,7 +416,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 			return err
 		}
 	}
-	return r.store.at.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) error {
+	return r.store.at().Update(view.Lane(ctx, r.store.at(), r.Context), func(tx kv.RwTx) error {
 		if err := r.held(tx); err != nil {
 			return err
 		}
@@ -476,7 +424,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 		if err != nil {
 			return err
 		}
-		base.Renew(claim, r.store.at.Now())
+		base.Renew(claim, r.store.at().Now())
 		key := base.Under(r.Context, r.id[:]...)
 		if err := base.PutRecord(tx, base.ClaimBucket, key, claim); err != nil || raw == nil {
 			return err
@@ -506,7 +454,7 @@ func (s *Store) encodePartial(m *Message) ([]byte, error) {
 		return nil, err
 	}
 	poolstore.MakeWhole(own)
-	if err := s.at.Message(own); err != nil {
+	if err := s.at().Message(own); err != nil {
 		return nil, err
 	}
 	if err := own.Validate(); err != nil {
@@ -558,14 +506,14 @@ type Ended struct {
 // Finish appends messages and ends the reply, or goes on with it, in one transaction. If the claim is gone, it stores nothing and returns ErrStopped. A
 // reply that ends without messages leaves what Save stored of it, unfinished.
 func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
-	if err := r.store.at.Ready(e.Messages); err != nil {
+	if err := r.store.at().Ready(e.Messages); err != nil {
 		return nil, err
 	}
-	err := r.store.at.Ready(e.Loose)
+	err := r.store.at().Ready(e.Loose)
 	if err != nil {
 		return nil, err
 	}
-	if e.Sessions, err = r.store.at.Sessions(e.Sessions); err != nil {
+	if e.Sessions, err = r.store.at().Sessions(e.Sessions); err != nil {
 		return nil, err
 	}
 	if err := base.CheckKey("the name of a provider", e.Provider); err != nil {
@@ -573,7 +521,7 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	}
 	var out *Ended
 	err = r.command.Store(func() error {
-		return r.store.at.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) (err error) {
+		return r.store.at().Update(view.Lane(ctx, r.store.at(), r.Context), func(tx kv.RwTx) (err error) {
 			out, err = r.finish(tx, &e)
 			return err
 		})
@@ -661,16 +609,6 @@ func (r *Reply) release(t *journal.Txn, keep, came bool) error {
 	return err
 }
 
-// LastRequest returns what Finish stored for a provider on the branch, nil for nothing.
-func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider string) (raw []byte, err error) {
-	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *base.ContextRecord, b *branch.Branch) error {
-		v, err := tx.Get(base.RequestBucket, append(base.Under(c.ID, b.ID[:]...), provider...))
-		raw = slices.Clone(v)
-		return err
-	})
-	return raw, err
-}
-
 // stopReply ends the reply that runs on a branch, if there is one: what had arrived of it goes to the branch, as an operation of its own.
 func (s *Store) stopReply(contextRef, branchName string) error {
 	ctx := context.Background()
@@ -678,7 +616,7 @@ func (s *Store) stopReply(contextRef, branchName string) error {
 	if err != nil {
 		return err
 	}
-	claim, err := c.Running(ctx, branchName)
+	claim, err := view.Running(ctx, base.ContextOf(c.Store(), c.ID), branchName)
 	if claim != nil && err == nil {
 		_, err = c.settle(ctx, branchName, false, func(now *record.Claim) bool { return now.Token == claim.Token })
 	}

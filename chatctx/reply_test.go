@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/storetest"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -93,7 +94,7 @@ func begin(t *testing.T, c *chatctx.ChatContext, msgs []*chatctx.Message) *chatc
 
 func queued(t *testing.T, c *chatctx.ChatContext) (out []string) {
 	t.Helper()
-	list, err := c.Queued(t.Context(), "main")
+	list, err := view.Queued(t.Context(), base.ContextOf(c.Store(), c.ID), "main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,14 +134,14 @@ func TestReplyAndQueue(t *testing.T) {
 		t.Fatalf("%+v, %v", ended, err)
 	}
 	wantTexts(t, b, "main", "one", "1", "two", "three")
-	if last, err := b.LastRequest(t.Context(), "main", "p"); err != nil || string(last) != "chain" {
+	if last, err := view.LastRequest(t.Context(), base.ContextOf(b.Store(), b.ID), "main", "p"); err != nil || string(last) != "chain" {
 		t.Errorf("%q, %v", last, err)
 	}
 	ended, err = begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("2, 3")})
 	if err != nil || ended.Held {
 		t.Fatalf("%+v, %v", ended, err)
 	}
-	if claim, err := b.Running(t.Context(), "main"); claim != nil || err != nil {
+	if claim, err := view.Running(t.Context(), base.ContextOf(b.Store(), b.ID), "main"); claim != nil || err != nil {
 		t.Errorf("%+v, %v", claim, err)
 	}
 	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("4")}); !errors.Is(err, chatctx.ErrStopped) {
@@ -249,7 +250,7 @@ func TestGoneProcess(t *testing.T) {
 	if err := begun.Reply.Save(t.Context(), pool.NewText(pool.Assistant, "half")); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := b.Running(t.Context(), "main")
+	claim, err := view.Running(t.Context(), base.ContextOf(b.Store(), b.ID), "main")
 	if err != nil || claim == nil || base.Dead(claim, pool.TimeOf(*now)) {
 		t.Fatalf("%+v, %v", claim, err)
 	}

@@ -18,7 +18,7 @@ type RuleScope = toolcall.RuleScope
 // if r has none. A default replaces the default of its scope. It is an ErrConflict if it breaks an example of a rule, except for a deny and a default:
 // their step lists the broken examples.
 func (b *Batch) AddRule(r record.Rule, scope RuleScope) {
-	b.prepare = append(b.prepare, func() error { return toolcall.ReadyRule(b.store.at, &r) })
+	b.prepare = append(b.prepare, func() error { return toolcall.ReadyRule(b.store.at(), &r) })
 	b.step("rules add", b.tried().Add(b.branch, &r, scope))
 }
 
@@ -31,41 +31,19 @@ func (b *Batch) RemoveRule(ref string) {
 // tried collects the batch's changes of rules, which are tried together before the transaction.
 func (b *Batch) tried() *toolcall.TriedRules {
 	if b.rules == nil {
-		b.rules = &toolcall.TriedRules{Store: b.store.at}
+		b.rules = &toolcall.TriedRules{Store: b.store.at()}
 	}
 	return b.rules
 }
 
 // AddRule adds a rule for all contexts, like Batch.AddRule.
 func (s *Store) AddRule(ctx context.Context, r record.Rule) (*Committed, error) {
-	return toolcall.AddRule(ctx, s.at, r)
+	return toolcall.AddRule(ctx, s.at(), r)
 }
 
 // RemoveRule removes a rule for all contexts, like Batch.RemoveRule.
 func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) {
-	return toolcall.RemoveRule(ctx, s.at, ref)
-}
-
-// DiffRules calls tell for each recorded call, of all contexts, that would be decided differently with one rule more or less. It writes nothing. add is a
-// rule to add, prepared as by AddRule, which holds for its Context or, if that is zero, for all; nil to remove the rule with the id remove.
-func (s *Store) DiffRules(ctx context.Context, add *record.Rule, remove ID, tell func(record.RuleDifference) error) error {
-	changes := []toolcall.RuleChange{{Remove: remove}}
-	if add != nil {
-		if err := toolcall.ReadyRule(s.at, add); err != nil {
-			return err
-		}
-		changes[0].Add = add
-	}
-	return toolcall.DiffRules(ctx, s.at, func(kv.Tx) ([]toolcall.RuleChange, error) { return changes, nil }, tell)
-}
-
-// FindRule finds a rule of a context, or of the store for the zero id. Errors to test for: ErrNotFound, ErrAmbiguous.
-func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *record.Rule, err error) {
-	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
-		r, err = toolcall.FindRule(tx, context, ref)
-		return err
-	})
-	return r, err
+	return toolcall.RemoveRule(ctx, s.at(), ref)
 }
 
 // Rules returns the rules that hold in a context: its own, those of its parent contexts, unless it has OwnRules, and those of the store. If a context is no
@@ -73,8 +51,8 @@ func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *record
 // rules alone.
 func (s *Store) Rules(ctx context.Context, context ID) ([]*record.Rule, error) {
 	var out []*record.Rule
-	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		out, err = view.RulesFor(tx, context, s.at.Now())
+	err := s.at().DB.View(ctx, func(tx kv.Tx) (err error) {
+		out, err = view.RulesFor(tx, context, s.at().Now())
 		return err
 	})
 	return out, err

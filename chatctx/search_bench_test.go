@@ -12,6 +12,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/words"
 )
@@ -23,7 +25,7 @@ func BenchmarkReindex(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	c, err := s.New(b.Context(), record.NewContext{Title: "bench"})
 	if err != nil {
 		b.Fatal(err)
@@ -45,7 +47,7 @@ func BenchmarkReindex(b *testing.B) {
 	var building, reading, library time.Duration
 	read := func(fn func(text string)) time.Duration {
 		start := time.Now()
-		err := s.at.DB.View(b.Context(), func(tx kv.Tx) error {
+		err := s.at().DB.View(b.Context(), func(tx kv.Tx) error {
 			return poolstore.Scan(tx, c.ID, func(_ ID, m *Message, err error) error {
 				fn(m.Text())
 				return err
@@ -59,7 +61,7 @@ func BenchmarkReindex(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		start := time.Now()
-		if err := s.Maintenance().Reindex(b.Context(), nil); err != nil {
+		if err := find.Reindex(b.Context(), base.Of(s), nil); err != nil {
 			b.Fatal(err)
 		}
 		building += time.Since(start)

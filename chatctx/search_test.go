@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -46,7 +47,7 @@ func found(t *testing.T, s *Store, o record.SearchOptions) []string {
 func plainly(t *testing.T, s *Store, o record.SearchOptions) []string {
 	t.Helper()
 	var out []string
-	q, err := find.NewSearch(t.Context(), s.at, o)
+	q, err := find.NewSearch(t.Context(), s.at(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func (r *searched) step() error {
 		}
 		return err
 	case 9:
-		_, err := find.IndexSome(ctx, r.store.at, 1, 1+r.rnd.IntN(20), time.Minute)
+		_, err := find.IndexSome(ctx, r.store.at(), 1, 1+r.rnd.IntN(20), time.Minute)
 		return err
 	case 10:
 		b.Drop(record.Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))))
@@ -216,7 +217,7 @@ func (r *searched) step() error {
 		b.Edit(record.Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))), r.text(), record.EditOptions{})
 	case 13:
 		if r.rnd.IntN(20) == 0 {
-			return r.store.Maintenance().Reindex(ctx, nil)
+			return find.Reindex(ctx, base.Of(r.store), nil)
 		}
 		return r.imports(ctx)
 	default:
@@ -228,7 +229,7 @@ func (r *searched) step() error {
 
 // merge does a small step of merging.
 func (r *searched) merge(ctx context.Context) error {
-	return r.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	return r.store.at().DB.Update(ctx, func(tx kv.RwTx) error {
 		st, err := index.Load(tx, words.Version)
 		if st == nil || err != nil {
 			return err
@@ -371,7 +372,7 @@ func TestIndexFollows(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if err := s.at.Close(); err != nil { // it waits for the step under way
+	if err := s.at().Close(); err != nil { // it waits for the step under way
 		t.Fatal(err)
 	}
 	s = open(t, file)
@@ -431,7 +432,7 @@ func TestSearchReadsFewParts(t *testing.T) {
 			if _, err := c.Append(t.Context(), "main", slices.Repeat(says("on", ">and on"), portion(i)/2+1)...); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := find.IndexSome(t.Context(), s.at, 1, 1000, time.Minute); err != nil {
+			if _, err := find.IndexSome(t.Context(), s.at(), 1, 1000, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -456,7 +457,7 @@ func TestSearchReadsFewParts(t *testing.T) {
 // indexOf reads the state of a store's index.
 func indexOf(t *testing.T, s *Store) (st *index.State) {
 	t.Helper()
-	err := s.at.DB.View(t.Context(), func(tx kv.Tx) (err error) {
+	err := s.at().DB.View(t.Context(), func(tx kv.Tx) (err error) {
 		st, err = index.Load(tx, words.Version)
 		return err
 	})

@@ -17,22 +17,22 @@ func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 	var dead []ID
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *base.ContextRecord) (err error) {
 		if dead, err = c.dead(tx); err == nil && len(dead) == 0 {
-			dead, err = journal.DeadAskings(tx, c.ID, c.store.at.Now())
+			dead, err = journal.DeadAskings(tx, c.ID, c.store.at().Now())
 		}
 		return err
 	}, kv.In(base.ClaimBucket, kv.Prefix(c.ID[:])))
 	if err != nil || len(dead) == 0 {
 		return c, err
 	}
-	at := *c.store.at
+	at := *c.store.at()
 	at.DB = &settledDB{DB: at.DB, of: c}
-	return &ChatContext{ID: c.ID, store: &Store{&at}}, nil
+	return &ChatContext{ID: c.ID, store: storeOf(&at)}, nil
 }
 
 // Present takes a branch as it is now, "" for the active one, from a context like the one of Settled.
 func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatContext, *Snapshot, error) {
 	s, err := c.Snapshot(ctx, branchName)
-	if err != nil || s.Claim == nil || !base.Dead(s.Claim, c.store.at.Now()) {
+	if err != nil || s.Claim == nil || !base.Dead(s.Claim, c.store.at().Now()) {
 		return c, s, err
 	}
 	if c, err = c.Settled(ctx); err == nil {
@@ -43,7 +43,7 @@ func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatCont
 
 // dead finds the branches with a reply whose program has died.
 func (c *ChatContext) dead(tx kv.Tx) (dead []ID, err error) {
-	now := c.store.at.Now()
+	now := c.store.at().Now()
 	err = tx.Scan(base.ClaimBucket, kv.Prefix(c.ID[:]), func(key, _ []byte) error {
 		if len(key) != 2*len(ID{}) {
 			return nil // a call's
@@ -87,7 +87,7 @@ func (d *settledDB) View(ctx context.Context, fn func(kv.Tx) error) error {
 
 // settle writes what Settle does, except the revision.
 func (d *settledDB) settle(tx kv.RwTx, on ID) error {
-	t, err := journal.BeginAt(d.of.store.at, tx, d.of.ID)
+	t, err := journal.BeginAt(d.of.store.at(), tx, d.of.ID)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (d *settledDB) settle(tx kv.RwTx, on ID) error {
 
 // settleAskings writes what SettleDead does about questions.
 func (d *settledDB) settleAskings(tx kv.RwTx) error {
-	t, err := journal.BeginAt(d.of.store.at, tx, d.of.ID)
+	t, err := journal.BeginAt(d.of.store.at(), tx, d.of.ID)
 	if err == nil {
 		err = t.SettleAskings()
 	}

@@ -17,6 +17,10 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -44,7 +48,7 @@ func open(t *testing.T, file string) *Store {
 
 func closeChecked(t *testing.T, s *Store) {
 	checkStore(t, s)
-	if err := s.at.Close(); err != nil {
+	if err := s.at().Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,7 +141,7 @@ func TestAppendExpectsARevision(t *testing.T) {
 func TestAppendWithAKeyHappensOnce(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		s.at.Clock = func() time.Time { return now }
+		s.at().Clock = func() time.Time { return now }
 		c := newContext(t, s)
 		add := func() *Step {
 			b := c.Begin("")
@@ -355,7 +359,7 @@ func TestTokensOfABranch(t *testing.T) {
 	}
 	expect := func(w branch.Tokens) {
 		t.Helper()
-		if got, err := c.Tokens(t.Context(), ""); err != nil || got != w {
+		if got, err := view.Tokens(t.Context(), base.ContextOf(c.Store(), c.ID), ""); err != nil || got != w {
 			t.Errorf("tokens %+v, want %+v (%v)", got, w, err)
 		}
 	}
@@ -434,7 +438,7 @@ func TestRedoInTheStore(t *testing.T) {
 	for i := range 1000 {
 		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}})
 	}
-	run := s.ImportRun()
+	run := intake.NewImportRun(base.Of(s), care.RemoveContext)
 	for i := 0; i < len(list); i += 100 {
 		if _, err := run.Import(t.Context(), list[i:i+100]); err != nil {
 			t.Fatal(err)
@@ -686,7 +690,7 @@ func TestNothingOfAFailedBatchStays(t *testing.T) {
 func TestTheClockSetsNoOrder(t *testing.T) {
 	s := open(t, "")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.at.Clock = func() time.Time { now = now.Add(-time.Hour); return now }
+	s.at().Clock = func() time.Time { now = now.Add(-time.Hour); return now }
 	c := newContext(t, s)
 	var all []string
 	for i := range 20 {
@@ -745,7 +749,7 @@ func appendElsewhere(t *testing.T) {
 	if _, err := c.Append(t.Context(), "", says("elsewhere")...); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.at.Close(); err != nil {
+	if err := s.at().Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -803,7 +807,7 @@ func TestBackupIsAStore(t *testing.T) {
 // TestListGoesByOrderOfChange: a change is listed before all earlier ones, also those of a program whose clock was ahead.
 func TestListGoesByOrderOfChange(t *testing.T) {
 	s, clock := clocked(t)
-	if s.User() != "" {
+	if base.Of(s).User != "" {
 		t.Skip("the users of a server share its clock, which is never ahead of itself")
 	}
 	var made []*ChatContext

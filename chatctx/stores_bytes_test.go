@@ -22,6 +22,7 @@ import (
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/stored"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -87,7 +88,7 @@ func fillFixed(t *testing.T, s *Store) {
 	_, err = s.PutArtifact(t.Context(), []byte("loose"), "text/plain")
 	must(err)
 	must(c.SetCounts(t.Context(), "o200k", []ID{c.ID}, []int{7}))
-	must(s.SetModelWindow(t.Context(), "server", "m-1", ModelWindow{Tokens: 1000}))
+	must(view.SetModelWindow(t.Context(), base.Of(s), "server", "m-1", view.ModelWindow{Tokens: 1000}))
 	_, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "there", Title: "Imported", Updated: 1000,
 		Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: says("from elsewhere")[0]}}}})
 	must(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -57,7 +58,7 @@ func TestBringUpChild(t *testing.T) {
 	if err == nil {
 		_, err = c.Append(t.Context(), "", says("x")...)
 	}
-	fmt.Println("survived", err, s.at.Close())
+	fmt.Println("survived", err, s.at().Close())
 }
 
 // TestBringUpKilled kills a program at some of the writes with which it brings a store up: the store stays as it was, and the next change brings it up.
@@ -94,8 +95,8 @@ func TestBringUpOnAFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.EFBIG) {
 		t.Fatalf("the change that has no room: %v", err)
 	}
-	if s.Format() != 2 || len(s.Warnings()) != 0 {
-		t.Errorf("it is of format %d, with warnings %q", s.Format(), s.Warnings())
+	if base.Of(s).Format.Number() != 2 || len(s.Warnings()) != 0 {
+		t.Errorf("it is of format %d, with warnings %q", base.Of(s).Format.Number(), s.Warnings())
 	}
 	closeChecked(t, s)
 	bringUp(t, func() (*Store, error) { return Open(path, Options{Program: "test", Judge: byName{}}) }, 2, "format-2.json", func() {})

@@ -23,6 +23,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
@@ -148,7 +149,7 @@ func compareHeld(t *testing.T, when string, got, want map[string]map[string][]st
 // longKeys counts the keys of entries in the form of before.
 func longKeys(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	err := s.DB().View(t.Context(), func(tx kv.Tx) error {
+	err := base.Of(s).Engine.View(t.Context(), func(tx kv.Tx) error {
 		n = 0
 		return tx.Scan("entry", kv.Range{}, func(key, _ []byte) error {
 			if len(key) == 32 && key[16] == 0 {
@@ -207,8 +208,8 @@ func bringUp(t *testing.T, open func() (*Store, error), format int, holds string
 	}
 	compareHeld(t, "as it was", held(t, s), want)
 	reads(t, s)
-	if s.Format() != format || len(s.Warnings()) != 0 {
-		t.Errorf("after reading it is of format %d, with warnings %q", s.Format(), s.Warnings())
+	if base.Of(s).Format.Number() != format || len(s.Warnings()) != 0 {
+		t.Errorf("after reading it is of format %d, with warnings %q", base.Of(s).Format.Number(), s.Warnings())
 	}
 	unchanged()
 	c, err := s.Context(t.Context(), slices.Sorted(maps.Keys(want))[0])
@@ -229,8 +230,8 @@ func bringUp(t *testing.T, open func() (*Store, error), format int, holds string
 	if format < FormatVersion {
 		says = 1
 	}
-	if s.Format() != FormatVersion || len(s.Warnings()) != says || longKeys(t, s) != 0 {
-		t.Errorf("after a change it is of format %d, with warnings %q and %d long keys", s.Format(), s.Warnings(), longKeys(t, s))
+	if base.Of(s).Format.Number() != FormatVersion || len(s.Warnings()) != says || longKeys(t, s) != 0 {
+		t.Errorf("after a change it is of format %d, with warnings %q and %d long keys", base.Of(s).Format.Number(), s.Warnings(), longKeys(t, s))
 	}
 	if _, err := s.Undo(t.Context(), c.ID.String(), done.Branch, ""); err != nil {
 		t.Fatal(err)
@@ -292,8 +293,8 @@ func TestCopyOfAnOlderStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareHeld(t, "the copy", held(t, s), wanted(t, "format-2.json"))
-		if s.Format() != FormatVersion || longKeys(t, s) != 0 {
-			t.Errorf("the copy is of format %d with %d long keys", s.Format(), longKeys(t, s))
+		if base.Of(s).Format.Number() != FormatVersion || longKeys(t, s) != 0 {
+			t.Errorf("the copy is of format %d with %d long keys", base.Of(s).Format.Number(), longKeys(t, s))
 		}
 		closeChecked(t, s)
 	}
@@ -312,7 +313,7 @@ func TestCopyOfAnOlderStore(t *testing.T) {
 // number sets the format of an open store, as another program would.
 func number(t *testing.T, s *Store, to string) {
 	t.Helper()
-	err := s.DB().Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, base.MetaFormat, []byte(to)) })
+	err := base.Of(s).Engine.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, base.MetaFormat, []byte(to)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +336,7 @@ func TestAnOpenProgramStopsAtANewerFormat(t *testing.T) {
 		"artifact": func() error { _, err := s.PutArtifact(t.Context(), []byte("x"), ""); return err },
 		"counts":   func() error { return c.SetCounts(t.Context(), "e", []ID{{1}}, []int{1}) },
 		"gc":       func() error { _, err := s.Maintenance().GC(t.Context(), record.GCOptions{}); return err },
-		"reindex":  func() error { return s.Maintenance().Reindex(t.Context(), nil) },
+		"reindex":  func() error { return find.Reindex(t.Context(), base.Of(s), nil) },
 		"reply":    func() error { _, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("q")...); return err },
 		"purge": func() error {
 			_, err := s.Maintenance().PurgeContext(t.Context(), c.ID.String(), PurgeOptions{})
@@ -358,7 +359,7 @@ func TestAnOpenProgramStopsAtANewerFormat(t *testing.T) {
 func allRecords(t *testing.T, s *Store) map[string]string {
 	t.Helper()
 	var out map[string]string
-	err := s.DB().View(t.Context(), func(tx kv.Tx) error {
+	err := base.Of(s).Engine.View(t.Context(), func(tx kv.Tx) error {
 		out = map[string]string{}
 		for _, bucket := range care.AllBuckets {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
@@ -425,22 +426,22 @@ func TestPurgeOfAnOlderStoreIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	due := func() bool {
-		is, err := s.Maintenance().PurgeDue(t.Context())
+		is, err := care.PurgeDue(t.Context(), base.Of(s))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return is
 	}
-	if !due() || s.Format() != 2 {
-		t.Errorf("opening finished it, or brought the store to format %d", s.Format())
+	if !due() || base.Of(s).Format.Number() != 2 {
+		t.Errorf("opening finished it, or brought the store to format %d", base.Of(s).Format.Number())
 	}
 	c, err := s.Context(t.Context(), "Long")
 	if err != nil {
 		t.Fatal(err)
 	}
 	appendTo(t, c, "", says("x")...)
-	if due() || s.Format() != FormatVersion {
-		t.Errorf("after the first change it is due still, of format %d", s.Format())
+	if due() || base.Of(s).Format.Number() != FormatVersion {
+		t.Errorf("after the first change it is due still, of format %d", base.Of(s).Format.Number())
 	}
 	closeChecked(t, s)
 }

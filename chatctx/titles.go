@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/view"
 )
@@ -22,12 +23,12 @@ func (s *Store) Titles() *Titles { return &Titles{store: s} }
 // Give gives a title to a conversation without one of its own. It also stores paid, the message that records what the title took, in the pool but on no
 // branch; nil means none. It returns ErrConflict if the conversation has got a title meanwhile, and ErrInvalid if the title is not allowed.
 func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Message) (*Committed, error) {
-	s := t.store.at
+	s := t.store.at()
 	if err := s.Title(&title); err != nil {
 		return nil, err
 	}
 	if title == "" {
-		return nil, Invalid("the title is empty: give one")
+		return nil, base.Invalid("the title is empty: give one")
 	}
 	if paid != nil {
 		if err := s.Ready([]*Message{paid}); err != nil {

@@ -33,17 +33,17 @@ func NewSecret() string {
 // characters, and ErrConflict for one in use. It is on no journal: RemoveToken takes it back.
 func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (secret string, err error) {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
-		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
+		return "", base.Invalid("a token needs a name of at most 100 characters, none of them a control character")
 	}
 	if branchstore.IsStep(name) {
-		return "", Invalid("a token cannot be named %q: no address reaches it", name)
+		return "", base.Invalid("a token cannot be named %q: no address reaches it", name)
 	}
 	if err := base.CheckKey("a token's name", name); err != nil {
 		return "", err
 	}
 	secret = NewSecret()
-	t := Token{Name: name, Scopes: scopes, Created: s.at.Now(), By: s.at.Maker()}
-	err = s.at.Update(ctx, func(tx kv.RwTx) error {
+	t := Token{Name: name, Scopes: scopes, Created: s.at().Now(), By: s.at().Maker()}
+	err = s.at().Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
 // Tokens returns all tokens, by name.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	var all []Token
-	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+	err := s.at().DB.View(ctx, func(tx kv.Tx) error {
 		all = all[:0]
 		return eachToken(tx, func(_ []byte, t *Token) { all = append(all, *t) })
 	})
@@ -96,19 +96,14 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-// WatchTokens sends a value within 300 ms after the tokens may have changed, until ctx ends.
-func (s *Store) WatchTokens(ctx context.Context) (<-chan struct{}, error) {
-	return s.at.DB.Watch(ctx, base.TokenBucket, nil)
-}
-
 // TokenOf returns the token of a secret. It returns ErrNotFound if there is none.
 func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 	t := &Token{}
 	hash := sha256.Sum256([]byte(secret))
-	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+	err := s.at().DB.View(ctx, func(tx kv.Tx) error {
 		ok, err := base.GetRecord(tx, base.TokenBucket, hash[:], t)
 		if err == nil && !ok {
-			err = NotFound("token", "")
+			err = base.NotFound("token", "")
 		}
 		return err
 	})
@@ -120,13 +115,13 @@ func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 
 // RemoveToken removes a token: its secret is no longer accepted. It returns ErrNotFound if there is none with that name.
 func (s *Store) RemoveToken(ctx context.Context, name string) error {
-	return s.at.Update(ctx, func(tx kv.RwTx) error {
+	return s.at().Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {
 			return err
 		}
 		if key == nil {
-			return NotFound("token", name)
+			return base.NotFound("token", name)
 		}
 		return tx.Delete(base.TokenBucket, key)
 	})

@@ -12,7 +12,7 @@ import (
 
 // PutTool adds a tool to the context, or replaces the one with that name.
 func (b *Batch) PutTool(tool record.Tool) {
-	b.prepare = append(b.prepare, func() error { return b.store.at.ReadyTool(&tool) })
+	b.prepare = append(b.prepare, func() error { return b.store.at().ReadyTool(&tool) })
 	b.step("tools add", func(t *journal.Txn, _ *Step) error {
 		raw, err := base.EncodeRecord(tool)
 		if err != nil {
@@ -30,10 +30,10 @@ func (b *Batch) RemoveTool(name string) {
 
 // PutTool adds a tool for all contexts.
 func (s *Store) PutTool(ctx context.Context, tool record.Tool) (*Committed, error) {
-	if err := s.at.ReadyTool(&tool); err != nil {
+	if err := s.at().ReadyTool(&tool); err != nil {
 		return nil, err
 	}
-	return journal.StoreOperation(ctx, s.at, "tools add", func(t *journal.StoreTxn) error {
+	return journal.StoreOperation(ctx, s.at(), "tools add", func(t *journal.StoreTxn) error {
 		raw, err := base.EncodeRecord(tool)
 		if err != nil {
 			return err
@@ -44,14 +44,14 @@ func (s *Store) PutTool(ctx context.Context, tool record.Tool) (*Committed, erro
 
 // RemoveTool removes a tool for all contexts.
 func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error) {
-	return journal.StoreOperation(ctx, s.at, "tools rm", func(t *journal.StoreTxn) error {
+	return journal.StoreOperation(ctx, s.at(), "tools rm", func(t *journal.StoreTxn) error {
 		key := base.Under(ID{}, []byte(name)...)
 		old, err := t.Tx.Get(base.ToolBucket, key)
 		if err != nil {
 			return err
 		}
 		if old == nil {
-			return NotFound("tool for all conversations", name)
+			return base.NotFound("tool for all conversations", name)
 		}
 		return t.PutRaw(base.ToolBucket, key, nil)
 	})
@@ -61,19 +61,9 @@ func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error)
 // returned as one tool.
 func (s *Store) Tools(ctx context.Context, context ID) ([]record.KeptTool, error) {
 	var out []record.KeptTool
-	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+	err := s.at().DB.View(ctx, func(tx kv.Tx) error {
 		kept, err := view.KeptTools(tx, context)
 		out = kept
-		return err
-	})
-	return out, err
-}
-
-// Offered returns the tools that a draft of the context has, each tool of an MCP server by itself.
-func (s *Store) Offered(ctx context.Context, context ID) ([]record.Tool, error) {
-	var out []record.Tool
-	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		out, err = view.ToolsFor(tx, context)
 		return err
 	})
 	return out, err

@@ -16,6 +16,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -258,7 +260,7 @@ func TestARemovedBranchTakesNothing(t *testing.T) {
 func records(t *testing.T, s *Store, id ID) int {
 	t.Helper()
 	n := 0
-	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
+	err := s.at().DB.View(t.Context(), func(tx kv.Tx) error {
 		n = 0
 		return branchstore.All(tx, id, func(*branch.Branch) error { n++; return nil })
 	})
@@ -593,7 +595,7 @@ func TestNamesAreMended(t *testing.T) {
 			b := c.Begin("")
 			b.RemoveBranch("gone")
 			commit(t, b)
-			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+			err := s.at().DB.Update(t.Context(), func(tx kv.RwTx) error {
 				all := map[string]*branch.Branch{}
 				if err := branchstore.All(tx, c.ID, func(b *branch.Branch) error { all[b.Name] = b; return nil }); err != nil {
 					return err
@@ -625,7 +627,7 @@ func TestNamesAreMended(t *testing.T) {
 // TestNativeBranchesHaveTheirOwnIDs refuses a file in which two branches have one id: the second would take the first one's place.
 func TestNativeBranchesHaveTheirOwnIDs(t *testing.T) {
 	s := open(t, "")
-	run := s.ImportRun()
+	run := intake.NewImportRun(base.Of(s), care.RemoveContext)
 	n, err := run.Native(t.Context(), record.Native{ID: pool.NewID(), Title: "twice", Active: "main"})
 	if err != nil {
 		t.Fatal(err)

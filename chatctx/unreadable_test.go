@@ -18,7 +18,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/stored"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -232,7 +235,7 @@ var unreadableDoors = map[string]textWay{
 		return err
 	}),
 	"Store.SetModelWindow": storeDoor([]string{"server", "model"}, func(t *testing.T, s *Store, _ *ChatContext, v []string) error {
-		return s.SetModelWindow(t.Context(), v[0], v[1], ModelWindow{Tokens: 1})
+		return view.SetModelWindow(t.Context(), base.Of(s), v[0], v[1], view.ModelWindow{Tokens: 1})
 	}),
 	"Store.New": storeDoor(record.NewContext{Title: "t", System: "s", Prompt: "p", Settings: someValues, Messages: someMessages()[:1]}, func(t *testing.T, s *Store, _ *ChatContext, v record.NewContext) error {
 		_, err := s.New(t.Context(), v)
@@ -374,8 +377,8 @@ func readAll(t *testing.T, s *Store) {
 	}
 	tokens, err1 := s.Tokens(ctx)
 	settings, err2 := s.Settings(ctx)
-	_, err3 := s.CallLog(ctx, ID{})
-	_, err4 := s.Labels(ctx)
+	_, err3 := toolcall.CallLog(ctx, base.Of(s), ID{})
+	_, err4 := view.Labels(ctx, base.Of(s))
 	if err := cmp.Or(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +402,7 @@ func readAll(t *testing.T, s *Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for op, err := range s.AllOperations(ctx, info.ID.String()) {
+		for op, err := range journal.AllOperations(ctx, base.Of(s), info.ID.String()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -451,7 +454,7 @@ func TestWhatTheHookGivesIsChecked(t *testing.T) {
 			if err := through(t, s, c); !errors.Is(err, ErrInvalid) {
 				t.Errorf("%v", err)
 			}
-			if running, _ := c.Running(t.Context(), ""); running != nil {
+			if running, _ := view.Running(t.Context(), base.ContextOf(c.Store(), c.ID), ""); running != nil {
 				_, _ = c.Settle(t.Context(), "", SettleOptions{Force: true})
 			}
 			readAll(t, s)
@@ -473,7 +476,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 	}
 	raw = stored.AddChecksum(raw, nil)
 	places := map[string][]byte{base.TokenBucket: make([]byte, 32), base.ToolBucket: base.Under(c.ID, 't'), base.RuleBucket: make([]byte, 32)}
-	err = s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+	err = s.at().DB.Update(t.Context(), func(tx kv.RwTx) error {
 		for bucket, key := range places {
 			if err := tx.Put(bucket, key, raw); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/leftover"
@@ -95,8 +96,8 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 				t.Fatal(err)
 			}
 			store(t, s, c)
-			s.Maintenance().AwaitIndex(t.Context())
-			err = s.at.DB.View(t.Context(), func(tx kv.Tx) error {
+			base.Of(s).Indexing.Await(t.Context())
+			err = s.at().DB.View(t.Context(), func(tx kv.Tx) error {
 				st, err := index.Load(tx, words.Version)
 				if err == nil && (st == nil || st.Next < find.EnoughWaiting) {
 					t.Errorf("of %d documents the index has %+v", n, st)
@@ -151,14 +152,14 @@ func TestLeftoversGoWhileAStoreIsOpen(t *testing.T) {
 		},
 		"artifact": func() error { _, err := s.PutArtifact(t.Context(), []byte("x"), "text/plain"); return err },
 	} {
-		s.at.Sweeping.Every = 0
+		s.at().Sweeping.Every = 0
 		if err := os.WriteFile(left, []byte("all of a store"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := change(); err != nil || there() {
 			t.Errorf("%s: %v; it is there after: %v", name, err, there())
 		}
-		s.at.Sweeping.Every = time.Hour
+		s.at().Sweeping.Every = time.Hour
 		if err := errors.Join(os.WriteFile(left, nil, 0o600), change()); err != nil && !errors.Is(err, ErrConflict) || !there() {
 			t.Errorf("%s: %v; it went before it was due: %v", name, err, !there())
 		}

@@ -14,5 +14,5 @@ const Replaced = view.Replaced
 // Watch reports changes, also those of other processes, within 300 ms; those of one context in the order in which they were made. The channel is closed
 // when ctx ends or the store is closed; changes that nobody has read by then are lost.
 func (s *Store) Watch(ctx context.Context) (<-chan record.Change, error) {
-	return view.Watch(ctx, s.at)
+	return view.Watch(ctx, s.at())
 }

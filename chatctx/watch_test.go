@@ -21,13 +21,13 @@ func TestAWatchReadsWhatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.at.Close()
+	defer s.at().Close()
 	var all []*ChatContext
 	for i := range 300 {
 		all = append(all, newContext(t, s, fmt.Sprint(i)))
 		clock.move(time.Second)
 	}
-	w := view.NewWatcher(s.at)
+	w := view.NewWatcher(s.at())
 	news := func() []record.Change {
 		t.Helper()
 		changes, err := w.News(t.Context())

@@ -20,6 +20,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -51,7 +53,7 @@ var ErrLimit = errors.New("the task's limit is reached")
 // the goal as its first message; Start sends nothing.
 func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, o Options, call *chatctx.CallClaim) (*chatctx.ChatContext, error) {
 	if strings.TrimSpace(o.Goal) == "" {
-		return nil, chatctx.Invalid("a task needs a goal")
+		return nil, base.Invalid("a task needs a goal")
 	}
 	have, err := inherited(ctx, parent, branchName)
 	if err != nil {
@@ -66,7 +68,7 @@ func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, 
 	n.NewContext = record.NewContext{Title: o.Title, System: o.System, Settings: all, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
 	n.Task = record.Task{Goal: o.Goal, MaxDepth: o.MaxDepth, MaxRounds: o.MaxRounds, MaxTokens: o.MaxTokens, OwnRules: o.OwnRules, Keep: o.Keep}
 	if n.Title == "" {
-		n.Title = chatctx.TitleFrom(o.Goal)
+		n.Title = view.TitleFrom(o.Goal)
 	}
 	info, err := parent.Info(ctx)
 	if err != nil {
@@ -122,7 +124,7 @@ func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome,
 		return nil, err
 	}
 	if !info.Running() {
-		return nil, chatctx.Says(chatctx.ErrConflict, "%q is %s already", info.Title, info.State)
+		return nil, base.Says(chatctx.ErrConflict, "%q is %s already", info.Title, info.State)
 	}
 	rounds, spent, err := soFar(ctx, child)
 	if err != nil {
@@ -154,7 +156,7 @@ func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *cha
 	case err != nil:
 		return nil, err
 	case out.Queued:
-		return nil, chatctx.Says(chatctx.ErrConflict, "%s (process %d) runs the task already", out.Holder.Program, out.Holder.PID)
+		return nil, base.Says(chatctx.ErrConflict, "%s (process %d) runs the task already", out.Holder.Program, out.Holder.PID)
 	case out.Waiting > 0:
 		return &Outcome{State: record.TaskWaiting, Waiting: out.Waiting}, nil
 	}

@@ -21,8 +21,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -137,7 +139,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	if i := info(t, child); i.State != record.TaskRunning || i.Depth != 1 || i.Parent != parent.ID || i.BranchName != "main" {
 		t.Errorf("the task is %+v", i)
 	}
-	if tools, err := s.Offered(t.Context(), child.ID); err != nil || len(tools) != 1 {
+	if tools, err := view.OfferedTools(t.Context(), base.Of(s), child.ID); err != nil || len(tools) != 1 {
 		t.Errorf("it has the tools %v, %v", tools, err)
 	}
 	if rules, err := s.Rules(t.Context(), child.ID); err != nil || len(rules) != 1 {

@@ -11,7 +11,9 @@ import (
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -54,7 +56,7 @@ func TestDecidedLater(t *testing.T) {
 		before[s.provider], _ = w.body("main", s.provider, s.models[0])
 	}
 	for _, name := range []string{"main", "other"} {
-		calls, err := w.c.OpenCalls(t.Context(), name)
+		calls, err := toolcall.OpenCalls(t.Context(), base.ContextOf(w.c.Store(), w.c.ID), name)
 		if err != nil || len(calls) != 1 {
 			t.Fatalf("%s: %v, %v", name, calls, err)
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -248,7 +250,7 @@ func (w *walk) compact(p place) {
 
 // call returns an open call of the branch.
 func (w *walk) call(p place) (*record.Call, bool) {
-	calls, err := w.c.OpenCalls(w.t.Context(), p.branch)
+	calls, err := toolcall.OpenCalls(w.t.Context(), base.ContextOf(w.c.Store(), w.c.ID), p.branch)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func (w *walk) expire(p place) {
 
 // claim claims an approved call, to run it.
 func (w *walk) claim(p place) error {
-	calls, err := w.c.OpenCalls(w.t.Context(), p.branch)
+	calls, err := toolcall.OpenCalls(w.t.Context(), base.ContextOf(w.c.Store(), w.c.ID), p.branch)
 	if err != nil {
 		w.t.Fatal(err)
 	}

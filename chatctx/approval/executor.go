@@ -12,11 +12,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
-	"golang.org/x/sync/semaphore"
 )
 
 // Function is a tool of the program itself. An error becomes a failed result with its text; ErrHandedOver leaves the call running.
@@ -180,7 +184,7 @@ func (w *working) all(ctx context.Context, branchName string) error {
 		if err := w.Context.SettleCalls(ctx, branchName); err != nil {
 			return err
 		}
-		calls, err := w.Context.OpenCalls(ctx, branchName)
+		calls, err := toolcall.OpenCalls(ctx, base.ContextOf(w.Context.Store(), w.Context.ID), branchName)
 		if err != nil {
 			return err
 		}
@@ -202,7 +206,7 @@ func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*re
 	if err != nil {
 		return nil, err
 	}
-	list, err := e.Context.Store().Offered(ctx, e.Context.ID)
+	list, err := view.OfferedTools(ctx, base.Of(e.Context.Store()), e.Context.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +300,7 @@ func (w *working) decide(ctx context.Context, c *record.Call, t *record.Tool) (*
 // reconsider lets a call whose tool was replaced after its approval wait for a decision again, and lets the rules decide.
 func (w *working) reconsider(ctx context.Context, c *record.Call, t *record.Tool) (*record.Call, error) {
 	store := w.Context.Store()
-	if _, err := store.Reconsider(ctx, c); err != nil {
+	if _, err := toolcall.Reconsider(ctx, base.Of(store), c); err != nil {
 		return c, err
 	}
 	is, err := store.Call(ctx, c.Context.String(), c.Branch, c.Ref())
@@ -313,12 +317,12 @@ func (w *working) takeBack(ctx context.Context, c *record.Call, t *record.Tool) 
 	if c.State() != record.CallState(pool.Approved, pool.NotRun) {
 		return c, nil
 	}
-	if why, err := store.Replaced(ctx, c); err != nil {
+	if why, err := toolcall.Replaced(ctx, base.Of(store), c); err != nil {
 		return c, err
 	} else if why != "" {
 		return w.reconsider(ctx, c, t)
 	}
-	r, err := store.Judge(ctx, c)
+	r, err := toolcall.Judge(ctx, base.Of(store), c)
 	if err != nil || r.Effect != record.Deny || r.Rule.Default || r.Untold {
 		return c, err
 	}
@@ -406,7 +410,7 @@ func (e *Executor) RunCall(ctx context.Context, c *record.Call, again bool) (*ch
 	t := tools[c.Tool]
 	claimable := c.Status == pool.Approved && c.Execution == pool.NotRun || again && c.Execution == pool.Uncertain
 	if e.runnerOf(c.Tool, t) == nil && claimable {
-		return nil, chatctx.NotFound("tool that can be run here:", c.Tool)
+		return nil, base.NotFound("tool that can be run here:", c.Tool)
 	}
 	return e.claimed(ctx, c, again)
 }

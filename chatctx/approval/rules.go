@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
@@ -25,7 +26,7 @@ var _ record.Judge = Rules{}
 // Rule checks a rule. It makes the folders in its conditions absolute and resolves their links.
 func (j Rules) Rule(r *record.Rule) error {
 	if err := j.ready(r); err != nil {
-		return chatctx.Invalid("%v", err)
+		return base.Invalid("%v", err)
 	}
 	return nil
 }

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Tool checks that a tool's schema is a JSON Schema that providers accept, and that its command can be expanded.
 func (Rules) Tool(t *record.Tool) error {
 	if err := checkTool(t); err != nil {
-		return chatctx.Invalid("the tool %q: %v", t.Name, err)
+		return base.Invalid("the tool %q: %v", t.Name, err)
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func (Rules) Tool(t *record.Tool) error {
 // Arguments checks arguments by a tool's schema.
 func (Rules) Arguments(schema, arguments json.RawMessage) error {
 	if err := CheckArguments(schema, arguments); err != nil {
-		return chatctx.Invalid("%v", err)
+		return base.Invalid("%v", err)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -109,6 +111,6 @@ func (w *watcher) waits(ctx context.Context, c *record.Call) (bool, error) {
 	if c.Status != pool.Pending {
 		return true, nil
 	}
-	r, err := w.store.Judge(ctx, c)
+	r, err := toolcall.Judge(ctx, base.Of(w.store), c)
 	return err == nil && r.Effect == record.Ask, err
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -177,7 +179,7 @@ func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info 
 	if err != nil {
 		return err
 	}
-	for f, err := range c.Facts(ctx) {
+	for f, err := range view.Facts(ctx, base.ContextOf(c.Store(), c.ID)) {
 		switch {
 		case f == nil && errors.Is(err, chatctx.ErrDamaged):
 			s.out.Damaged++

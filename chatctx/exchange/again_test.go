@@ -11,6 +11,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
@@ -33,7 +36,7 @@ func counts(r *Report) Report {
 func importReading(t *testing.T, s *chatctx.Store, paths ...string) *Report {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	st := &storing{ctx: ctx, store: s, run: s.ImportRun(), work: make(chan func() error), done: make(chan struct{})}
+	st := &storing{ctx: ctx, store: s, run: intake.NewImportRun(base.Of(s), care.RemoveContext), work: make(chan func() error), done: make(chan struct{})}
 	go st.storeAll(cancel)
 	rep := &Report{}
 	im := newImporter(ctx, Options{}, rep, st.add)

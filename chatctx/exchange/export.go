@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // ExportOptions say what to write.
@@ -77,7 +78,7 @@ func Export(ctx context.Context, s *chatctx.Store, o ExportOptions, w io.Writer)
 	x := &Writing{Store: s, Options: o, Out: bufio.NewWriterSize(w, 64<<10)}
 	several := o.All || len(o.Contexts) > 0
 	if several && f.Name != nativeName {
-		return chatctx.Invalid("the format %s holds one conversation: name one", f.Name)
+		return base.Invalid("the format %s holds one conversation: name one", f.Name)
 	}
 	if !several {
 		if x.Context, err = s.Context(ctx, o.Context); err != nil {
@@ -98,7 +99,7 @@ func exportFormat(name string) (ExportFormat, error) {
 		}
 		names = append(names, f.Name)
 	}
-	return ExportFormat{}, chatctx.Invalid("there is no export format %q: use one of %s", name, strings.Join(names, ", "))
+	return ExportFormat{}, base.Invalid("there is no export format %q: use one of %s", name, strings.Join(names, ", "))
 }
 
 // Artifact returns the bytes of a stored image or document and their media type; nil if the store lacks them.

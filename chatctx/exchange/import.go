@@ -11,6 +11,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
@@ -32,7 +35,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 func importTo(ctx context.Context, s *chatctx.Store, paths []string, o Options, rep *Report) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	st := &storing{ctx: ctx, store: s, run: s.ImportRun(), work: make(chan func() error), done: make(chan struct{})}
+	st := &storing{ctx: ctx, store: s, run: intake.NewImportRun(base.Of(s), care.RemoveContext), work: make(chan func() error), done: make(chan struct{})}
 	if o.DryRun {
 		st.result.hidden = map[chatctx.ID]bool{}
 	}
@@ -50,7 +53,7 @@ func importTo(ctx context.Context, s *chatctx.Store, paths []string, o Options, 
 	}
 	close(st.work)
 	<-st.done
-	s.Maintenance().AwaitIndex(ctx)
+	base.Of(s).Indexing.Await(ctx)
 	st.addTo(rep)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -96,7 +99,7 @@ func (st *storing) add(in *chatctx.Incoming) error {
 
 // unchanged reports whether the store has exactly this conversation, and counts it in the report if so.
 func (st *storing) unchanged(from record.SourceLink, digest pool.Hash) (bool, error) {
-	done, same, err := st.store.Unchanged(st.ctx, from, digest)
+	done, same, err := intake.Unchanged(st.ctx, base.Of(st.store), from, digest)
 	if err != nil || !same {
 		return false, ofStore(err)
 	}
@@ -108,7 +111,7 @@ func (st *storing) unchanged(from record.SourceLink, digest pool.Hash) (bool, er
 
 // knownFile returns the note of a file if the store has all its contents.
 func (st *storing) knownFile(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []chatctx.Imported, error) {
-	return st.store.KnownFile(st.ctx, f, sum)
+	return intake.KnownFile(st.ctx, base.Of(st.store), f, sum)
 }
 
 // note records a file together with the last of its conversations.

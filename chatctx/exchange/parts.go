@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -92,7 +93,7 @@ func (r *reading) setTitle(in *chatctx.Incoming) {
 	in.Derived, in.Title = true, "Untitled"
 	for _, n := range in.Nodes {
 		if typed(n.Message) {
-			if t := chatctx.TitleFrom(unwrapped(r.shelf.text(n.Message))); t != "" {
+			if t := view.TitleFrom(unwrapped(r.shelf.text(n.Message))); t != "" {
 				in.Title = t
 				return
 			}

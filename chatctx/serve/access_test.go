@@ -32,14 +32,14 @@ func TestEachMethodNeedsItsScope(t *testing.T) {
 		}
 		for s, token := range tokens {
 			a.token = token
-			res, raw := a.send(m.Verb, base+path, object{"nonsense": true}, nil)
+			res, raw := a.send(m.Verb, apiPath+path, object{"nonsense": true}, nil)
 			if forbidden := res.StatusCode == 403; forbidden == (s == Scope(m.Right)) {
 				t.Errorf("%s, of the scope %s, gives %d to %s: %s", m.Name, m.Right, res.StatusCode, s, raw)
 			}
 		}
 		for _, token := range []string{"", "chatctx_wrong", tokens[Read] + "x"} {
 			a.token = token
-			if res, _ := a.send(m.Verb, base+path, object{}, nil); res.StatusCode != 401 {
+			if res, _ := a.send(m.Verb, apiPath+path, object{}, nil); res.StatusCode != 401 {
 				t.Errorf("%s gives %d to the token %q", m.Name, res.StatusCode, token)
 			}
 		}
@@ -126,10 +126,10 @@ func TestAnOpeningIsUsedOnce(t *testing.T) {
 		}
 	}
 	session, _, _ := strings.Cut(cookie, ";")
-	if res, _ := a.send("GET", base+"/contexts", nil, map[string]string{"Cookie": session}); res.StatusCode != 200 {
+	if res, _ := a.send("GET", apiPath+"/contexts", nil, map[string]string{"Cookie": session}); res.StatusCode != 200 {
 		t.Errorf("the session gives %d", res.StatusCode)
 	}
-	if res, _ := a.send("GET", base+"/contexts", nil, map[string]string{"Cookie": session + "x"}); res.StatusCode != 401 {
+	if res, _ := a.send("GET", apiPath+"/contexts", nil, map[string]string{"Cookie": session + "x"}); res.StatusCode != 401 {
 		t.Errorf("another session gives %d", res.StatusCode)
 	}
 }
@@ -162,7 +162,7 @@ func TestAttacks(t *testing.T) {
 		{"its own name", "GET", 200, "", map[string]string{"Host": "localhost:" + u.Port(), "Cookie": cookies(client, u)}},
 		{"a question whether it may", "OPTIONS", 405, "", map[string]string{"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.verb, a.http.URL+base+main+"/messages", strings.NewReader(c.body))
+		req, err := http.NewRequestWithContext(t.Context(), c.verb, a.http.URL+apiPath+main+"/messages", strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,12 +207,12 @@ func TestArtifactsDoNotRun(t *testing.T) {
 		{"text/html", "<script>alert(1)</script>", "attachment"}, {"image/svg+xml", "<svg onload='alert(1)'/>", "attachment"}, {"", "<html>", "attachment"},
 		{"image/png", "\x89PNG\r\n\x1a\n", ""}, {"text/html;charset=x", "<b>", "attachment"},
 	} {
-		res, raw := a.send("POST", base+"/artifacts?media_type="+url.QueryEscape(c.kind), []byte(c.body), map[string]string{"Content-Type": "application/octet-stream"})
+		res, raw := a.send("POST", apiPath+"/artifacts?media_type="+url.QueryEscape(c.kind), []byte(c.body), map[string]string{"Content-Type": "application/octet-stream"})
 		if res.StatusCode != 200 {
 			t.Fatalf("%s: %d %s", c.kind, res.StatusCode, raw)
 		}
 		_, hash, _ := strings.Cut(string(raw), `"sha256":"`)
-		res, raw = a.send("GET", base+"/artifacts/"+hash[:64], nil, nil)
+		res, raw = a.send("GET", apiPath+"/artifacts/"+hash[:64], nil, nil)
 		if string(raw) != c.body || res.Header.Get("Content-Disposition") != c.disposition || !strings.Contains(res.Header.Get("Content-Security-Policy"), "sandbox") || res.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s comes back as %q with %v", c.kind, raw, res.Header)
 		}
@@ -228,11 +228,11 @@ func TestAProgramsOwnLogin(t *testing.T) {
 		return Caller{Name: r.Header.Get("X-User"), Scopes: []Scope{Read}}, nil
 	}})
 	for user, status := range map[string]int{"": 401, "ann": 200} {
-		if res, _ := a.send("GET", base+"/contexts", nil, map[string]string{"X-User": user}); res.StatusCode != status {
+		if res, _ := a.send("GET", apiPath+"/contexts", nil, map[string]string{"X-User": user}); res.StatusCode != status {
 			t.Errorf("the user %q gets %d", user, res.StatusCode)
 		}
 	}
-	if res, _ := a.send("POST", base+"/contexts", object{}, map[string]string{"X-User": "ann"}); res.StatusCode != 403 {
+	if res, _ := a.send("POST", apiPath+"/contexts", object{}, map[string]string{"X-User": "ann"}); res.StatusCode != 403 {
 		t.Errorf("a user without write gets %d", res.StatusCode)
 	}
 }

@@ -76,7 +76,7 @@ func TestBoundsAndKeys(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats", "A name?")
 	a.do(400, "POST", main+"/send", object{"models": []string{"a", "b", "c", "d"}, "times": json.Number("4611686018427387904")})
-	if res, raw := a.send("GET", base+main, nil, map[string]string{"Idempotency-Key": "k"}); res.StatusCode != 400 || !strings.Contains(string(raw), "Idempotency-Key") {
+	if res, raw := a.send("GET", apiPath+main, nil, map[string]string{"Idempotency-Key": "k"}); res.StatusCode != 400 || !strings.Contains(string(raw), "Idempotency-Key") {
 		t.Errorf("a request that reads gives %d with a key: %s", res.StatusCode, raw)
 	}
 }
@@ -91,7 +91,7 @@ func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 		}
 		defer conn.Close()
 		conn.SetDeadline(time.Now().Add(time.Minute))
-		fmt.Fprintf(conn, "POST %s/contexts HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", base, host)
+		fmt.Fprintf(conn, "POST %s/contexts HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", apiPath, host)
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatalf("with the host %s: %v", host, err)

@@ -70,12 +70,12 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 			body = object{}
 		}
 		for _, tag := range []string{`"99"`, `W/"3"`, `"abcdef"`, `"98", "99-ab"`} {
-			if res, raw := a.send("POST", base+path, body, map[string]string{"If-Match": tag}); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
+			if res, raw := a.send("POST", apiPath+path, body, map[string]string{"If-Match": tag}); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
 				t.Errorf("%s with If-Match %s gives %d: %s", m.Name, tag, res.StatusCode, raw)
 			}
 		}
 		body["expect"] = 99
-		if res, raw := a.send("POST", base+path, body, nil); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
+		if res, raw := a.send("POST", apiPath+path, body, nil); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
 			t.Errorf("%s at another revision gives %d: %s", m.Name, res.StatusCode, raw)
 		}
 	}
@@ -83,14 +83,14 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 		t.Errorf("something was done:\n%s\n%s", before, after)
 	}
 	for i, form := range []string{"%s", `"77", %s`, `W/"1",%s`, "*"} {
-		res, _ := a.send("GET", base+main, nil, nil)
+		res, _ := a.send("GET", apiPath+main, nil, nil)
 		for _, tag := range []string{res.Header.Get("ETag"), "of the change"} {
 			if tag == "of the change" {
 				tag = res.Header.Get("ETag")
 			}
 			list := strings.ReplaceAll(form, "%s", tag)
 			var raw []byte
-			if res, raw = a.send("POST", base+main+"/prompts", object{"system": list + fmt.Sprint(i)}, map[string]string{"If-Match": list}); res.StatusCode != 200 {
+			if res, raw = a.send("POST", apiPath+main+"/prompts", object{"system": list + fmt.Sprint(i)}, map[string]string{"If-Match": list}); res.StatusCode != 200 {
 				t.Errorf("If-Match %s gives %d: %s", list, res.StatusCode, raw)
 			}
 		}
@@ -98,7 +98,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 	for header, bad := range map[string]string{"If-Match": "3", "If-None-Match": "x"} {
 		verb := map[string]string{"If-Match": "POST", "If-None-Match": "GET"}[header]
 		path := map[string]string{"POST": main + "/undo", "GET": main}[verb]
-		if res, _ := a.send(verb, base+path, nil, map[string]string{header: bad}); res.StatusCode != 400 {
+		if res, _ := a.send(verb, apiPath+path, nil, map[string]string{header: bad}); res.StatusCode != 400 {
 			t.Errorf("%s %s gives %d", header, bad, res.StatusCode)
 		}
 	}
@@ -110,12 +110,12 @@ func TestAnExpectationIsOfTheFirstOperation(t *testing.T) {
 	a.provider()
 	_, main := a.context("Boats")
 	revision := a.get(main)["revision"]
-	res, raw := a.send("POST", base+main+"/send", object{"text": "Hello", "model": "plain", "expect": revision}, nil)
+	res, raw := a.send("POST", apiPath+main+"/send", object{"text": "Hello", "model": "plain", "expect": revision}, nil)
 	if res.StatusCode != 200 || !strings.Contains(string(raw), "event: done") {
 		t.Fatalf("send gives %d: %s", res.StatusCode, raw)
 	}
 	revision = a.get(main)["revision"]
-	res, raw = a.send("POST", base+main+"/retry", object{"models": []string{"plain", "other"}, "expect": revision}, nil)
+	res, raw = a.send("POST", apiPath+main+"/retry", object{"models": []string{"plain", "other"}, "expect": revision}, nil)
 	if res.StatusCode != 200 || !strings.Contains(string(raw), "event: done") || strings.Contains(string(raw), `"conflict"`) {
 		t.Fatalf("retry gives %d: %s", res.StatusCode, raw)
 	}
@@ -134,11 +134,11 @@ func TestTagsTell(t *testing.T) {
 		made := map[string]string{} // by path and tag: the only body
 		look := func(what string) {
 			for _, path := range reads {
-				res, raw := a.send("GET", base+path, nil, map[string]string{"If-None-Match": tags[path]})
+				res, raw := a.send("GET", apiPath+path, nil, map[string]string{"If-None-Match": tags[path]})
 				tag := res.Header.Get("ETag")
 				switch {
 				case res.StatusCode == 304:
-					if now, raw := a.send("GET", base+path, nil, nil); now.Header.Get("ETag") != tag || string(raw) != bodies[path] {
+					if now, raw := a.send("GET", apiPath+path, nil, nil); now.Header.Get("ETag") != tag || string(raw) != bodies[path] {
 						t.Fatalf("after %s %s gives 304 and is another:\n%s\n%s", what, path, bodies[path], raw)
 					}
 				case res.StatusCode != 200 || tag == "":
@@ -165,14 +165,14 @@ func TestTagsTell(t *testing.T) {
 				{main + "/fork", object{"name": name, "activate": r.IntN(2) == 0}}, {main + "/activate", object{}}, {at + "/labels", object{"label": name}}, {main + "/messages", object{"messages": []object{{"role": "user", "content": name}}}},
 				{main + "/undo", object{}}, {at + "/rename", object{"title": name}}, {"/rules", object{"context": id, "effect": "ask", "tool": name}}, {main + "/tasks", object{"goal": name}}, {main + "/prompts", object{"system": name}},
 			}[r.IntN(14)]
-			a.send("POST", base+change.path, change.body, nil) // one that fails changes nothing
+			a.send("POST", apiPath+change.path, change.body, nil) // one that fails changes nothing
 			look(change.path)
 		}
-		if res, _ := a.send("HEAD", base+main, nil, nil); res.Header.Get("ETag") != tags[main] {
+		if res, _ := a.send("HEAD", apiPath+main, nil, nil); res.Header.Get("ETag") != tags[main] {
 			t.Errorf("HEAD gives the tag %s, and GET %s", res.Header.Get("ETag"), tags[main])
 		}
 		for _, list := range []string{"*", `"x", W/` + tags[main], tags[main] + `, "y"`} {
-			if res, _ := a.send("GET", base+main, nil, map[string]string{"If-None-Match": list}); res.StatusCode != 304 {
+			if res, _ := a.send("GET", apiPath+main, nil, map[string]string{"If-None-Match": list}); res.StatusCode != 304 {
 				t.Errorf("If-None-Match %s gives %d", list, res.StatusCode)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -118,7 +119,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 	if in.Upload != "" {
 		up := u.all[in.Upload]
 		if up == nil || up.owner != owner {
-			return "", nil, chatctx.NotFound("upload", in.Upload)
+			return "", nil, base.NotFound("upload", in.Upload)
 		}
 		if up.busy {
 			return "", nil, &chatctx.ConflictError{Text: "another part of the upload is on its way"}
@@ -224,11 +225,11 @@ func importUploads(r *request, in *importParams) (rep *exchange.Report, err erro
 	}()
 	for i, id := range in.Uploads {
 		if slices.Contains(in.Uploads[:i], id) {
-			return nil, chatctx.Invalid("the upload %q is named twice", id)
+			return nil, base.Invalid("the upload %q is named twice", id)
 		}
 		_, up, err := u.take(&uploadParams{Upload: id}, r.who.Name)
 		if id == "" {
-			err = chatctx.NotFound("upload", id)
+			err = base.NotFound("upload", id)
 		}
 		if err != nil {
 			return nil, err
@@ -266,7 +267,7 @@ func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
 			}
 		}
 		if len(paths) == at {
-			return nil, chatctx.NotFound("tool with conversations on this machine", tool)
+			return nil, base.NotFound("tool with conversations on this machine", tool)
 		}
 	}
 	return r.bring(paths, exchange.Options{Purged: in.Purged})

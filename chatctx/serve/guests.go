@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // guests are the long requests with a token of the store: they end when any program removes the token.
@@ -47,7 +48,7 @@ func (s *Server) watchTokens(g *guest) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.watching {
-		news, err := s.store.WatchTokens(s.ctx)
+		news, err := base.Of(s.store).DB.Watch(s.ctx, base.TokenBucket, nil)
 		if err != nil {
 			return err
 		}

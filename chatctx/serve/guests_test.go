@@ -26,7 +26,7 @@ func TestATokenThatIsGoneEndsWhatRuns(t *testing.T) {
 			if body != "" {
 				verb = "POST"
 			}
-			req, _ := http.NewRequestWithContext(t.Context(), verb, a.http.URL+base+path, strings.NewReader(body))
+			req, _ := http.NewRequestWithContext(t.Context(), verb, a.http.URL+apiPath+path, strings.NewReader(body))
 			req.Header.Set("Authorization", "Bearer "+a.token)
 			req.Header.Set("Content-Type", "application/json")
 			res, err := http.DefaultTransport.RoundTrip(req)

@@ -18,14 +18,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
-// base is the path of the API.
-const base = "/api/v1"
+// apiPath is the path of the API.
+const apiPath = "/api/v1"
 
 // mostBody is the largest JSON body of a request, in bytes.
 const mostBody = 64 << 20
@@ -34,9 +34,9 @@ const mostBody = 64 << 20
 func (s *Server) route() {
 	s.mux = http.NewServeMux()
 	for _, m := range methods() {
-		s.mux.HandleFunc(m.Verb+" "+base+m.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, m) })
+		s.mux.HandleFunc(m.Verb+" "+apiPath+m.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, m) })
 	}
-	s.mux.HandleFunc("GET "+base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
+	s.mux.HandleFunc("GET "+apiPath+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := s.caller(r); err != nil {
 			fail(w, err)
 			return
@@ -44,8 +44,8 @@ func (s *Server) route() {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(OpenAPI())
 	})
-	s.mux.HandleFunc(base, s.noRoute)
-	s.mux.HandleFunc(base+"/", s.noRoute)
+	s.mux.HandleFunc(apiPath, s.noRoute)
+	s.mux.HandleFunc(apiPath+"/", s.noRoute)
 	s.mux.HandleFunc("GET /open", s.open)
 	if s.options.Page != nil {
 		s.mux.Handle("/", http.FileServerFS(s.options.Page)) // the files contain nothing of the store, so all may read them
@@ -58,12 +58,12 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	for _, verb := range []string{http.MethodGet, http.MethodPost} {
 		other := *r
 		other.Method = verb
-		if _, pattern := s.mux.Handler(&other); pattern != base && pattern != base+"/" {
+		if _, pattern := s.mux.Handler(&other); pattern != apiPath && pattern != apiPath+"/" {
 			verbs = append(verbs, verb)
 		}
 	}
 	if len(verbs) == 0 {
-		fail(w, chatctx.NotFound("route", r.URL.Path))
+		fail(w, base.NotFound("route", r.URL.Path))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(verbs, ", "))
@@ -87,7 +87,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if hasSteps(r.URL) {
-		fail(w, chatctx.NotFound("route", r.URL.Path))
+		fail(w, base.NotFound("route", r.URL.Path))
 		return
 	}
 	defer s.running.Add(-1)
@@ -161,7 +161,7 @@ func (r *request) read(h *http.Request, m *method) (in any, err error) {
 		return nil, err
 	}
 	if r.match, err = matchOf(h.Header); err == nil && r.match != nil && !m.has("expect") {
-		err = chatctx.Invalid("%s takes no If-Match", m.Name)
+		err = base.Invalid("%s takes no If-Match", m.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -177,11 +177,11 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 	case m.Verb == http.MethodGet || m.Upload:
 		query, err := url.ParseQuery(r.URL.RawQuery) // what cannot be read must not be left out
 		if err != nil {
-			return nil, chatctx.Invalid("%s: the query cannot be read (%v): write & between parameters, and %%3B and %%25 for ; and %% in them", m.Name, err)
+			return nil, base.Invalid("%s: the query cannot be read (%v): write & between parameters, and %%3B and %%25 for ; and %% in them", m.Name, err)
 		}
 		maps.Copy(text, query)
 	case r.URL.RawQuery != "":
-		return nil, chatctx.Invalid("%s takes its parameters in the body, as JSON", m.Name)
+		return nil, base.Invalid("%s takes its parameters in the body, as JSON", m.Name)
 	default:
 		var err error
 		if raw, err = m.readBody(req, r); err != nil {
@@ -194,7 +194,7 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 		}
 	}
 	if v := r.Header.Get("Idempotency-Key"); v != "" && m.Verb != http.MethodPost {
-		return nil, chatctx.Invalid("%s changes nothing and takes no Idempotency-Key", m.Name)
+		return nil, base.Invalid("%s changes nothing and takes no Idempotency-Key", m.Name)
 	} else if v != "" {
 		text["key"] = append(text["key"], v)
 	}
@@ -217,9 +217,9 @@ func (m *method) readBody(req *request, r *http.Request) ([]byte, error) {
 	case kind != "application/json":
 		return nil, operation.Refused(http.StatusUnsupportedMediaType, "usage", "the body has to be application/json")
 	case !utf8.Valid(raw):
-		return nil, chatctx.Invalid("the body is no UTF-8")
+		return nil, base.Invalid("the body is no UTF-8")
 	case raw[0] != '{' || !json.Valid(raw):
-		return nil, chatctx.Invalid("the body is no JSON object")
+		return nil, base.Invalid("the body is no JSON object")
 	}
 	return raw, nil
 }

@@ -67,7 +67,7 @@ func TestASocketIsThisUsersAlone(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}}
-	res, err := client.Get("http://chatctx" + base + "/contexts")
+	res, err := client.Get("http://chatctx" + apiPath + "/contexts")
 	if err != nil || res.StatusCode != 200 {
 		t.Fatalf("over the socket: %v %v", res, err)
 	}
@@ -123,7 +123,7 @@ func TestTokensAreAMustBeyondThisMachine(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
 	for token, status := range map[string]int{secret: 200, "": 401} {
-		req, _ := http.NewRequestWithContext(t.Context(), "GET", "https://"+l.Addr().String()+base+"/contexts", nil)
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", "https://"+l.Addr().String()+apiPath+"/contexts", nil)
 		req.Header.Set("Authorization", "Bearer "+token)
 		res, err := client.Do(req)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestChangesGoOn(t *testing.T) {
 	}
 	end := a.serveOn(a.server, l, nil)
 	watch := func(after string) *bufio.Scanner {
-		req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+base+"/changes", nil)
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+apiPath+"/changes", nil)
 		req.Header.Set("Authorization", "Bearer "+a.token)
 		if after != "" {
 			req.Header.Set("Last-Event-ID", after)

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -84,13 +84,13 @@ func (m *method) decode(params json.RawMessage, in any) error {
 		params = json.RawMessage("{}")
 	}
 	if !json.Valid(params) {
-		return chatctx.Invalid("%s: the parameters are no JSON object", m.Name)
+		return base.Invalid("%s: the parameters are no JSON object", m.Name)
 	}
 	if utf8.Valid(params) { // half characters are replaced, as in an import; bytes that are not UTF-8 are refused
 		params, _ = jsontree.Whole(params)
 	}
 	if err := codec.Exact(params, m.In); err != nil {
-		return chatctx.Invalid("%s: %s", m.Name, err)
+		return base.Invalid("%s: %s", m.Name, err)
 	}
 	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {
@@ -100,14 +100,14 @@ func (m *method) decode(params json.RawMessage, in any) error {
 		}
 	}
 	if err := json.Unmarshal(params, in); err != nil {
-		return chatctx.Invalid("%s: %s", m.Name, m.paramFault(err))
+		return base.Invalid("%s: %s", m.Name, m.paramFault(err))
 	}
 	for _, f := range m.fields {
 		if f.Required && f.Type.Kind() != reflect.Bool && v.FieldByIndex(f.Index).IsZero() {
-			return chatctx.Invalid("%s needs %s", m.Name, f.Name)
+			return base.Invalid("%s needs %s", m.Name, f.Name)
 		}
 		if s := v.FieldByIndex(f.Index); len(f.Words) > 0 && !s.IsZero() && !slices.Contains(f.Words, s.String()) {
-			return chatctx.Invalid("%s: %s is %q, and has to be %s", m.Name, f.Name, s, plural.Or(f.Words))
+			return base.Invalid("%s: %s is %q, and has to be %s", m.Name, f.Name, s, plural.Or(f.Words))
 		}
 	}
 	return nil
@@ -148,24 +148,24 @@ func (m *method) fromText(object []byte, text map[string][]string) (json.RawMess
 		return nil
 	})
 	if err != nil {
-		return nil, chatctx.Invalid("%s: %s", m.Name, err)
+		return nil, base.Invalid("%s: %s", m.Name, err)
 	}
 	all := object[:len(object)-1]
 	for _, name := range slices.Sorted(maps.Keys(text)) {
 		values := text[name]
 		i := slices.IndexFunc(m.fields, func(f codec.Field) bool { return f.Name == name })
 		if i < 0 {
-			return nil, chatctx.Invalid("%s knows no parameter %q", m.Name, name)
+			return nil, base.Invalid("%s knows no parameter %q", m.Name, name)
 		}
 		if given[name] || len(values) > 1 && m.fields[i].Type.Kind() != reflect.Slice {
-			return nil, chatctx.Invalid("%s: %s is given twice", m.Name, name)
+			return nil, base.Invalid("%s: %s is given twice", m.Name, name)
 		}
 		if !utf8.ValidString(strings.Join(values, "")) {
-			return nil, chatctx.Invalid("%s: %s is no UTF-8", m.Name, name)
+			return nil, base.Invalid("%s: %s is no UTF-8", m.Name, name)
 		}
 		raw, err := jsonOf(m.fields[i].Type, values)
 		if err != nil {
-			return nil, chatctx.Invalid("%s: %s is %q, and has to be %s", m.Name, name, values[0], err)
+			return nil, base.Invalid("%s: %s is %q, and has to be %s", m.Name, name, values[0], err)
 		}
 		if len(given) > 0 {
 			all = append(all, ',')

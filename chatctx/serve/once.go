@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -55,7 +56,7 @@ func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, par
 		return nil, false, nil
 	}
 	if len(key) > chatctx.MostKey || !utf8.ValidString(key) {
-		return nil, false, chatctx.Invalid("a key has at most %d bytes, of UTF-8", chatctx.MostKey)
+		return nil, false, base.Invalid("a key has at most %d bytes, of UTF-8", chatctx.MostKey)
 	}
 	id, sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", m.Name, who.Name, key)), sha256.Sum256(params)
 	for {

@@ -18,7 +18,7 @@ func TestKeysOfStreamsAndBytes(t *testing.T) {
 	a.provider()
 	_, main := a.context("Boats")
 	keyed := func(path string, body any, key string) (*http.Response, string) {
-		res, raw := a.send("POST", base+path, body, map[string]string{"Idempotency-Key": key})
+		res, raw := a.send("POST", apiPath+path, body, map[string]string{"Idempotency-Key": key})
 		return res, string(raw)
 	}
 	ask := object{"text": "Who are you?"}
@@ -48,7 +48,7 @@ func TestKeysOfStreamsAndBytes(t *testing.T) {
 		t.Errorf("the key of a refusal gives %d", res.StatusCode)
 	}
 
-	made, _ := a.send("POST", base+"/uploads?name=x.jsonl", []byte("one"), nil)
+	made, _ := a.send("POST", apiPath+"/uploads?name=x.jsonl", []byte("one"), nil)
 	up := at(a.do(200, "POST", "/uploads?name=y.jsonl", []byte("one")), "upload").(string)
 	if made.StatusCode != 200 {
 		t.Fatal(made.Status)
@@ -71,7 +71,7 @@ func TestARefusedImportLeavesItsUploads(t *testing.T) {
 	up := at(a.do(200, "POST", "/uploads?name=x.jsonl", []byte("{\"role\":\"user\",\"content\":\"A\"}\n")), "upload").(string)
 	a.do(404, "POST", "/import", object{"uploads": []string{up, "zz"}})
 	a.want(a.do(400, "POST", "/import", object{"uploads": []string{up, up}}), "usage", "error", "kind")
-	_, raw := a.send("POST", base+"/import", object{"uploads": []string{up}}, nil)
+	_, raw := a.send("POST", apiPath+"/import", object{"uploads": []string{up}}, nil)
 	if !strings.Contains(string(raw), `"messages":1`) {
 		t.Errorf("the import gives %s", raw)
 	}
@@ -117,7 +117,7 @@ func TestNamesCountInTheirLetters(t *testing.T) {
 		{"/rules", `{"effect":"deny","tool":"x","examples":[],"examples":[]}`, "twice"},
 		{"/tools", `{"tool":"x","command":["true"],"env":{"A":"1","A":"2"}}`, "twice"},
 	} {
-		res, raw := a.send("POST", base+c.path, c.body, nil)
+		res, raw := a.send("POST", apiPath+c.path, c.body, nil)
 		if res.StatusCode != 400 || !strings.Contains(string(raw), strings.ReplaceAll(c.has, `"`, `\"`)) {
 			t.Errorf("%s with %s gives %d: %s", c.path, c.body, res.StatusCode, raw)
 		}

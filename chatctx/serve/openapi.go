@@ -36,7 +36,7 @@ var described = sync.OnceValue(func() []byte {
 	raw, err := json.MarshalIndent(map[string]any{
 		"openapi":    "3.1.0",
 		"info":       map[string]any{"title": "chatctx", "version": "1", "description": "Branching conversations with language models. A method's id is its name in JSON-RPC, over standard input and output: a message a line of at most 16 MB, a longer one in notifications $/part {of, data, last}, whose bytes, from base64, are its line."},
-		"servers":    []any{map[string]any{"url": base}},
+		"servers":    []any{map[string]any{"url": apiPath}},
 		"security":   []any{map[string]any{"token": []any{}}},
 		"paths":      paths,
 		"components": map[string]any{"schemas": d.schemas, "securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}},

@@ -41,7 +41,7 @@ func (a *api) asDescribed() {
 	a.t.Helper()
 	doc, c := description(a.t)
 	for _, e := range a.recorded {
-		path, isAPI := strings.CutPrefix(e.path, base)
+		path, isAPI := strings.CutPrefix(e.path, apiPath)
 		path, _, _ = strings.Cut(path, "?")
 		m := routed(e.verb, path)
 		if !isAPI || m == nil {
@@ -150,7 +150,7 @@ func TestTheDescription(t *testing.T) {
 		}
 	}
 	a := start(t, Options{})
-	if res, raw := a.send("GET", base+"/openapi.json", nil, nil); res.StatusCode != 200 || !bytes.Equal(raw, OpenAPI()) {
+	if res, raw := a.send("GET", apiPath+"/openapi.json", nil, nil); res.StatusCode != 200 || !bytes.Equal(raw, OpenAPI()) {
 		t.Errorf("the description is not served: %d", res.StatusCode)
 	}
 }

@@ -22,7 +22,7 @@ func TestStepsInPaths(t *testing.T) {
 			if verb == "POST" {
 				body = object{}
 			}
-			res, raw := a.send(verb, base+path, body, nil)
+			res, raw := a.send(verb, apiPath+path, body, nil)
 			if res.StatusCode != 404 || res.Header.Get("Location") != "" || !strings.Contains(string(raw), `"kind":"not_found"`) || res.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s gives %d to %q: %s", verb, path, res.StatusCode, res.Header.Get("Location"), raw)
 			}
@@ -44,7 +44,7 @@ func TestNamesHaveAddresses(t *testing.T) {
 			main + "/fork": {"name": name}, main + "/rename": {"name": name}, main + "/tags": {"message": "u1", "tag": name}, "/contexts/" + id + "/labels": {"label": name},
 			"/tools": {"tool": name, "command": []string{"true"}}, "/tokens": {"token": name, "scopes": []string{"read"}}, main + "/edit": {"message": "u1", "text": "x", "name": name},
 		} {
-			res, raw := a.send("POST", base+path, body, nil)
+			res, raw := a.send("POST", apiPath+path, body, nil)
 			if res.StatusCode != 400 || !strings.Contains(string(raw), "address") && !strings.Contains(string(raw), "ranges") {
 				t.Errorf("%s %v gives %d: %s", path, body, res.StatusCode, raw)
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -41,8 +43,8 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 		for i := range 10 {
 			a.post(main+"/fork", object{"name": fmt.Sprint("way-", i), "at": fmt.Sprint("@", 3*i+3)})
 		}
-		store.Maintenance().AwaitIndex(t.Context())
-		if err := store.Maintenance().Reindex(t.Context(), nil); err != nil { // one block: what was indexed meanwhile has as many as the machine was slow
+		base.Of(store).Indexing.Await(t.Context())
+		if err := find.Reindex(t.Context(), base.Of(store), nil); err != nil { // one block: what was indexed meanwhile has as many as the machine was slow
 			t.Fatal(err)
 		}
 		after := a.get("/contexts?limit=5")["next"]
@@ -54,7 +56,7 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 			}
 			for round := range 3 { // the least of some rounds: the store's own work in between reads too
 				db.Take()
-				res, raw := a.send("GET", base+path, nil, nil)
+				res, raw := a.send("GET", apiPath+path, nil, nil)
 				if res.StatusCode != 200 {
 					t.Fatalf("%s gives %d: %s", path, res.StatusCode, raw)
 				}

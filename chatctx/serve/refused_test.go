@@ -15,7 +15,7 @@ func TestAQueryThatCannotBeReadIsRefused(t *testing.T) {
 	for _, m := range methods() {
 		for _, query := range []string{"context=A;x&limit=2", "context=%zz", "x;y"} {
 			path := inPath().ReplaceAllString(m.Path, "x")
-			res, raw := a.send(m.Verb, base+path+"?"+query, nil, nil)
+			res, raw := a.send(m.Verb, apiPath+path+"?"+query, nil, nil)
 			if res.StatusCode != 400 || !strings.Contains(string(raw), `"usage"`) {
 				t.Errorf("%s with ?%s gives %d: %s", m.Name, query, res.StatusCode, raw)
 			}
@@ -68,7 +68,7 @@ func TestWordsOfRefusals(t *testing.T) {
 		if c.match != "" {
 			header = map[string]string{"If-Match": c.match}
 		}
-		res, raw := a.send(c.verb, base+c.path, c.body, header)
+		res, raw := a.send(c.verb, apiPath+c.path, c.body, header)
 		if res.StatusCode != c.status || !strings.Contains(string(raw), c.has) || c.not != "" && strings.Contains(string(raw), c.not) {
 			t.Errorf("%s %.60s gives %d: %s", c.verb, c.path, res.StatusCode, raw)
 		}
@@ -123,7 +123,7 @@ func TestPurgedMeanwhileIsGone(t *testing.T) {
 		status int
 		kind   string
 	}{{410, `"kind":"purged"`}, {404, `"kind":"not_found"`}} {
-		if res, raw := a.send("POST", base+main+"/send", object{"text": "x"}, nil); res.StatusCode != want.status || !strings.Contains(string(raw), want.kind) || !strings.Contains(string(raw), `"code":3`) {
+		if res, raw := a.send("POST", apiPath+main+"/send", object{"text": "x"}, nil); res.StatusCode != want.status || !strings.Contains(string(raw), want.kind) || !strings.Contains(string(raw), `"code":3`) {
 			t.Errorf("%s gives %d and not %d: %s", id, res.StatusCode, want.status, raw)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -65,14 +66,14 @@ func (r *request) expect(in any) error {
 	want := r.match
 	switch {
 	case revision != nil && want != nil:
-		return chatctx.Invalid("give expect or If-Match, not both")
+		return base.Invalid("give expect or If-Match, not both")
 	case revision != nil:
 		want = &match{revisions: []uint64{*revision}}
 	case want == nil:
 		return nil
 	}
 	if context == "" {
-		return chatctx.Invalid("expect needs context")
+		return base.Invalid("expect needs context")
 	}
 	at, err := r.revisionOf(context, branch)
 	switch {

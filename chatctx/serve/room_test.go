@@ -55,7 +55,7 @@ func TestLargeAnswersThatNobodyReads(t *testing.T) {
 		}
 		defer conn.Close()
 		conn.(*net.TCPConn).SetReadBuffer(4096)
-		fmt.Fprintf(conn, "GET %s%s/messages/@1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", base, main, a.token)
+		fmt.Fprintf(conn, "GET %s%s/messages/@1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", apiPath, main, a.token)
 		res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // only the header
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func (a *api) sendsSlowly(path string, length int) net.Conn {
 		a.t.Fatal(err)
 	}
 	a.t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"mess", base, path, a.token, length)
+	fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"mess", apiPath, path, a.token, length)
 	return conn
 }
 
@@ -173,7 +173,7 @@ func TestExportOfALargeConversation(t *testing.T) {
 	}
 	all = nil
 	for _, format := range []string{"chatctx", "anthropic-messages", "claude-code"} {
-		req, err := http.NewRequest("GET", a.http.URL+base+"/contexts/"+id+"/export?branch=main&format="+format, nil)
+		req, err := http.NewRequest("GET", a.http.URL+apiPath+"/contexts/"+id+"/export?branch=main&format="+format, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

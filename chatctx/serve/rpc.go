@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -360,7 +361,7 @@ func initialize(r *request, _ any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := initialized{Protocol: 1, Program: r.Store.Program(), Format: chatctx.FormatVersion, Store: id, Line: r.server.limits.line, Message: mostMessage}
+	v := initialized{Protocol: 1, Program: base.Of(r.Store).Program, Format: chatctx.FormatVersion, Store: id, Line: r.server.limits.line, Message: mostMessage}
 	for _, m := range methods() {
 		v.Methods = append(v.Methods, m.Name)
 	}
@@ -462,11 +463,11 @@ func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outc
 func takeData(m *method, params json.RawMessage) (json.RawMessage, io.Reader, error) {
 	all := map[string]json.RawMessage{}
 	if len(params) > 0 && json.Unmarshal(params, &all) != nil {
-		return nil, nil, chatctx.Invalid("%s: the parameters are one JSON object", m.Name)
+		return nil, nil, base.Invalid("%s: the parameters are one JSON object", m.Name)
 	}
 	var data []byte
 	if err := json.Unmarshal(all["data"], &data); err != nil || len(data) == 0 {
-		return nil, nil, chatctx.Invalid("%s needs data, in base64", m.Name)
+		return nil, nil, base.Invalid("%s needs data, in base64", m.Name)
 	}
 	delete(all, "data")
 	rest, err := json.Marshal(all)

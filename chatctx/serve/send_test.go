@@ -64,7 +64,7 @@ type event struct {
 // stream posts a request, and returns the events in their order.
 func (a *api) stream(path string, body object) []event {
 	a.t.Helper()
-	res, raw := a.send("POST", base+path, body, nil)
+	res, raw := a.send("POST", apiPath+path, body, nil)
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 		a.t.Fatalf("%s gives %d: %s", path, res.StatusCode, raw)
 	}
@@ -172,7 +172,7 @@ func TestWhoGoesAwayStopsTheAnswer(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
 	_, main := a.context("Boats")
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", a.http.URL+base+main+"/send", strings.NewReader(`{"text":"x","model":"slow"}`))
+	req, _ := http.NewRequestWithContext(t.Context(), "POST", a.http.URL+apiPath+main+"/send", strings.NewReader(`{"text":"x","model":"slow"}`))
 	req.Header.Set("Authorization", "Bearer "+a.token)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultTransport.RoundTrip(req)

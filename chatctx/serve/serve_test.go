@@ -118,7 +118,7 @@ func (a *api) send(verb, path string, body any, header map[string]string) (*http
 // do sends a request that has to answer with a status, and returns its JSON.
 func (a *api) do(status int, verb, path string, body any) map[string]any {
 	a.t.Helper()
-	res, raw := a.send(verb, base+path, body, nil)
+	res, raw := a.send(verb, apiPath+path, body, nil)
 	if res.StatusCode != status {
 		a.t.Fatalf("%s %s gives %d, not %d: %s", verb, path, res.StatusCode, status, raw)
 	}
@@ -227,26 +227,26 @@ func TestAStoryOverHTTP(t *testing.T) {
 func TestRevisionsAndKeys(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats", "One")
-	res, _ := a.send("GET", base+main, nil, nil)
+	res, _ := a.send("GET", apiPath+main, nil, nil)
 	tag := res.Header.Get("ETag")
-	if res, _ := a.send("GET", base+main, nil, map[string]string{"If-None-Match": tag}); res.StatusCode != 304 {
+	if res, _ := a.send("GET", apiPath+main, nil, map[string]string{"If-None-Match": tag}); res.StatusCode != 304 {
 		t.Errorf("an unchanged branch gives %d", res.StatusCode)
 	}
 	two := object{"messages": []object{{"role": "assistant", "content": "Two"}}}
 	once := map[string]string{"If-Match": tag, "Idempotency-Key": "k1"}
-	first, body := a.send("POST", base+main+"/messages", two, once)
-	again, same := a.send("POST", base+main+"/messages", two, once)
+	first, body := a.send("POST", apiPath+main+"/messages", two, once)
+	again, same := a.send("POST", apiPath+main+"/messages", two, once)
 	if first.StatusCode != 200 || again.StatusCode != 200 || !bytes.Equal(body, same) || again.Header.Get("Idempotency-Replayed") == "" {
 		t.Errorf("a request with a key gave %d %s and then %d %s", first.StatusCode, body, again.StatusCode, same)
 	}
 	three := object{"messages": []object{{"role": "user", "content": "Three"}}}
-	if res, raw := a.send("POST", base+main+"/messages", three, map[string]string{"If-Match": tag}); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
+	if res, raw := a.send("POST", apiPath+main+"/messages", three, map[string]string{"If-Match": tag}); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
 		t.Errorf("an old revision gives %d: %s", res.StatusCode, raw)
 	}
-	if res, raw := a.send("POST", base+main+"/messages", three, map[string]string{"Idempotency-Key": "k1"}); res.StatusCode != 409 {
+	if res, raw := a.send("POST", apiPath+main+"/messages", three, map[string]string{"Idempotency-Key": "k1"}); res.StatusCode != 409 {
 		t.Errorf("another request with the key gives %d: %s", res.StatusCode, raw)
 	}
-	if res, _ := a.send("POST", base+main+"/messages", three, map[string]string{"If-Match": first.Header.Get("ETag")}); res.StatusCode != 200 {
+	if res, _ := a.send("POST", apiPath+main+"/messages", three, map[string]string{"If-Match": first.Header.Get("ETag")}); res.StatusCode != 200 {
 		t.Errorf("the tag of the answer gives %d", res.StatusCode)
 	}
 	a.want(a.get(main), 3, "messages")
@@ -308,10 +308,10 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %s says %q, without %q", c.verb, c.path, text, c.has)
 		}
 	}
-	if res, _ := a.send("POST", base+main+"/fork", object{"name": "x"}, map[string]string{"Content-Type": "text/plain"}); res.StatusCode != 415 {
+	if res, _ := a.send("POST", apiPath+main+"/fork", object{"name": "x"}, map[string]string{"Content-Type": "text/plain"}); res.StatusCode != 415 {
 		t.Errorf("a body of text gives %d", res.StatusCode)
 	}
-	if res, _ := a.send("POST", base+main+"/undo", object{}, map[string]string{"If-Match": `"99"`}); res.StatusCode != 412 {
+	if res, _ := a.send("POST", apiPath+main+"/undo", object{}, map[string]string{"If-Match": `"99"`}); res.StatusCode != 412 {
 		t.Errorf("undo at another revision gives %d", res.StatusCode)
 	}
 }

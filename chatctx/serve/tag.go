@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // The tag of an answer is "REVISION-HASH". If-Match uses the revision of the branch or conversation in the answer, If-None-Match the hash of its bytes, since
@@ -76,7 +76,7 @@ func tagsOf(h http.Header, name string) ([]string, error) {
 			case t == "*", len(strings.TrimPrefix(t, "W/")) >= 2 && strings.HasPrefix(strings.TrimPrefix(t, "W/"), `"`) && strings.HasSuffix(t, `"`):
 				tags = append(tags, t)
 			default:
-				return nil, chatctx.Invalid("%s is %q, and has to be tags in quotes as answers have them, or *", name, line)
+				return nil, base.Invalid("%s is %q, and has to be tags in quotes as answers have them, or *", name, line)
 			}
 		}
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // later stores settings as a later version might, past all checks.
 func later(t *testing.T, turn *Turn, set map[string]json.RawMessage) {
 	t.Helper()
-	err := turn.Context.Store().DB().Update(t.Context(), func(tx kv.RwTx) error { return base.PutRecord(tx, base.MetaBucket, base.MetaSettings, set) })
+	err := base.Of(turn.Context.Store()).Engine.Update(t.Context(), func(tx kv.RwTx) error { return base.PutRecord(tx, base.MetaBucket, base.MetaSettings, set) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestWhatALaterVersionSet(t *testing.T) {
 	if !strings.Contains(p.bodies[0], `"temperature":0.5`) || strings.Contains(p.bodies[0], "frob") {
 		t.Errorf("%s", p.bodies[0])
 	}
-	ignored, err := turn.Context.Ignored(t.Context(), "")
+	ignored, err := view.Ignored(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), "")
 	if err != nil || len(ignored) != 2 || !strings.Contains(ignored[0].Error(), "budget takes") || !strings.Contains(ignored[1].Error(), `no setting "frob"`) {
 		t.Errorf("%v %v", ignored, err)
 	}

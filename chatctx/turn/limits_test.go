@@ -9,6 +9,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +52,7 @@ func TestLimits(t *testing.T) {
 			if len(p.bodies) != test.asked {
 				t.Errorf("asked %d times, want %d", len(p.bodies), test.asked)
 			}
-			if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+			if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), ""); claim != nil || err != nil {
 				t.Errorf("the claim stays: %+v, %v", claim, err)
 			}
 		})

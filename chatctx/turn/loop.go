@@ -8,6 +8,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 )
 
 // ErrTokens means that a Send reached its limit of tokens while the model still wanted to go on.
@@ -19,7 +21,7 @@ func (s *sending) resume(ctx context.Context, asked bool) (ask bool, err error) 
 	if err := s.Context.SettleCalls(ctx, s.reply.Branch); err != nil {
 		return false, err
 	}
-	calls, err := s.Context.OpenCalls(ctx, s.reply.Branch)
+	calls, err := toolcall.OpenCalls(ctx, base.ContextOf(s.Context.Store(), s.Context.ID), s.reply.Branch)
 	if err != nil || len(calls) == 0 {
 		return err == nil, err
 	}

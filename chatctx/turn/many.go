@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
@@ -56,7 +57,7 @@ func Question(ctx context.Context, snap *chatctx.Snapshot) (e *chatctx.Entry, la
 			return e, e.Position == snap.Len(), nil
 		}
 	}
-	return nil, false, chatctx.Says(chatctx.ErrEmpty, "no user has asked anything on %q", snap.Info.Name)
+	return nil, false, base.Says(chatctx.ErrEmpty, "no user has asked anything on %q", snap.Info.Name)
 }
 
 // Names is a set of names of branches that are taken.
@@ -208,7 +209,7 @@ func FitAll(ctx context.Context, branchName string, turns []*Turn, messages ...*
 // stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
-		return nil, chatctx.Invalid("there is no turn to ask")
+		return nil, base.Invalid("there is no turn to ask")
 	}
 	var messages []*chatctx.Message
 	b := turns[0].Context.Begin(branchName)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -49,7 +51,7 @@ func TestAskKeepsWhatIsAnAnswer(t *testing.T) {
 			if a := answers[0]; (a.Err == nil || a.Stopped) != test.stays {
 				t.Errorf("stopped %t, %v", a.Stopped, a.Err)
 			}
-			if claim, err := turn.Context.Running(t.Context(), "main"); claim != nil || err != nil {
+			if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), "main"); claim != nil || err != nil {
 				t.Errorf("a claim is left: %+v, %v", claim, err)
 			}
 			if _, err := turn.Context.Store().Undo(t.Context(), turn.Context.ID.String(), "main", ""); err != nil {

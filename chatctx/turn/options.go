@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter"
-	_ "github.com/chatctx/chatctx/adapter/all" // a turn can ask every provider of this module
-	"github.com/chatctx/chatctx/adapter/wire"
+	_ "github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/adapter/wire" // a turn can ask every provider of this module
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 )
 
@@ -83,37 +85,37 @@ func (t *Turn) serverBudget(ctx context.Context, inForce map[string]json.RawMess
 	}
 	model := adapter.BareModel(&adapter.Settings{Model: v.Text("model"), BaseURL: v.Text("base_url")}, adapter.Ollama)
 	store := t.Context.Store()
-	known, err := store.ModelWindow(ctx, server, model)
+	known, err := view.ModelWindowOf(ctx, base.Of(store), server, model)
 	if err != nil || known.Sure || !ask {
 		return lessAnswer(known.Tokens, out), err
 	}
 	if said := t.askWindow(ctx, model, inForce); said.Tokens > 0 && said != known {
 		known = said
-		err = store.SetModelWindow(ctx, server, model, said)
+		err = view.SetModelWindow(ctx, base.Of(store), server, model, said)
 	}
 	return lessAnswer(known.Tokens, out), err
 }
 
 // askWindow asks the server. It ignores an error, which sending the request will report.
-func (t *Turn) askWindow(ctx context.Context, model string, inForce map[string]json.RawMessage) chatctx.ModelWindow {
+func (t *Turn) askWindow(ctx context.Context, model string, inForce map[string]json.RawMessage) view.ModelWindow {
 	client := t.Client
 	if client == nil {
 		var err error
 		if client, err = t.newClient(adapter.Ollama, inForce); err != nil {
-			return chatctx.ModelWindow{}
+			return view.ModelWindow{}
 		}
 	}
 	w, ok := client.(wire.Windower)
 	if !ok {
-		return chatctx.ModelWindow{}
+		return view.ModelWindow{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWindow)
 	defer cancel()
 	n, sure, err := w.Window(ctx, model)
 	if err != nil {
-		return chatctx.ModelWindow{}
+		return view.ModelWindow{}
 	}
-	return chatctx.ModelWindow{Tokens: int(min(n, math.MaxInt32)), Sure: sure}
+	return view.ModelWindow{Tokens: int(min(n, math.MaxInt32)), Sure: sure}
 }
 
 // setWindow returns the window that settings request from Ollama, 0 if they do not.

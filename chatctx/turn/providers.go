@@ -12,6 +12,8 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // ErrNoProvider means that the settings name no provider, and the model's name does not imply one.
@@ -52,7 +54,7 @@ func (t *Turn) inForce(ctx context.Context) (map[string]json.RawMessage, error) 
 	if err != nil {
 		return nil, err
 	}
-	ignored, err := t.Context.Ignored(ctx, t.Branch)
+	ignored, err := view.Ignored(ctx, base.ContextOf(t.Context.Store(), t.Context.ID), t.Branch)
 	if err != nil {
 		return nil, err
 	}

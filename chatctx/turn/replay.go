@@ -8,6 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -60,7 +61,7 @@ func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay,
 		}
 	}
 	if p.first == nil {
-		return nil, chatctx.Says(chatctx.ErrEmpty, "no user asks anything on %q from #%d on", snap.Info.Name, from)
+		return nil, base.Says(chatctx.ErrEmpty, "no user asks anything on %q from #%d on", snap.Info.Name, from)
 	}
 	return p, nil
 }

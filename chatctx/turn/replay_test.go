@@ -9,6 +9,8 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -122,7 +124,7 @@ func TestReplayWaitsAtTheFirstOtherCall(t *testing.T) {
 			if got, want := branchTexts(t, turn.Context, "again"), "one; Let me see.; =first replayed; Let me see."; got != want {
 				t.Errorf("the branch is %q, want %q", got, want)
 			}
-			open, err := turn.Context.OpenCalls(t.Context(), "again")
+			open, err := toolcall.OpenCalls(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), "again")
 			if err != nil || len(open) != 1 || open[0].Status != pool.Pending {
 				t.Errorf("open are %v (%v), want one call that nobody has decided", open, err)
 			}

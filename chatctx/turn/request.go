@@ -17,6 +17,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -305,7 +307,7 @@ func chain(pieces []adapter.Piece, d *chatctx.Draft, w *window.Window) []window.
 
 // compare finds the part that the request shares with the last one.
 func (t *Turn) compare(ctx context.Context, req *Request) error {
-	raw, err := t.Context.LastRequest(ctx, req.Draft.Branch, req.Provider)
+	raw, err := view.LastRequest(ctx, base.ContextOf(t.Context.Store(), t.Context.ID), req.Draft.Branch, req.Provider)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -98,7 +99,7 @@ func (t *Turn) beginning(ctx context.Context) (said string, about pool.Hash, err
 		}
 	}
 	if shown == 0 {
-		return "", about, chatctx.Says(chatctx.ErrEmpty, "nothing was said yet on %q", snap.Info.Name)
+		return "", about, base.Says(chatctx.ErrEmpty, "nothing was said yet on %q", snap.Info.Name)
 	}
 	return b.String(), pool.Hash(ids.Sum(nil)), nil
 }

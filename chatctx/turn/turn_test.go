@@ -17,7 +17,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/storetest"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -192,7 +194,7 @@ func TestSend(t *testing.T) {
 	if !strings.Contains(p.bodies[1], `"stream":true`) || !strings.Contains(p.bodies[1], "Hello!") {
 		t.Errorf("%s", p.bodies[1])
 	}
-	if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+	if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), ""); claim != nil || err != nil {
 		t.Errorf("the claim stays: %+v, %v", claim, err)
 	}
 }
@@ -233,7 +235,7 @@ func TestProviderErrors(t *testing.T) {
 			if len(entries) > 1 && entries[1].Meta.Error == "" {
 				t.Error("the unfinished message does not say why")
 			}
-			if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+			if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), ""); claim != nil || err != nil {
 				t.Errorf("the claim stays: %+v, %v", claim, err)
 			}
 			// The turn can be undone, and asked again.
@@ -270,7 +272,7 @@ func TestNothingToSend(t *testing.T) {
 		t.Errorf("without a key: %v", err)
 	}
 	want(t, turn.Context, "user: Hi") // kept, but the claim is not
-	if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+	if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), ""); claim != nil || err != nil {
 		t.Errorf("the claim stays: %+v, %v", claim, err)
 	}
 }
@@ -494,7 +496,7 @@ func TestCallsInTheLoop(t *testing.T) {
 	if out, err := turn.Send(t.Context(), user("Time?")); err != nil || out.Waiting != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+	if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), ""); claim != nil || err != nil {
 		t.Errorf("the claim stays: %+v, %v", claim, err)
 	}
 }
@@ -507,7 +509,7 @@ func TestInterruptWhileToolsRun(t *testing.T) {
 		for range saveEvery + 1 {
 			times <- time.Time{}
 		}
-		if claim, err := turn.Context.Running(t.Context(), branch); err != nil || claim == nil || claim.Renewed < claim.Since {
+		if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), branch); err != nil || claim == nil || claim.Renewed < claim.Since {
 			t.Errorf("%+v, %v", claim, err)
 		}
 		batch := turn.Context.Begin("main")
@@ -577,7 +579,7 @@ func TestAReplyThatCannotBeStoredKeepsNoClaim(t *testing.T) {
 	}
 	free := func() {
 		t.Helper()
-		if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+		if claim, err := view.Running(t.Context(), base.ContextOf(turn.Context.Store(), turn.Context.ID), ""); claim != nil || err != nil {
 			t.Errorf("the claim stays: %+v, %v", claim, err)
 		}
 	}

@@ -62,3 +62,6 @@ func HolderGone(c *record.Claim) bool {
 // sameBoot reports whether the holder's process ids are this process's, as far as can be known: not between Windows and WSL, or inside and outside of a
 // container, where the same id is another process.
 func sameBoot(c *record.Claim) bool { return c.Host == thisHost && c.Boot == thisBoot }
+
+// Held reports whether somebody holds a claim; nobody holds nil.
+func Held(c *record.Claim, now pool.Time) bool { return c != nil && !Dead(c, now) }

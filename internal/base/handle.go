@@ -59,3 +59,20 @@ type Conversation struct {
 	ID    pool.ID
 	Store *Store
 }
+
+// ContextOf returns a context of a public store.
+func ContextOf(s Opened, id pool.ID) *Conversation { return &Conversation{ID: id, Store: Of(s)} }
+
+// Handle stands in a public type for an open store. Its method is not exported, so that only rooms reach the store, by Of.
+type Handle struct{ store *Store }
+
+// HandleOf returns the handle of a store.
+func HandleOf(s *Store) Handle { return Handle{s} }
+
+func (h Handle) opened() *Store { return h.store }
+
+// Opened is a public type with a Handle: *chatctx.Store.
+type Opened interface{ opened() *Store }
+
+// Of returns the store that a public one stands for.
+func Of(s Opened) *Store { return s.opened() }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -90,7 +91,7 @@ func benchSearch(r *run) []row {
 // indexBytes returns how many bytes the keys and values of the search index take.
 func indexBytes(s *chatctx.Store) int64 {
 	var total int64
-	must(s.DB().View(context.Background(), func(tx kv.Tx) error {
+	must(base.Of(s).Engine.View(context.Background(), func(tx kv.Tx) error {
 		for _, bucket := range []string{"waiting", "doc", "term"} {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
 				total += int64(len(key) + len(value) + 16)

@@ -22,7 +22,7 @@ import (
 // DoubtPlace is the Where of the problem that the newest change may be lost. EndDoubt ends it.
 const DoubtPlace = "newest change"
 
-// EndDoubt ends the warning that the newest change may be lost, once somebody was told.
+// EndDoubt ends the warning of Store.Warnings that the newest change may be lost, once its user was told. Repair ends it too.
 func EndDoubt(ctx context.Context, s *base.Store) error {
 	return s.DB.Update(ctx, endDoubt)
 }

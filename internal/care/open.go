@@ -131,8 +131,9 @@ func folders(path string) []string {
 	return append(all, filepath.Dir(path))
 }
 
-// Leftovers removes what programs left that were killed while they used the store, and returns what else of the kind is there: it belongs to programs that run,
-// or cannot be removed. Each may hold all of the store.
+// Leftovers removes what programs left that were killed while they used the store: copies of it, and files of imports, exports and dry runs. It returns what
+// else of the kind is there, in the store's folder and in that for temporary files: it belongs to programs that run, or cannot be removed. Each may hold all of
+// the store.
 func Leftovers(s *base.Store) []string { return leftover.Sweep(s.Folders...) }
 
 // openURL opens a database on a server. If it does not exist and Create is set, it makes it.

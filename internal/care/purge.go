@@ -573,8 +573,8 @@ func finishPurge(ctx context.Context, s *base.Store, out *Collected) error {
 	return s.Update(ctx, done)
 }
 
-// PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. The next program that opens the
-// store to write finishes it if it can.
+// PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. Open finishes it, unless it
+// opens the store to read only or there is no room for the new file.
 func PurgeDue(ctx context.Context, s *base.Store) (bool, error) {
 	var begun []byte
 	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {

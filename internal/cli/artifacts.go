@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/charset"
 	_ "github.com/chatctx/chatctx/internal/charset/eastasian" // artifacts may be texts in these
 	"github.com/chatctx/chatctx/internal/window"
@@ -71,14 +72,14 @@ func doArtifact(r *run, in *artifactIn) error {
 	}
 	switch len(found) {
 	case 0:
-		return chatctx.NotFound("artifact", key)
+		return base.NotFound("artifact", key)
 	case 1:
 	default:
 		keys := make([]string, len(found))
 		for i := range found {
 			keys[i] = found[i].Key
 		}
-		return chatctx.Ambiguous("artifact", key, keys)
+		return base.Ambiguous("artifact", key, keys, 0)
 	}
 	a := &found[0]
 	v := artifactOf(a)

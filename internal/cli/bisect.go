@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -90,7 +91,7 @@ func doBisect(r *run, in *bisectIn) error {
 // turns returns the first and last turn of a stretch.
 func (b *bisecting) turns(s *chatctx.Stretch) (first, last int, err error) {
 	if s.To < s.From {
-		return 0, 0, chatctx.NotFound("turn in the range", string(b.of))
+		return 0, 0, base.NotFound("turn in the range", string(b.of))
 	}
 	for i, pos := range []int{s.From, s.To} {
 		page, err := b.snap.Page(b.r.ctx, pos, pos)
@@ -103,7 +104,7 @@ func (b *bisecting) turns(s *chatctx.Stretch) (first, last int, err error) {
 		}
 	}
 	if first = max(first, 1); last < first {
-		return 0, 0, chatctx.NotFound("turn in the range", string(b.of))
+		return 0, 0, base.NotFound("turn in the range", string(b.of))
 	}
 	return first, last, nil
 }

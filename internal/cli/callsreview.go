@@ -14,9 +14,11 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -150,7 +152,7 @@ func (v *reviewer) all(f record.CallFilter) (seen int, err error) {
 		if v.takes != nil && !v.takes(c) {
 			continue
 		}
-		j, err := v.st.Judge(v.r.ctx, c)
+		j, err := toolcall.Judge(v.r.ctx, base.Of(v.st), c)
 		if err != nil {
 			return seen, err
 		}

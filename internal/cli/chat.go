@@ -15,7 +15,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/ui"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -106,7 +108,7 @@ func (s *chat) fromPipe() error {
 // callsWait reports whether a call is still open where this chat said something.
 func (s *chat) callsWait() bool {
 	for at, c := range s.said {
-		if open, err := c.OpenCalls(s.r.ctx, at.branch); err != nil || len(open) > 0 {
+		if open, err := toolcall.OpenCalls(s.r.ctx, base.ContextOf(c.Store(), c.ID), at.branch); err != nil || len(open) > 0 {
 			return true
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -68,7 +70,7 @@ func (s *chat) goOn() {
 	c, branch := s.conversation(), s.onBranch()
 	s.answers.Go(func() {
 		s.front.Lock()
-		calls, err := c.OpenCalls(s.r.ctx, branch)
+		calls, err := toolcall.OpenCalls(s.r.ctx, base.ContextOf(c.Store(), c.ID), branch)
 		midway := s.midway(c, branch)
 		s.front.Unlock()
 		approved := slices.ContainsFunc(calls, func(k *record.Call) bool { return k.WaitsFor() == record.WaitsForProgram })

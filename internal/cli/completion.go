@@ -14,7 +14,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 type completionIn struct {
@@ -308,7 +311,7 @@ func (r *run) labelNames() []candidate {
 	if err != nil {
 		return nil
 	}
-	labels, err := st.Labels(r.ctx)
+	labels, err := view.Labels(r.ctx, base.Of(st))
 	if err != nil {
 		return nil
 	}
@@ -355,7 +358,7 @@ func (r *run) operationNumbers() []candidate {
 		return nil
 	}
 	var list []candidate
-	for op, err := range st.AllOperations(r.ctx, r.contextRef()) {
+	for op, err := range journal.AllOperations(r.ctx, base.Of(st), r.contextRef()) {
 		if err != nil || len(list) >= manyCandidates {
 			break
 		}

@@ -14,9 +14,11 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -115,7 +117,7 @@ func (r *run) nothingListed(in *operation.Listing) string {
 	if trash > 0 {
 		return fmt.Sprintf("all there is lies in the trash (%s): %s   bring one back: %s", count(trash, "conversation"), r.onStore("ls --trash"), r.onStore("restore CTX"))
 	}
-	if labels, err := r.st.Labels(r.ctx); err == nil && labels[chatctx.Archived] > 0 {
+	if labels, err := view.Labels(r.ctx, base.Of(r.st)); err == nil && labels[chatctx.Archived] > 0 {
 		return fmt.Sprintf("all there is has the label archived (%s): %s", count(labels[chatctx.Archived], "conversation"), r.onStore("ls --label "+chatctx.Archived))
 	}
 	return "no conversations yet\n" + firstSteps

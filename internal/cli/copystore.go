@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/care"
 )
 
 func copyCommand() *command {
@@ -77,7 +78,7 @@ func doReopen(r *run, in *copyIn) error {
 		return err
 	}
 	r.notePassword(store)
-	to, err := chatctx.ReopenStore(r.ctx, store, chatctx.Options{Program: "chatctx", IdleHold: -1})
+	to, err := care.Reopen(r.ctx, store, chatctx.Options{Program: "chatctx", IdleHold: -1})
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/input"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/google/uuid"
 )
 
 func exchangeCommands() []*command {
@@ -139,7 +142,7 @@ func (r *run) exportChosen(in *exportIn, o *exchange.ExportOptions) (done bool, 
 	case in.DryRun:
 		return true, r.wouldDo(all, "write")
 	case len(all) == 0:
-		return false, chatctx.Says(chatctx.ErrNotFound, "no conversation fits")
+		return false, base.Says(chatctx.ErrNotFound, "no conversation fits")
 	case len(names) == 1:
 		o.Context = all[0].ID.String()
 		return false, nil
@@ -328,7 +331,7 @@ func (r *run) importOperations(rep *exchange.Report, since time.Time) (all []mad
 			all = append(all, madeBy{op, id})
 		}
 	}
-	for op, err := range r.st.StoreOperations(context.WithoutCancel(r.ctx)) { // the newest alone; also after an import that was stopped
+	for op, err := range journal.StoreOperations(context.WithoutCancel(r.ctx), base.Of(r.st)) { // the newest alone; also after an import that was stopped
 		if err == nil && op.What == "import" && op.At >= pool.TimeOf(since) {
 			all = append(all, madeBy{Operation: op.ID})
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/nolink"
 )
@@ -59,7 +61,7 @@ func doCheck(r *run, in *checkIn) error {
 	if err != nil {
 		return err
 	}
-	left := st.Maintenance().Leftovers()
+	left := care.Leftovers(base.Of(st))
 	err = r.emit(checkJSON{len(problems) == 0, problems, left}, func() { r.printProblems(problems) })
 	r.nameLeftovers(left)
 	if on := r.onServer(); on != nil {
@@ -85,7 +87,7 @@ func (r *run) endDoubt(problems []problemJSON) {
 	}
 	r.close()
 	if st, err := r.writer(); err == nil {
-		_ = st.Maintenance().EndDoubt(r.ctx)
+		_ = care.EndDoubt(r.ctx, base.Of(st))
 	}
 }
 
@@ -270,7 +272,7 @@ type spaceJSON struct {
 }
 
 func statsByContext(r *run, st *chatctx.Store) error {
-	all, err := st.Maintenance().SpaceByContext(r.ctx)
+	all, err := care.SpaceByContext(r.ctx, base.Of(st))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -140,7 +141,7 @@ func (r *run) somewhere(try func(*chatctx.ChatContext) error) error {
 		if err != nil {
 			return err
 		}
-		return contextHint(chatctx.NotFound("conversation", "")) // there are some: the person has to choose
+		return contextHint(base.NotFound("conversation", "")) // there are some: the person has to choose
 	}
 	defaults, err := st.Settings(r.ctx)
 	if err == nil {

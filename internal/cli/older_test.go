@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
@@ -36,7 +37,7 @@ func approvedBefore(t *testing.T) (file string, c *chatctx.ChatContext) {
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err = s.DB().Update(t.Context(), func(tx kv.RwTx) error {
+	err = base.Of(s).Engine.Update(t.Context(), func(tx kv.RwTx) error {
 		return tx.Scan("call", kv.Range{}, func(key, value []byte) error {
 			var rec record.CallRecord
 			if err := cbor.Unmarshal(value, &rec); err != nil {

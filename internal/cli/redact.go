@@ -12,6 +12,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/secrets"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
 )
 
 func redactCommand() *command {
@@ -121,7 +123,7 @@ func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
 	}
 	left, blind := leftIn(done), notSearched(done)
 	beside := done.Collected.Leftovers
-	due, err := r.st.Maintenance().PurgeDue(r.ctx)
+	due, err := care.PurgeDue(r.ctx, base.Of(r.st))
 	if err != nil {
 		return err
 	}

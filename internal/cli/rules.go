@@ -8,9 +8,11 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/toolcall"
 )
 
 func ruleCommands() []*command {
@@ -133,7 +135,7 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 		context = c.ID
 	}
 	if rule == nil {
-		old, err := st.FindRule(r.ctx, context, in.Rm)
+		old, err := toolcall.RuleOf(r.ctx, base.Of(st), context, in.Rm)
 		if err != nil {
 			return err
 		}
@@ -142,7 +144,7 @@ func doRulesDiff(r *run, in *rulesDiffIn) error {
 		return err
 	}
 	n := 0
-	err = st.DiffRules(r.ctx, rule, gone, func(d record.RuleDifference) error {
+	err = toolcall.DiffRule(r.ctx, base.Of(st), rule, gone, func(d record.RuleDifference) error {
 		n++
 		v := differenceJSON{callToJSON(d.Call), rulingToJSON(d.Before), rulingToJSON(d.After)}
 		return r.emit(v, func() {
@@ -236,13 +238,13 @@ func doRulesTest(r *run, in *rulesTestIn) error {
 	var j *record.Ruling
 	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), record.CallRef(in.Name))
 	if len(args) == 0 && err == nil {
-		j, err = st.Judge(r.ctx, c)
+		j, err = toolcall.Judge(r.ctx, base.Of(st), c)
 	} else {
 		var cc *chatctx.ChatContext
 		if cc, err = st.Context(r.ctx, r.contextRef()); err != nil {
 			return contextHint(err)
 		}
-		j, err = cc.Judge(r.ctx, r.branchName(), in.Name, args)
+		j, err = toolcall.JudgeTool(r.ctx, base.ContextOf(cc.Store(), cc.ID), r.branchName(), in.Name, args)
 	}
 	if err != nil {
 		return err

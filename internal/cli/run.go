@@ -19,9 +19,12 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // run is one running command: its arguments and flags, and what all commands share.
@@ -124,7 +127,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 		return nil, storeHint(err, path)
 	}
 	r.keep(st)
-	due, err := st.Maintenance().PurgeDue(r.ctx)
+	due, err := care.PurgeDue(r.ctx, base.Of(st))
 	if err != nil {
 		return nil, storeHint(err, path)
 	}
@@ -248,7 +251,7 @@ func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if claim, err := c.Running(r.ctx, r.branchName()); err == nil && claim != nil && !chatctx.Held(claim, r.st.Now()) {
+	if claim, err := view.Running(r.ctx, base.ContextOf(c.Store(), c.ID), r.branchName()); err == nil && claim != nil && !base.Held(claim, base.Of(r.st).Now()) {
 		r.settle(c)
 	}
 	return r.snapshot()

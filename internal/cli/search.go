@@ -9,6 +9,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -175,7 +177,7 @@ func reindex(r *run, alone bool) error {
 	if err != nil {
 		return err
 	}
-	err = st.Maintenance().Reindex(r.ctx, func(done int) { r.note("%d …", done) })
+	err = find.Reindex(r.ctx, base.Of(st), func(done int) { r.note("%d …", done) })
 	if err != nil || !alone {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv" // opens postgres://
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // initCommand makes a store, which on a server no other command does.
@@ -97,7 +98,7 @@ func (r *run) onServer() kv.Hosted {
 	if r.st == nil {
 		return nil
 	}
-	h, _ := r.st.DB().(kv.Hosted)
+	h, _ := base.Of(r.st).Engine.(kv.Hosted)
 	return h
 }
 
@@ -131,7 +132,7 @@ func doGrant(r *run, in *grantIn) error {
 	if err != nil {
 		return err
 	}
-	g, is := st.DB().(kv.Granter)
+	g, is := base.Of(st).Engine.(kv.Granter)
 	if !is {
 		return usagef("grant is for stores on a server; who may use a file is the file's own mode")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -205,7 +206,7 @@ func (r *run) stretchOf(snap *chatctx.Snapshot, ref string) (from, to int, err e
 		to--
 	}
 	if to < from {
-		return 0, 0, chatctx.NotFound("message in the range", ref)
+		return 0, 0, base.NotFound("message in the range", ref)
 	}
 	return from, to, nil
 }

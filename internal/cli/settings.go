@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -278,7 +279,7 @@ func (r *run) printSettings(settings map[string]json.RawMessage) {
 func noSetting(r *run, key string) error {
 	known, ok := settings.Lookup(key)
 	if !ok {
-		return chatctx.NotFound("setting", key)
+		return base.NotFound("setting", key)
 	}
 	err := fmt.Errorf("%s is not set%w", key, unset{})
 	if known.Default != "" {

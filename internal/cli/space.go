@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 func spaceCommands() []*command {
@@ -296,7 +297,7 @@ func doVacuum(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": st.Format()}, func() {
+	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": base.Of(st).Format.Number()}, func() {
 		r.printf("written anew: %s, it was %s\n", size(after.File), size(before.File))
 	})
 }

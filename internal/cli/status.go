@@ -12,8 +12,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -140,16 +142,16 @@ func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot
 		return err
 	}
 	s.Open, s.OpenCalls = open.Open, open.all()
-	queued, err := c.Queued(r.ctx, snap.Info.Name)
+	queued, err := view.Queued(r.ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
 	if err != nil {
 		return err
 	}
 	s.Queued = len(queued)
-	claim, err := c.Running(r.ctx, snap.Info.Name)
+	claim, err := view.Running(r.ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
 	if err != nil {
 		return err
 	}
-	if chatctx.Held(claim, r.st.Now()) {
+	if base.Held(claim, base.Of(r.st).Now()) {
 		s.Replying = &replyingJSON{claim, claim.Since}
 	}
 	return nil

@@ -14,8 +14,10 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -394,11 +396,11 @@ func (r *run) notSaid(err error, msgs []*chatctx.Message) error {
 // stranded says how many messages wait in the queue of a branch where nobody answers, "" for none.
 func (r *run) stranded(c *chatctx.ChatContext, branchName string) string {
 	ctx := context.WithoutCancel(r.ctx)
-	claim, err := c.Running(ctx, branchName)
-	if err != nil || chatctx.Held(claim, r.st.Now()) {
+	claim, err := view.Running(ctx, base.ContextOf(c.Store(), c.ID), branchName)
+	if err != nil || base.Held(claim, base.Of(r.st).Now()) {
 		return "" // the program that answers there goes on with them
 	}
-	queued, err := c.Queued(ctx, branchName)
+	queued, err := view.Queued(ctx, base.ContextOf(c.Store(), c.ID), branchName)
 	switch {
 	case err != nil || len(queued) == 0:
 		return ""

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -157,7 +158,7 @@ func quoteFor(s string, windows bool) string {
 // contextHint says what to do if no context was named and none is current.
 func contextHint(err error) error {
 	if errors.Is(err, chatctx.ErrNoCurrent) {
-		return &hinted{chatctx.Says(chatctx.ErrNoCurrent, "no conversation is current"), firstSteps + "\nor choose one:        chatctx use CTX"}
+		return &hinted{base.Says(chatctx.ErrNoCurrent, "no conversation is current"), firstSteps + "\nor choose one:        chatctx use CTX"}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 func titleCommand() *command {
@@ -83,7 +84,7 @@ func (r *run) toTitle(in *titleIn) ([]*untitled, error) {
 			return nil, err
 		}
 		if info.Title != "" && !info.Derived {
-			return nil, &hinted{chatctx.Says(chatctx.ErrConflict, "%s has its title already", titled(info.Title, info.ID)), r.onStore("rename " + short(info.ID) + " TITLE")}
+			return nil, &hinted{base.Says(chatctx.ErrConflict, "%s has its title already", titled(info.Title, info.ID)), r.onStore("rename " + short(info.ID) + " TITLE")}
 		}
 		infos = append(infos, info)
 	}
@@ -104,7 +105,7 @@ func (r *run) toTitle(in *titleIn) ([]*untitled, error) {
 		all = append(all, &untitled{info, question})
 	}
 	if len(all) == 0 {
-		return nil, chatctx.Says(chatctx.ErrNotFound, "every conversation with words in it has a title")
+		return nil, base.Says(chatctx.ErrNotFound, "every conversation with words in it has a title")
 	}
 	return all, nil
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -78,7 +80,7 @@ func (e *waitsError) Error() string {
 // waitsFor returns what a call waits for. A call that a rule decides waits for a program that applies the rule.
 func (r *run) waitsFor(c *record.Call) (string, error) {
 	if c.Status == pool.Pending {
-		j, err := r.st.Judge(r.ctx, c)
+		j, err := toolcall.Judge(r.ctx, base.Of(r.st), c)
 		if err != nil || j.Effect != record.Ask {
 			return record.WaitsForProgram, err
 		}
@@ -88,7 +90,7 @@ func (r *run) waitsFor(c *record.Call) (string, error) {
 
 // openOn returns the open calls of a branch, and what they wait for.
 func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*record.Call, w waits, err error) {
-	calls, err = c.OpenCalls(r.ctx, branchName)
+	calls, err = toolcall.OpenCalls(r.ctx, base.ContextOf(c.Store(), c.ID), branchName)
 	for _, call := range calls {
 		if err != nil {
 			break
@@ -135,7 +137,7 @@ func (r *run) tellWaiting(calls []*record.Call) {
 
 // tellUnrun names the calls of a branch that are approved and that nobody runs.
 func (r *run) tellUnrun(c *chatctx.ChatContext, branchName string) {
-	calls, err := c.OpenCalls(r.ctx, branchName)
+	calls, err := toolcall.OpenCalls(r.ctx, base.ContextOf(c.Store(), c.ID), branchName)
 	if err != nil {
 		return
 	}

@@ -22,6 +22,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -283,7 +285,7 @@ func (t *tally) read(ctx context.Context, s *chatctx.Store, name string, there m
 		}
 		last = n
 	}
-	steps, err := s.CallLog(ctx, c.ID)
+	steps, err := toolcall.CallLog(ctx, base.Of(s), c.ID)
 	for _, step := range steps {
 		if step.From != "" {
 			there[step.ID+" denied by "+step.Claimed]++

@@ -65,13 +65,13 @@ func shown(yield func(*Operation, error) bool) func(*described, error) bool {
 	}
 }
 
-// StoreOperations yields the store's own journal, newest first.
+// StoreOperations returns the store's own journal, newest first.
 func StoreOperations(ctx context.Context, s *base.Store) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, shown(yield)) }
 }
 
-// AllOperations yields a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
-// particular, or that this person made while this one was current.
+// AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
+// particular, or that this person made while it was the current one.
 func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)

@@ -12,7 +12,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 func init() { Register(Group{Heading: "Branches", Of: branchOperations}) }
@@ -69,7 +71,7 @@ func getBranch(r *Request, in *Target) (shownBranch, error) {
 		return out, err
 	}
 	out.Settings = settings.WithEnv(own, os.Getenv)
-	queued, err := c.Queued(r.Ctx, snap.Info.Name)
+	queued, err := view.Queued(r.Ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
 	if err != nil {
 		return out, err
 	}
@@ -80,8 +82,8 @@ func getBranch(r *Request, in *Target) (shownBranch, error) {
 
 // replying returns the program that works on a reply on a branch, nil if there is none.
 func (r *Request) replying(c *chatctx.ChatContext, branch string) (*record.Claim, error) {
-	claim, err := c.Running(r.Ctx, branch)
-	if err != nil || !chatctx.Held(claim, r.Store.Now()) {
+	claim, err := view.Running(r.Ctx, base.ContextOf(c.Store(), c.ID), branch)
+	if err != nil || !base.Held(claim, base.Of(r.Store).Now()) {
 		return nil, err
 	}
 	return claim, nil
@@ -427,7 +429,7 @@ func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
 	}
 	here := slices.IndexFunc(branches, func(b *chatctx.TreeBranch) bool { return b.ID == snap.Info.ID })
 	if here < 0 {
-		return none, chatctx.NotFound("branch", in.Branch)
+		return none, base.NotFound("branch", in.Branch)
 	}
 	t := newTreeReader(r, c)
 	t.snaps[snap.Info.Name] = snap

@@ -16,7 +16,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -68,13 +70,13 @@ func (in *CallListing) locate(context, branch string) Place {
 // Filter returns the filter for the calls to list.
 func (in *CallListing) Filter(r *Request) (f record.CallFilter, err error) {
 	if _, err := path.Match(in.Tool, ""); err != nil {
-		return f, chatctx.Invalid("the pattern %q cannot be read", in.Tool)
+		return f, base.Invalid("the pattern %q cannot be read", in.Tool)
 	}
 	f = record.CallFilter{Branch: in.Branch, Tool: in.Tool, State: contract.CallStates[in.State]}
 	here := in.All && !in.Everywhere
 	switch {
 	case in.Branch != "" && in.Context == "" && !in.here:
-		return f, chatctx.Invalid("calls.list: branch needs context")
+		return f, base.Invalid("calls.list: branch needs context")
 	case in.Context == "" && in.Branch == "" && !here:
 		return f, nil
 	}
@@ -132,7 +134,7 @@ func callCursor(c contract.Call) string {
 func readCallCursor(s string) (*record.Call, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != 42 {
-		return nil, chatctx.Invalid("after is no cursor of a page")
+		return nil, base.Invalid("after is no cursor of a page")
 	}
 	return &record.Call{Since: pool.Time(binary.BigEndian.Uint64(b)), Context: chatctx.ID(b[8:24]), Message: chatctx.ID(b[24:40]), Index: int(binary.BigEndian.Uint16(b[40:]))}, nil
 }
@@ -160,7 +162,7 @@ func (j *judging) call(c *record.Call) (contract.Call, *record.Ruling, error) {
 	if v.Title, v.Origin = from.title, from.task; err != nil || c.Status != pool.Pending {
 		return v, nil, err
 	}
-	ruling, err := j.r.Store.Judge(j.r.Ctx, c)
+	ruling, err := toolcall.Judge(j.r.Ctx, base.Of(j.r.Store), c)
 	if err != nil {
 		return v, nil, err
 	}
@@ -224,7 +226,7 @@ func callLog(r *Request, in *CallSteps) (out List[contract.Step], err error) {
 	if in.Call != "" {
 		id = only.Context
 	}
-	steps, err := r.Store.CallLog(r.Ctx, id)
+	steps, err := toolcall.CallLog(r.Ctx, base.Of(r.Store), id)
 	return ListEach(slices.DeleteFunc(steps, func(s *record.CallStep) bool {
 		return in.Call != "" && (s.Message != only.Message || s.Index != only.Index)
 	}), err, contract.StepOf)
@@ -291,7 +293,7 @@ func getCall(r *Request, in *NamedCall) (ShownCall, error) {
 		return ShownCall{}, err
 	}
 	out := ShownCall{Shown: contract.ShownOf(c, v, plan), Offers: []contract.Rule{}, Judged: j, Plan: plan}
-	if out.Replaced, err = r.Store.Replaced(r.Ctx, c); err != nil {
+	if out.Replaced, err = toolcall.Replaced(r.Ctx, base.Of(r.Store), c); err != nil {
 		return out, err
 	}
 	if j != nil {
@@ -341,7 +343,7 @@ func approveCall(r *Request, in *approveParams) (contract.Call, error) {
 		if err := r.need(Admin); err != nil {
 			return contract.Call{}, err
 		}
-		j, err := r.Store.Judge(r.Ctx, c)
+		j, err := toolcall.Judge(r.Ctx, base.Of(r.Store), c)
 		if err != nil {
 			return contract.Call{}, err
 		}
@@ -350,7 +352,7 @@ func approveCall(r *Request, in *approveParams) (contract.Call, error) {
 		}
 		offers := approval.Offers(j.Question)
 		if in.Always < 1 || in.Always > len(offers) {
-			return contract.Call{}, chatctx.Invalid("always is %d, and the call has %d offers", in.Always, len(offers))
+			return contract.Call{}, base.Invalid("always is %d, and the call has %d offers", in.Always, len(offers))
 		}
 		rule := offers[in.Always-1]
 		rule.Reason = in.Reason
@@ -445,7 +447,7 @@ func (in *holding) hold() time.Duration {
 // check refuses an invalid hold.
 func (in *holding) check() error {
 	if in.Hold < 0 || in.Hold > 24*60*60 {
-		return chatctx.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)
+		return base.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)
 	}
 	return nil
 }
@@ -487,7 +489,7 @@ func renewCall(r *Request, in *renewParams) (v contract.Claim, err error) {
 	if err != nil {
 		return v, err
 	}
-	err = r.Store.ClaimOf(c, token, in.hold()).Renew(r.Ctx)
+	err = toolcall.ClaimOf(base.Of(r.Store), c, token, in.hold()).Renew(r.Ctx)
 	if errors.Is(err, chatctx.ErrStopped) {
 		err = &chatctx.ConflictError{Text: err.Error()}
 	}
@@ -497,7 +499,7 @@ func renewCall(r *Request, in *renewParams) (v contract.Claim, err error) {
 	return contract.ClaimOf(c, token), nil
 }
 
-var errNoToken = chatctx.Invalid("token is no token of a claim")
+var errNoToken = base.Invalid("token is no token of a claim")
 
 // Resolving is the result of a call. The command line has it as one text.
 type Resolving struct {
@@ -515,7 +517,7 @@ type Resolving struct {
 func resolveCall(r *Request, in *Resolving) (v contract.Answered, err error) {
 	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: in.By}
 	if in.JSON != nil && in.Text != "" {
-		return v, chatctx.Invalid("calls.resolve takes text or json")
+		return v, base.Invalid("calls.resolve takes text or json")
 	}
 	if in.Token == "" {
 		a.By = cmp.Or(in.By, r.By) // a claim has a name of its own

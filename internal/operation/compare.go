@@ -16,7 +16,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -49,7 +51,9 @@ func compareBranches(r *Request, in *Comparing) (*compare.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.holdWhole(func() (int, error) { return c.CompareSize(r.Ctx, in.Branch, in.With...) }); err != nil {
+	if err := r.holdWhole(func() (int, error) {
+		return view.CompareSize(r.Ctx, base.ContextOf(c.Store(), c.ID), in.Branch, in.With...)
+	}); err != nil {
 		return nil, err
 	}
 	return compare.Of(r.Ctx, c, in.Branch, in.With...)
@@ -168,7 +172,7 @@ type bills struct {
 // billFor returns the price of a send for each model. It asks no model.
 func billFor(r *Request, in *billParams) (bills, error) {
 	if len(in.Models) > mostAsked {
-		return bills{}, chatctx.Invalid("at most %d models", mostAsked)
+		return bills{}, base.Invalid("at most %d models", mostAsked)
 	}
 	c, snap, err := r.snapshot(in.Target)
 	if err != nil {
@@ -212,7 +216,7 @@ type costParams struct {
 func sumCost(r *Request, in *costParams) (contract.Cost, error) {
 	q := cost.Query{By: cost.By(in.By)}
 	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
-		return contract.Cost{}, chatctx.Invalid("by is %q, and has to be context, branch, model, day or kind", in.By)
+		return contract.Cost{}, base.Invalid("by is %q, and has to be context, branch, model, day or kind", in.By)
 	}
 	if in.Since != nil {
 		q.Since = *in.Since

@@ -10,7 +10,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Prompting says what becomes of a prompt of a branch. Without a text and Clear it is shown.
@@ -120,7 +122,7 @@ func (r *Request) showSettings(in *Configuring) (v Configured, err error) {
 	for _, name := range in.Names {
 		raw, ok := all[name]
 		if !ok {
-			return v, chatctx.NotFound("setting", name)
+			return v, base.NotFound("setting", name)
 		}
 		v.Settings.Settings[name] = raw
 	}
@@ -149,7 +151,7 @@ func (r *Request) settingsOf(place string, t Target) (v contract.Settings, wrong
 	if err != nil {
 		return v, nil, err
 	}
-	wrong, err = c.Ignored(r.Ctx, snap.Info.Name)
+	wrong, err = view.Ignored(r.Ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
 	return contract.Settings{Context: &c.ID, Branch: snap.Info.Name, Settings: settings.WithEnv(s, os.Getenv)}, wrong, err
 }
 
@@ -297,7 +299,7 @@ func (r *Request) acceptSettings(in *Configuring) iter.Seq2[Configured, error] {
 		}
 		for _, name := range in.Names {
 			if !taken[name] {
-				yield(Configured{}, chatctx.NotFound("setting that is held back", name))
+				yield(Configured{}, base.NotFound("setting that is held back", name))
 				return
 			}
 		}

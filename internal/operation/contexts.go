@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -47,7 +48,7 @@ const (
 func limitOf(n int) (int, error) {
 	switch {
 	case n < 0 || n > mostItems:
-		return 0, chatctx.Invalid("limit is %d, and has to be from 1 to %d", n, mostItems)
+		return 0, base.Invalid("limit is %d, and has to be from 1 to %d", n, mostItems)
 	case n == 0:
 		return pageItems, nil
 	}
@@ -110,7 +111,7 @@ func cursorOf(i *record.ContextInfo) string {
 func readCursor(s string) (*record.ContextInfo, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != 24 {
-		return nil, chatctx.Invalid("after is no cursor of a page")
+		return nil, base.Invalid("after is no cursor of a page")
 	}
 	return &record.ContextInfo{ContextFacts: record.ContextFacts{Listed: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}}, nil
 }

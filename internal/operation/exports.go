@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 func init() { Register(Group{Heading: "Other tools' files", Of: exportOperations}) }
@@ -37,7 +37,7 @@ func export(r *Request, in *exportParams) (written, error) {
 	}
 	i := slices.IndexFunc(all, func(f exchange.ExportFormat) bool { return f.Name == format })
 	if i < 0 {
-		return written{}, chatctx.Invalid("no format %q", format)
+		return written{}, base.Invalid("no format %q", format)
 	}
 	c, err := r.Store.Context(r.Ctx, in.Context)
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 func init() { Register(Group{Heading: "Changing a history", Of: historyOperations}) }
@@ -158,7 +160,7 @@ func Named(ctx context.Context, snap *chatctx.Snapshot, ref record.Ref) ([]*chat
 	case part.Snapshot != snap:
 		return nil, &chatctx.RefError{Kind: "message", Ref: string(ref), Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
 	case part.To < part.From:
-		return nil, chatctx.NotFound("message in the range", string(ref))
+		return nil, base.NotFound("message in the range", string(ref))
 	}
 	return snap.Page(ctx, part.From, part.To)
 }
@@ -200,7 +202,7 @@ func interrupt(r *Request, in *Interrupting) (v Interrupted, err error) {
 	if err != nil {
 		return v, err
 	}
-	claim, err := c.Running(r.Ctx, in.Branch)
+	claim, err := view.Running(r.Ctx, base.ContextOf(c.Store(), c.ID), in.Branch)
 	if err != nil {
 		return v, err
 	}
@@ -276,7 +278,7 @@ func diff(r *Request, in *Differing) (v contract.Difference, err error) {
 	if err != nil {
 		return v, err
 	}
-	if err := r.holdWhole(func() (int, error) { return c.DiffSize(r.Ctx, in.A, in.B) }); err != nil {
+	if err := r.holdWhole(func() (int, error) { return view.DiffSize(r.Ctx, base.ContextOf(c.Store(), c.ID), in.A, in.B) }); err != nil {
 		return v, err
 	}
 	d, err := c.Diff(r.Ctx, in.A, in.B)

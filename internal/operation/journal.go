@@ -6,7 +6,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/journal"
 )
 
 func init() { Register(Group{Heading: "Taking back", Of: journalOperations}) }
@@ -41,15 +43,15 @@ type storeJournal struct {
 func listOperations(r *Request, in *Journal) (List[*record.Operation], error) {
 	ops := r.Store.Operations(r.Ctx, in.Context)
 	if in.Store {
-		ops = r.Store.StoreOperations(r.Ctx)
+		ops = journal.StoreOperations(r.Ctx, base.Of(r.Store))
 	} else if in.Both {
-		ops = r.Store.AllOperations(r.Ctx, in.Context)
+		ops = journal.AllOperations(r.Ctx, base.Of(r.Store), in.Context)
 	}
 	return in.page(r, ops)
 }
 
 func storeOperations(r *Request, in *storeJournal) (List[*record.Operation], error) {
-	return in.page(r, r.Store.StoreOperations(r.Ctx))
+	return in.page(r, journal.StoreOperations(r.Ctx, base.Of(r.Store)))
 }
 
 func (in *storeJournal) page(r *Request, ops iter.Seq2[*record.Operation, error]) (List[*record.Operation], error) {
@@ -70,7 +72,7 @@ func (in *storeJournal) later(ops iter.Seq2[*record.Operation, error]) iter.Seq2
 			begun = begun || err == nil && o.ID == in.After
 		}
 		if !begun {
-			yield(nil, chatctx.NotFound("operation", in.After))
+			yield(nil, base.NotFound("operation", in.After))
 		}
 	}
 }
@@ -95,7 +97,7 @@ func (r *Request) mayUndo(context, operation string) error {
 	if operation == "" {
 		return &Refusal{403, "forbidden", "without the scopes decide and admin, undo names an operation"}
 	}
-	journals := []iter.Seq2[*record.Operation, error]{r.Store.StoreOperations(r.Ctx)}
+	journals := []iter.Seq2[*record.Operation, error]{journal.StoreOperations(r.Ctx, base.Of(r.Store))}
 	if context != "" {
 		journals = append(journals, r.Store.Operations(r.Ctx, context))
 	}
@@ -112,7 +114,7 @@ func (r *Request) mayUndo(context, operation string) error {
 			}
 		}
 	}
-	return chatctx.NotFound("operation", operation)
+	return base.NotFound("operation", operation)
 }
 
 func undo(r *Request, in *ToUndo) (contract.Undone, error) {
@@ -129,7 +131,7 @@ type storeUndo struct {
 
 func undoStoreOperation(r *Request, in *storeUndo) (contract.Undone, error) {
 	if !strings.HasPrefix(in.Operation, "s") {
-		return contract.Undone{}, chatctx.Invalid("%q is no operation of the store: those of a conversation are taken back on a branch", in.Operation)
+		return contract.Undone{}, base.Invalid("%q is no operation of the store: those of a conversation are taken back on a branch", in.Operation)
 	}
 	if err := r.mayUndo("", in.Operation); err != nil {
 		return contract.Undone{}, err

@@ -6,7 +6,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 func init() {
@@ -31,7 +33,7 @@ type LabelCount struct {
 }
 
 func listLabels(r *Request, _ *struct{}) (List[LabelCount], error) {
-	labels, err := r.Store.Labels(r.Ctx)
+	labels, err := view.Labels(r.Ctx, base.Of(r.Store))
 	return ListEach(slices.Sorted(maps.Keys(labels)), err, func(label string) LabelCount { return LabelCount{label, labels[label]} })
 }
 

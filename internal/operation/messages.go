@@ -11,9 +11,11 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -85,7 +87,7 @@ func listMessages(r *Request, in *messagesParams) (page, error) {
 		}
 	}
 	if n := len(out.Items); n == 0 && snap.Len() == 0 || n > 0 && max(out.Items[0].Position, out.Items[n-1].Position) == snap.Len() {
-		queued, err := c.Queued(r.Ctx, snap.Info.Name)
+		queued, err := view.Queued(r.Ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
 		if err != nil {
 			return page{}, err
 		}
@@ -98,7 +100,7 @@ func listMessages(r *Request, in *messagesParams) (page, error) {
 func (in *messagesParams) stretch(r *Request, snap *chatctx.Snapshot, limit int) (*chatctx.Snapshot, int, int, error) {
 	n := snap.Len()
 	if (in.Range != "" && in.Around != "") || (in.Range+in.Around != "" && in.From|in.To != 0) {
-		return nil, 0, 0, chatctx.Invalid("messages.list takes from and to, range, or around")
+		return nil, 0, 0, base.Invalid("messages.list takes from and to, range, or around")
 	}
 	switch {
 	case in.Range != "":
@@ -107,7 +109,7 @@ func (in *messagesParams) stretch(r *Request, snap *chatctx.Snapshot, limit int)
 			return nil, 0, 0, err
 		}
 		if part == nil {
-			return nil, 0, 0, chatctx.Invalid("%q is no range A..B", in.Range)
+			return nil, 0, 0, base.Invalid("%q is no range A..B", in.Range)
 		}
 		if part.To < part.From {
 			return part.Snapshot, 0, 0, nil
@@ -216,7 +218,7 @@ func (r *Request) mayAppend(at Target, messages []*chatctx.Message) error {
 func ready(messages []*chatctx.Message) error {
 	for _, m := range messages {
 		if m == nil {
-			return chatctx.Invalid("a message is null")
+			return base.Invalid("a message is null")
 		}
 		for i := range m.Calls { // an object that came as a string has escapes of its own
 			m.Calls[i].Arguments = jsontree.Unwrapped(m.Calls[i].Arguments)
@@ -241,10 +243,10 @@ func getArtifact(r *Request, in *artifactParams) (written, error) {
 	var h pool.Hash
 	raw, err := hex.DecodeString(in.SHA256)
 	if err != nil || len(raw) != len(h) {
-		return written{}, chatctx.Invalid("sha256 has to be 64 hexadecimal digits")
+		return written{}, base.Invalid("sha256 has to be 64 hexadecimal digits")
 	}
 	copy(h[:], raw)
-	info, err := r.Store.ArtifactParts(r.Ctx, h, func(info pool.ArtifactInfo) (io.Writer, error) { return r.Write(info.MediaType, "") })
+	info, err := view.ArtifactParts(r.Ctx, base.Of(r.Store), h, func(info pool.ArtifactInfo) (io.Writer, error) { return r.Write(info.MediaType, "") })
 	return written{MediaType: info.MediaType, Size: info.Size}, err
 }
 
@@ -272,10 +274,10 @@ func putArtifact(r *Request, in *putParams) (stored, error) {
 		return stored{}, err
 	}
 	if len(data) == 0 {
-		return stored{}, chatctx.Invalid("artifacts.put needs bytes")
+		return stored{}, base.Invalid("artifacts.put needs bytes")
 	}
 	if _, _, err := mime.ParseMediaType(in.MediaType); in.MediaType != "" && (err != nil || len(in.MediaType) > mostMediaType || strings.ContainsFunc(in.MediaType, unicode.IsControl)) {
-		return stored{}, chatctx.Invalid("media_type has to be like image/png, of at most %d bytes", mostMediaType)
+		return stored{}, base.Invalid("media_type has to be like image/png, of at most %d bytes", mostMediaType)
 	}
 	if in.MediaType == "" {
 		in.MediaType, _, _ = strings.Cut(http.DetectContentType(data), ";")

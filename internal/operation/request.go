@@ -13,7 +13,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/view"
 )
 
 // Request is one call of an operation, from any side. What a side does not have is nil.
@@ -303,8 +305,8 @@ func (r *Request) snapshotToChange(t Target) (*chatctx.ChatContext, *chatctx.Sna
 	if err != nil {
 		return nil, nil, err
 	}
-	claim, err := c.Running(r.Ctx, t.Branch)
-	if err == nil && claim != nil && !chatctx.Held(claim, r.Store.Now()) {
+	claim, err := view.Running(r.Ctx, base.ContextOf(c.Store(), c.ID), t.Branch)
+	if err == nil && claim != nil && !base.Held(claim, base.Of(r.Store).Now()) {
 		_, err = c.Settle(r.Ctx, t.Branch, chatctx.SettleOptions{})
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -69,12 +70,12 @@ func (c *Condition) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		if err := c.UnmarshalText([]byte(text)); err != nil {
-			return chatctx.Invalid("%q is no condition: it has to be %s", text, err)
+			return base.Invalid("%q is no condition: it has to be %s", text, err)
 		}
 		return nil
 	}
 	if err := codec.Exact(raw, reflect.TypeFor[record.Condition]()); err != nil {
-		return chatctx.Invalid("a condition: %s", err)
+		return base.Invalid("a condition: %s", err)
 	}
 	return json.Unmarshal(raw, &c.Condition)
 }
@@ -151,7 +152,7 @@ func addRule(r *Request, in *NewRule) (contract.Rule, error) {
 	rule.Default, rule.By = in.Default, r.By
 	if in.ofStore() {
 		if in.Branch != "" || in.Call != "" {
-			return contract.Rule{}, chatctx.Invalid("rules.add: branch and call need context")
+			return contract.Rule{}, base.Invalid("rules.add: branch and call need context")
 		}
 		return r.ruled(r.Store.AddRule(r.Ctx, rule))
 	}

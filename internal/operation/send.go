@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -93,7 +94,7 @@ const mostAsked = 32
 func send(r *Request, in *sendParams) (answers, error) {
 	m := in.Message
 	if m != nil && in.Text != "" {
-		return answers{}, chatctx.Invalid("send takes text or message")
+		return answers{}, base.Invalid("send takes text or message")
 	}
 	if in.Text != "" {
 		m = pool.NewText(pool.User, in.Text)
@@ -168,7 +169,7 @@ func retry(r *Request, in *retryParams) (answers, error) {
 func fits(err error) error {
 	var not *turn.NotTakenError
 	if errors.As(err, &not) {
-		return chatctx.Invalid("%s; nothing was stored", not.Error())
+		return base.Invalid("%s; nothing was stored", not.Error())
 	}
 	return err
 }
@@ -185,14 +186,14 @@ type sending struct {
 
 func (r *Request) sending(at Target, in *asked) (*sending, error) {
 	if in.Times < 0 || in.Times > mostAsked || max(in.Times, 1)*max(len(in.Models), 1) > mostAsked {
-		return nil, chatctx.Invalid("times is at least 1, and all together are at most %d answers", mostAsked)
+		return nil, base.Invalid("times is at least 1, and all together are at most %d answers", mostAsked)
 	}
 	if len(in.Models) > 0 && in.Model != "" {
-		return nil, chatctx.Invalid("give model or models, not both")
+		return nil, base.Invalid("give model or models, not both")
 	}
 	for i, m := range in.Models {
 		if m == "" || slices.Contains(in.Models[:i], m) {
-			return nil, chatctx.Invalid("in models one is empty or stands there twice; one model several times: times")
+			return nil, base.Invalid("in models one is empty or stands there twice; one model several times: times")
 		}
 	}
 	if err := r.maySet(in.Settings); err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -53,7 +54,7 @@ type promptsParams struct {
 
 func setPrompts(r *Request, in *promptsParams) (contract.Where, error) {
 	if in.System == nil && in.Prompt == nil {
-		return contract.Where{}, chatctx.Invalid("prompts.set needs system or prompt")
+		return contract.Where{}, base.Invalid("prompts.set needs system or prompt")
 	}
 	return where(r.commit(in.Change, func(b *chatctx.Batch) {
 		if in.System != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // Span is a length of time: 90s, 5m.
@@ -27,7 +27,7 @@ func (s *Span) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	if err := s.UnmarshalText([]byte(text)); err != nil {
-		return chatctx.Invalid("%q is not %s", text, err)
+		return base.Invalid("%q is not %s", text, err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -55,11 +56,11 @@ func addToken(r *Request, in *NewToken) (Token, error) {
 func CheckRights(words []string) error {
 	for _, w := range words {
 		if !slices.Contains(Rights, Right(w)) {
-			return chatctx.Invalid("no scope %q: there are read, write, decide, run and admin", w)
+			return base.Invalid("no scope %q: there are read, write, decide, run and admin", w)
 		}
 	}
 	if len(words) == 0 {
-		return chatctx.Invalid("a token needs a scope: read, write, decide, run or admin")
+		return base.Invalid("a token needs a scope: read, write, decide, run or admin")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -58,7 +59,7 @@ func getTool(r *Request, in *ToolRef) (contract.Tool, error) {
 	}
 	i := slices.IndexFunc(tools, func(t record.KeptTool) bool { return t.Name == in.Tool })
 	if i < 0 {
-		return contract.Tool{}, chatctx.NotFound("tool", in.Tool)
+		return contract.Tool{}, base.NotFound("tool", in.Tool)
 	}
 	return contract.ToolOf(&tools[i]), nil
 }

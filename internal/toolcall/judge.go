@@ -3,6 +3,7 @@ package toolcall
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/chatctx/chatctx/branch"
@@ -14,7 +15,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Judge returns what the rules now say of a call.
+// Judge returns what the rules now say of a call. It writes nothing.
 func Judge(ctx context.Context, s *base.Store, c *record.Call) (*record.Ruling, error) {
 	if c == nil {
 		return nil, base.Invalidf("no call is given")
@@ -213,4 +214,9 @@ func (a *asked) read(tx kv.Tx, s *base.Store, key []byte, held map[pool.ID][]*br
 	}
 	a.question = record.Question{Message: message, Index: index + 1, Tool: a.call.Tool, Arguments: a.call.RunArguments()}
 	return view.Place(tx, id, b, &a.question)
+}
+
+// JudgeTool returns what the rules would say of a call of a tool on a branch; "" means the active one.
+func JudgeTool(ctx context.Context, c *base.Conversation, branchName, tool string, arguments json.RawMessage) (*record.Ruling, error) {
+	return Ask(ctx, c.Store, c.ID, branchName, record.Question{Tool: tool, Arguments: arguments})
 }

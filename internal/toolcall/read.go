@@ -521,7 +521,7 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []timedSte
 	return out
 }
 
-// OpenCalls returns the open calls of a branch in the order of its history; "" means the active branch.
+// OpenCalls returns the open calls of a branch ("" means the active one) in the order of its history, as Store.Calls does.
 func OpenCalls(ctx context.Context, c *base.Conversation, branchName string) ([]*record.Call, error) {
 	open, _, err := callsOf(ctx, c, branchName)
 	return open, err

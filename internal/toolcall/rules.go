@@ -287,3 +287,25 @@ func FindRule(tx kv.Tx, ctx pool.ID, ref string) (*record.Rule, error) {
 	}
 	return nil, base.Ambiguous("rule", ref, words, 0)
 }
+
+// DiffRule calls tell for each recorded call, of all contexts, that would be decided differently with one rule more or less. It writes nothing. add is a
+// rule to add, prepared as by AddRule, which holds for its Context or, if that is zero, for all; nil to remove the rule with the id remove.
+func DiffRule(ctx context.Context, s *base.Store, add *record.Rule, remove pool.ID, tell func(record.RuleDifference) error) error {
+	changes := []RuleChange{{Remove: remove}}
+	if add != nil {
+		if err := ReadyRule(s, add); err != nil {
+			return err
+		}
+		changes[0].Add = add
+	}
+	return DiffRules(ctx, s, func(kv.Tx) ([]RuleChange, error) { return changes, nil }, tell)
+}
+
+// RuleOf finds a rule of a context, or of the store for the zero id. Errors to test for: ErrNotFound, ErrAmbiguous.
+func RuleOf(ctx context.Context, s *base.Store, context pool.ID, ref string) (r *record.Rule, err error) {
+	err = s.DB.View(ctx, func(tx kv.Tx) error {
+		r, err = FindRule(tx, context, ref)
+		return err
+	})
+	return r, err
+}

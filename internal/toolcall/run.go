@@ -97,7 +97,7 @@ type replacedError struct {
 
 func (e *replacedError) Unwrap() error { return e.error }
 
-// Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval; changed reports that.
+// Reconsider lets an approved call wait for a decision again if its tool was replaced after the approval, as ClaimCall does; changed reports that.
 func Reconsider(ctx context.Context, s *base.Store, c *record.Call) (changed bool, err error) {
 	err = s.Update(view.Lane(ctx, s, c.Context), func(tx kv.RwTx) error {
 		changed = false
@@ -141,7 +141,7 @@ func reconsider(t *journal.Txn, c *record.Call, why string) error {
 	return StepCall(t, at, pool.Pending, pool.NotRun, record.Decision{Decider: pool.Decider{Kind: record.ByCheck, Name: t.Store.Program}, Reason: why})
 }
 
-// Replaced returns why an approved call will wait again: its tool was replaced after the approval. It is "" for any other call.
+// Replaced returns why an approved call will wait for a decision again: its tool was replaced after the approval. It is "" for any other call.
 func Replaced(ctx context.Context, s *base.Store, c *record.Call) (why string, err error) {
 	if c.State() != record.CallState(pool.Approved, pool.NotRun) {
 		return "", nil

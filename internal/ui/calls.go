@@ -12,7 +12,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -78,7 +80,7 @@ func (q *queue) read(m *model) tea.Cmd {
 				break
 			}
 			w := &waiting{Call: c}
-			if w.ruling, err = st.Judge(ctx, c); err != nil {
+			if w.ruling, err = toolcall.Judge(ctx, base.Of(st), c); err != nil {
 				msg.err = err
 				break
 			}

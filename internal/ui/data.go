@@ -16,7 +16,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -110,7 +113,10 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 			f.settings = settings.WithEnv(own, os.Getenv)
 			return err
 		},
-		func() (err error) { f.tokens, err = c.Tokens(ctx, f.info.Active); return err },
+		func() (err error) {
+			f.tokens, err = view.Tokens(ctx, base.ContextOf(c.Store(), c.ID), f.info.Active)
+			return err
+		},
 		func() error { return f.readWork(ctx) },
 		func() error { return f.readSpent(ctx, m.o.Prices) },
 	}
@@ -155,7 +161,7 @@ func (f *facts) readSpent(ctx context.Context, prices *cost.Prices) error {
 
 // readWork reads what waits on the active branch, and whether an answer is being written there.
 func (f *facts) readWork(ctx context.Context) error {
-	calls, err := f.c.OpenCalls(ctx, f.info.Active)
+	calls, err := toolcall.OpenCalls(ctx, base.ContextOf(f.c.Store(), f.c.ID), f.info.Active)
 	if err != nil {
 		return err
 	}
@@ -164,12 +170,12 @@ func (f *facts) readWork(ctx context.Context) error {
 			f.calls++
 		}
 	}
-	queued, err := f.c.Queued(ctx, f.info.Active)
+	queued, err := view.Queued(ctx, base.ContextOf(f.c.Store(), f.c.ID), f.info.Active)
 	if err != nil {
 		return err
 	}
 	f.queued = len(queued)
-	f.claim, err = f.c.Running(ctx, f.info.Active)
+	f.claim, err = view.Running(ctx, base.ContextOf(f.c.Store(), f.c.ID), f.info.Active)
 	return err
 }
 
@@ -203,7 +209,7 @@ func readEntries(ctx context.Context, c *chatctx.ChatContext, parts []stretch) (
 				return out, err
 			}
 			if snap.Info.ID != p.id {
-				return out, chatctx.Says(chatctx.ErrNotFound, "the branch %q is another one by now", p.branch)
+				return out, base.Says(chatctx.ErrNotFound, "the branch %q is another one by now", p.branch)
 			}
 			snaps[p.branch] = snap
 		}

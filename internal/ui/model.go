@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -326,4 +327,4 @@ func (m *model) shown(s string) string {
 }
 
 // answering reports whether a living program is writing an answer on the active branch.
-func (f *facts) answering() bool { return chatctx.Held(f.claim, pool.Now()) }
+func (f *facts) answering() bool { return base.Held(f.claim, pool.Now()) }

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -456,7 +457,7 @@ func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, mess
 			return e, e.Position == snap.Len(), nil
 		}
 	}
-	return nil, false, chatctx.Says(chatctx.ErrEmpty, "no user has asked anything before this")
+	return nil, false, base.Says(chatctx.ErrEmpty, "no user has asked anything before this")
 }
 
 // quoted returns a text as a setting.

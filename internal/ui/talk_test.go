@@ -16,6 +16,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -269,7 +271,7 @@ func leave(t *testing.T, x *terminal, st *chatctx.Store, branch string) *chatctx
 	if err != nil {
 		t.Fatal(err)
 	}
-	if claim, err := c.Running(t.Context(), branch); err != nil || claim != nil {
+	if claim, err := view.Running(t.Context(), base.ContextOf(c.Store(), c.ID), branch); err != nil || claim != nil {
 		t.Errorf("somebody still answers: %v %v", claim, err)
 	}
 	last, err := snap.Tail(t.Context(), 1)
@@ -408,7 +410,7 @@ func TestBudgetOfTheServer(t *testing.T) {
 	if _, err := st.SetSettings(t.Context(), map[string]json.RawMessage{"model": quoted("m"), "provider": quoted("ollama"), "base_url": quoted(server)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.SetModelWindow(t.Context(), server, "m", chatctx.ModelWindow{Tokens: 8192, Sure: true}); err != nil {
+	if err := view.SetModelWindow(t.Context(), base.Of(st), server, "m", view.ModelWindow{Tokens: 8192, Sure: true}); err != nil {
 		t.Fatal(err)
 	}
 	d := drive(t, Options{Store: st}, 80, 24)

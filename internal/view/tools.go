@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -129,4 +130,14 @@ func offers(t record.Tool) []record.Tool {
 		out = append(out, one)
 	}
 	return out
+}
+
+// OfferedTools returns the tools that a draft of the context has, each tool of an MCP server by itself.
+func OfferedTools(ctx context.Context, s *base.Store, context pool.ID) ([]record.Tool, error) {
+	var out []record.Tool
+	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
+		out, err = ToolsFor(tx, context)
+		return err
+	})
+	return out, err
 }

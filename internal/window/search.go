@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
 )
 
 // Embedder turns texts into vectors, so that they can be found by meaning; package chatctx/turn has one.
@@ -102,7 +103,7 @@ type Hit struct {
 // missing, without keeping them. It is a chatctx.ErrInvalid if e is nil.
 func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, e Embedder, query string) ([]Hit, error) {
 	if e == nil {
-		return nil, chatctx.Invalid("no embedder is given")
+		return nil, base.Invalid("no embedder is given")
 	}
 	list, err := ListSessions(ctx, c, branchName, o)
 	if err != nil {

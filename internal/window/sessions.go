@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -138,7 +139,7 @@ func FindSession(list []SessionInfo, ref string) (*SessionInfo, error) {
 	}
 	switch len(hits) {
 	case 0:
-		return nil, chatctx.NotFound("session", ref)
+		return nil, base.NotFound("session", ref)
 	case 1:
 		return hits[0], nil
 	}
@@ -146,7 +147,7 @@ func FindSession(list []SessionInfo, ref string) (*SessionInfo, error) {
 	for i, h := range hits {
 		names[i] = h.ID.String()
 	}
-	return nil, chatctx.Ambiguous("session", ref, names)
+	return nil, base.Ambiguous("session", ref, names, 0)
 }
 
 // Resumed is the result of Resume.

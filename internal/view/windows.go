@@ -1,4 +1,4 @@
-package chatctx
+package view
 
 import (
 	"context"
@@ -19,9 +19,9 @@ type ModelWindow struct {
 	Sure   bool // the server runs the model with this window; else it may be smaller
 }
 
-// ModelWindow returns what SetModelWindow stored for a model at a server.
-func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelWindow, err error) {
-	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
+// ModelWindowOf returns what SetModelWindow stored for a model at a server.
+func ModelWindowOf(ctx context.Context, s *base.Store, server, model string) (w ModelWindow, err error) {
+	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		raw, err := tx.Get(base.MetaBucket, windowKey(server, model))
 		digits, unsure := strings.CutSuffix(string(raw), "?")
 		if n, bad := strconv.Atoi(digits); bad == nil && n > 0 { // an unreadable value is asked for again
@@ -33,7 +33,7 @@ func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelW
 }
 
 // SetModelWindow stores what a server reports of a model. It is no operation, so it cannot be undone.
-func (s *Store) SetModelWindow(ctx context.Context, server, model string, w ModelWindow) error {
+func SetModelWindow(ctx context.Context, s *base.Store, server, model string, w ModelWindow) error {
 	for _, word := range []string{server, model} {
 		if err := base.CheckKey("the name of a server or a model", word); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (s *Store) SetModelWindow(ctx context.Context, server, model string, w Mode
 	if !w.Sure {
 		value += "?"
 	}
-	return s.at.Update(base.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, windowKey(server, model), []byte(value)) })
+	return s.Update(base.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, windowKey(server, model), []byte(value)) })
 }
 
 // windowKey hashes the names, since they may be private.
