@@ -207,7 +207,7 @@ func (r *run) undo(c *convo) error {
 	b, name := r.anyBranch(c)
 	n, named := max(c.last[theContext], c.last[b]), ""
 	if r.rng.Intn(5) == 0 && len(c.ops) > 0 {
-		n = uint64(max(1, len(c.ops)-r.rng.Intn(6)))
+		n = uint64(1 + r.rng.Intn(len(c.ops)))
 		if op := c.op(n); op.undoes != 0 || op.undone != 0 {
 			return errSkip
 		}
@@ -233,7 +233,6 @@ func (r *run) undo(c *convo) error {
 	}
 	r.must(err, "undo")
 	*c = *try
-	r.fixActive(c)
 	if done.Undid.ID != strconv.FormatUint(first, 10) || done.Operation != strconv.Itoa(len(c.ops)) {
 		r.fail("undo took back %s as %s, want %d as %d", done.Undid.ID, done.Operation, first, len(c.ops))
 	}
@@ -250,20 +249,6 @@ func (r *run) settling(c *convo, do func() error) error {
 		}
 		r.stopReply(c, left.on, false)
 	}
-}
-
-// fixActive reads which branch is active where any that is there will do.
-func (r *run) fixActive(c *convo) {
-	if c.active != (id{}) {
-		return
-	}
-	info, err := r.view(c).Info(bg)
-	r.must(err, "info")
-	b, ok := c.named(info.Active)
-	if !ok {
-		r.fail("the active branch %q is none", info.Active)
-	}
-	c.active = b
 }
 
 // undoStore takes back what the store did with the context last, and brings it back.
@@ -327,7 +312,6 @@ func (r *run) redo(c *convo) error {
 	}
 	r.must(err, "redo")
 	*c = *try
-	r.fixActive(c)
 	if done.Operation != strconv.Itoa(len(c.ops)) {
 		r.fail("redo is operation %s, want %d", done.Operation, len(c.ops))
 	}
@@ -954,6 +938,7 @@ func (r *run) purge(c *convo) error {
 	for _, op := range c.ops {
 		op.lost = deleted
 	}
+	c.purged = uint64(len(c.ops))
 	c.last, c.newest, c.redo, c.keys = map[id]uint64{}, map[id]uint64{}, nil, map[string]*keyed{}
 	for k, p := range c.replies {
 		if p.partial = nil; c.branches[k] == nil {

@@ -3,9 +3,10 @@ package chatctx_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
-	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -103,12 +104,25 @@ var waiting = callState{status: pool.Pending, execution: pool.NotRun}
 // theContext is the key of the context among what an operation is on; branches go by their ids.
 var theContext id
 
+// thing is what operations have in common where one stands on another: of a branch, or of the context.
+type thing struct {
+	of   id
+	name string
+}
+
+// The names of the things that are the branch itself: all of one that was made, and that one is there.
+const (
+	wholeBranch = "all"
+	isThere     = "there"
+)
+
 // operation is an entry of the model's journal: what it was on, and how that was before and after.
 type operation struct {
 	what           string
 	on             []id
-	prev           map[id]uint64
+	things         map[thing]bool
 	before, after  map[id]*branchState // nil: not there
+	was            map[id]*branchState // the state before, also of a branch that was not there
 	ctxBefore      *contextState
 	activeBefore   id
 	activeMoved    bool
@@ -132,14 +146,31 @@ const (
 
 func (o *operation) is(on id) bool { return slices.Contains(o.on, on) }
 
-func (o *operation) shares(p *operation) bool { return slices.ContainsFunc(o.on, p.is) }
+// shares reports whether two operations changed a thing in common. Of one that is too old nobody knows what it changed.
+func (o *operation) shares(p *operation) bool {
+	if len(o.on) == 0 || len(p.on) == 0 || len(o.things) == 0 || len(p.things) == 0 {
+		return false
+	}
+	for _, k := range o.on {
+		if p.is(k) && (o.lost != stays || p.lost != stays || o.things[thing{k, wholeBranch}] || p.things[thing{k, wholeBranch}]) {
+			return true
+		}
+	}
+	for x := range o.things {
+		if p.things[x] {
+			return true
+		}
+	}
+	return false
+}
 
 // convo is the model of one context.
 type convo struct {
 	id       id
 	order    []id // branches, as they were made; those that are gone too
 	branches map[id]*branchState
-	from     map[id]id // the branch that one was forked from
+	aside    map[id]*branchState // those that are not there, as they would come back
+	from     map[id]id           // the branch that one was forked from
 	ctx      *contextState
 	active   id
 	messages map[id]*message
@@ -155,6 +186,7 @@ type convo struct {
 	command  *chatctx.Batch // the first batch of a command, nil for none
 	group    uint64         // of that command
 	ours     uint64         // its newest operation
+	purged   uint64         // the operations up to this one are gone, and none counts
 	storeAt  uint64         // the number that the next operation had at the store's newest about this context; 0: none
 }
 
@@ -211,7 +243,7 @@ func (c *convo) named(name string) (id, bool) {
 func (c *convo) copy() *convo {
 	o := *c
 	o.order, o.redo, o.all = slices.Clone(c.order), slices.Clone(c.redo), slices.Clone(c.all)
-	o.branches, o.calls, o.last, o.newest = maps.Clone(c.branches), maps.Clone(c.calls), maps.Clone(c.last), maps.Clone(c.newest)
+	o.branches, o.aside, o.calls, o.last, o.newest = maps.Clone(c.branches), maps.Clone(c.aside), maps.Clone(c.calls), maps.Clone(c.last), maps.Clone(c.newest)
 	o.ops = make([]*operation, len(c.ops))
 	for i, op := range c.ops {
 		p := *op
@@ -226,6 +258,8 @@ type change struct {
 	what      string
 	now       pool.Time
 	branches  map[id]*branchState
+	aside     map[id]*branchState
+	also      map[thing]bool // things that it changed, though they may be as before in the end
 	made      []id
 	touched   map[id]bool
 	ctx       *contextState
@@ -262,7 +296,7 @@ func (t *change) stays(b id) error {
 }
 
 func (c *convo) begin(now pool.Time, target id) *change {
-	return &change{c: c, now: now, branches: map[id]*branchState{}, touched: map[id]bool{}, ctx: c.ctx, active: c.active,
+	return &change{c: c, now: now, branches: map[id]*branchState{}, aside: map[id]*branchState{}, also: map[thing]bool{}, touched: map[id]bool{}, ctx: c.ctx, active: c.active,
 		calls: map[callKey]callState{}, messages: map[id]*message{}, target: target, keys: map[string]*keyed{}, from: map[id]id{}, spliced: map[id]bool{}}
 }
 
@@ -360,6 +394,7 @@ func (t *change) splice(b id, at, removed int, insert ...id) {
 	if t.c.branches[b] != nil && removed != len(insert) {
 		t.spliced[b] = true
 	}
+	t.also[thing{b, "history"}] = true
 	t.passed = slices.Concat(t.passed, insert, s.list[at:at+removed])
 	was := s.list
 	s.list = slices.Concat(s.list[:at], insert, s.list[at+removed:])
@@ -446,7 +481,7 @@ func (t *change) commit() *operation {
 	if t.empty() {
 		return nil
 	}
-	op := &operation{what: t.what, prev: map[id]uint64{}, before: map[id]*branchState{}, after: map[id]*branchState{},
+	op := &operation{what: t.what, things: t.things(), was: map[id]*branchState{}, before: map[id]*branchState{}, after: map[id]*branchState{},
 		calls: map[callKey]callState{}, group: t.group, at: t.now, passed: t.passed, spliced: t.spliced, activeBefore: c.active, activeMoved: c.active != t.active}
 	for _, b := range t.order() {
 		if !t.touched[b] {
@@ -454,6 +489,7 @@ func (t *change) commit() *operation {
 		}
 		op.on = append(op.on, b)
 		op.before[b], op.after[b] = c.branches[b], t.branches[b]
+		op.was[b] = cmp.Or(c.branches[b], c.aside[b])
 	}
 	if t.onContext {
 		op.on = append(op.on, theContext)
@@ -479,9 +515,9 @@ func (t *change) commit() *operation {
 		op.group = n
 	}
 	for _, k := range op.on {
-		op.prev[k] = c.last[k]
 		c.last[k], c.newest[k] = n, n
 	}
+	maps.Copy(c.aside, t.aside)
 	c.order = append(c.order, t.made...)
 	for b := range t.touched {
 		c.branches[b] = t.branches[b]
@@ -509,13 +545,13 @@ func (c *convo) passOver(last *operation) {
 				return
 			}
 		}
-		if op.lost != stays || len(op.calls) > 0 || op.activeMoved || op.is(theContext) && !reflect.DeepEqual(op.ctxBefore, c.ctx) {
+		if op.lost != stays || len(op.calls) > 0 || op.activeMoved || op.is(theContext) && len(op.ctxBefore.differs(c.ctx)) > 0 {
 			return
 		}
 	}
 	for _, n := range slices.Backward(all) {
 		if c.last[theContext] == n {
-			c.last[theContext] = c.op(n).prev[theContext]
+			c.last[theContext] = c.below(theContext, n)
 		}
 		c.op(n).undone = n
 	}
@@ -532,23 +568,19 @@ func (t *change) do() *operation {
 
 // dropRedo forgets the undos that cannot be redone after an operation (nil: after none).
 func (c *convo) dropRedo(after *operation) {
-	blocked := map[id]bool{}
+	var blocked []*operation
 	if after != nil {
-		for _, k := range after.on {
-			blocked[k] = true
-		}
+		blocked = append(blocked, after)
 	}
 	var kept []uint64
 	for _, n := range slices.Backward(c.redo) {
 		u := c.op(n)
-		drop := u.lost != stays || c.op(u.undoes).lost != stays || slices.ContainsFunc(u.on, func(k id) bool { return blocked[k] })
+		drop := u.lost != stays || c.op(u.undoes).lost != stays || slices.ContainsFunc(blocked, u.shares)
 		if !drop {
 			kept = append(kept, n)
 			continue
 		}
-		for _, k := range u.on {
-			blocked[k] = true
-		}
+		blocked = append(blocked, u)
 	}
 	slices.Reverse(kept)
 	c.redo = kept
@@ -573,19 +605,24 @@ func (c *convo) revert(op *operation, now pool.Time) (*change, error) {
 	back := map[id]bool{}
 	for _, k := range op.on {
 		if k == theContext {
-			t.ctx, t.onContext = op.ctxBefore, true
+			t.ctx, t.onContext = op.contextBack(t.ctx), true
 			continue
 		}
-		t.touched[k] = true
-		if op.before[k] != nil && t.branch(k) == nil {
-			back[k] = true
+		is := t.branch(k)
+		s := op.branchBack(k, cmp.Or(is, c.aside[k]))
+		t.touched[k], back[k] = true, is == nil
+		there := is != nil
+		if op.things[thing{k, wholeBranch}] || op.things[thing{k, isThere}] {
+			there = op.before[k] != nil
 		}
-		t.branches[k] = op.before[k]
+		if is = s; !there {
+			is = nil
+		}
+		if t.branches[k] = is; is == nil {
+			t.aside[k], back[k] = s, false
+		}
 	}
 	names := map[string]bool{}
-	if len(t.there()) == 0 {
-		return nil, chatctx.ErrConflict
-	}
 	for _, b := range t.there() {
 		if name := t.branch(b).name; names[name] {
 			return nil, chatctx.ErrConflict
@@ -623,13 +660,37 @@ func (c *convo) revert(op *operation, now pool.Time) (*change, error) {
 			return nil, chatctx.ErrConflict
 		}
 	}
-	if op.activeMoved && (op.is(theContext) || t.branch(c.active) == nil || back[op.activeBefore]) {
-		t.active = op.activeBefore
+	return t, t.goBack(op, back)
+}
+
+// goBack goes where people were before an operation, if that branch is there and they went with the operation, or it has just come back, or theirs went. From a
+// branch that goes they go to the one that it came from.
+func (t *change) goBack(op *operation, back map[id]bool) error {
+	if op.activeMoved {
+		there, moves := t.branch(op.activeBefore) != nil, op.is(theContext)
+		if moves && !there && !op.fieldsOfContext() {
+			return chatctx.ErrConflict
+		}
+		if there && (moves || t.branch(t.c.active) == nil || back[op.activeBefore]) {
+			t.active = op.activeBefore
+		}
 	}
 	if t.branch(t.active) == nil {
-		t.active = id{} // any that is there will do
+		if t.active = t.c.from[t.active]; t.branch(t.active) == nil {
+			return chatctx.ErrConflict
+		}
 	}
-	return t, nil
+	return nil
+}
+
+// below finds the newest operation in force on something before operation n; 0 for none.
+func (c *convo) below(k id, n uint64) uint64 {
+	for n--; n > c.purged; n-- {
+		if op := c.op(n); op.is(k) && op.undone == 0 && op.undoes == 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // undo takes back an operation.
@@ -638,8 +699,9 @@ func (c *convo) undo(n uint64, now pool.Time) error {
 	if op == nil || op.lost != stays || op.undone != 0 || len(op.on) == 0 {
 		return chatctx.ErrConflict
 	}
-	for _, k := range op.on {
-		if c.last[k] != n {
+	newest := !slices.ContainsFunc(op.on, func(k id) bool { return c.last[k] != n })
+	for m := n + 1; m <= uint64(len(c.ops)) && !newest; m++ {
+		if o := c.op(m); o.undone == 0 && o.undoes == 0 && o.lost != deleted && o.shares(op) {
 			return chatctx.ErrConflict
 		}
 	}
@@ -647,11 +709,14 @@ func (c *convo) undo(n uint64, now pool.Time) error {
 	if err != nil {
 		return err
 	}
+	newestOf := maps.Clone(c.last)
 	u := c.entry(t, op, n)
 	c.redo = append(c.redo, u)
 	op.undone = u
 	for _, k := range op.on {
-		c.last[k] = op.prev[k]
+		if c.last[k] = newestOf[k]; c.last[k] == n {
+			c.last[k] = c.below(k, n)
+		}
 	}
 	return nil
 }
@@ -664,10 +729,11 @@ func (c *convo) redoOne(u uint64, now pool.Time) error {
 	if err != nil {
 		return err
 	}
+	newestOf := maps.Clone(c.last)
 	undo.undone = c.entry(t, op, u)
 	op.undone = 0
 	for _, k := range op.on {
-		c.last[k] = undo.undoes
+		c.last[k] = max(newestOf[k], undo.undoes)
 	}
 	return nil
 }
@@ -678,7 +744,15 @@ func (c *convo) entry(t *change, op *operation, undoes uint64) uint64 {
 	e := t.commit()
 	e.undoes = undoes
 	e.group, e.passed, e.spliced = 0, op.passed, op.spliced
-	maps.Copy(e.prev, op.prev)
+	e.things = maps.Clone(t.also)
+	for x := range op.things {
+		if x.name[0] != 'c' {
+			e.things[x] = true
+		}
+	}
+	for k := range t.calls {
+		e.things[callThing(k)] = true
+	}
 	return uint64(len(c.ops))
 }
 
@@ -794,6 +868,14 @@ func (t *change) replaceIDs(real map[id]id) {
 			t.calls[callKey{r, k.index}] = s
 		}
 	}
+	for x := range maps.Clone(t.also) {
+		for m, r := range real {
+			if name := strings.ReplaceAll(x.name, fmt.Sprint(m), fmt.Sprint(r)); name != x.name {
+				delete(t.also, x)
+				t.also[thing{x.of, name}] = true
+			}
+		}
+	}
 	t.added, t.passed = list(t.added), list(t.passed)
 	t.target = to(t.target)
 }
@@ -801,6 +883,15 @@ func (t *change) replaceIDs(real map[id]id) {
 // replaceBranch puts the store's id of a new branch in the place of the model's.
 func (t *change) replaceBranch(was, is id) {
 	t.made[slices.Index(t.made, was)] = is
+	for x := range maps.Clone(t.also) {
+		if x.of == was {
+			delete(t.also, x)
+			t.also[thing{is, x.name}] = true
+		}
+	}
+	if s, gone := t.aside[was]; gone {
+		t.aside[is] = s
+	}
 	t.branches[is], t.touched[is] = t.branches[was], true
 	delete(t.branches, was)
 	delete(t.touched, was)

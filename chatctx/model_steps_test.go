@@ -793,6 +793,7 @@ func (t *change) removeBranch(gone id) {
 	if t.blocked == nil {
 		t.blocked = t.stays(gone)
 	}
+	t.aside[gone] = t.branch(gone)
 	t.branches[gone], t.touched[gone], t.onContext = nil, true, true
 }
 
@@ -878,6 +879,7 @@ func (b *batch) tag() error {
 	c := b.editContext()
 	c.tags = maps.Clone(c.tags)
 	c.tags[name] = m
+	b.also[thing{name: "tag " + name}] = true
 	return nil
 }
 
@@ -891,6 +893,7 @@ func (b *batch) untag() error {
 	c := b.editContext()
 	c.tags = maps.Clone(c.tags)
 	delete(c.tags, name)
+	b.also[thing{name: "tag " + name}] = true
 	return nil
 }
 
@@ -907,6 +910,7 @@ func (b *batch) mark() error {
 	}
 	c := b.editContext()
 	c.marks = maps.Clone(c.marks)
+	b.also[thing{name: "mark " + fmt.Sprint(m)}] = true
 	if c.marks[m] = mark; mark == "" {
 		delete(c.marks, m)
 	}
@@ -1026,6 +1030,7 @@ func (b *batch) note() error {
 	c := b.editContext()
 	c.notes = maps.Clone(c.notes)
 	c.notes[m] = value
+	b.also[thing{name: "note " + fmt.Sprint(m)}] = true
 	return nil
 }
 

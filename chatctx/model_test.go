@@ -93,7 +93,7 @@ func (r *run) newConvo() {
 	r.must(err, "main")
 	main := info.ID
 	r.storeUndone = nil
-	r.convos = append(r.convos, &convo{id: c.ID, order: []id{main}, branches: map[id]*branchState{main: {name: chatctx.MainBranch, tokens: -1}}, from: map[id]id{}, active: main,
+	r.convos = append(r.convos, &convo{id: c.ID, order: []id{main}, branches: map[id]*branchState{main: {name: chatctx.MainBranch, tokens: -1}}, aside: map[id]*branchState{}, from: map[id]id{}, active: main,
 		ctx: &contextState{title: hushed(text), tags: map[string]id{}, marks: map[id]string{}, notes: map[id]string{}}, messages: map[id]*message{},
 		calls: map[callKey]callState{}, claims: map[callKey]*claim{}, replies: map[id]*reply{}, keys: map[string]*keyed{}, last: map[id]uint64{},
 		newest: map[id]uint64{}, storeAt: 1})

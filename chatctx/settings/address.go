@@ -145,6 +145,16 @@ func idleKey(wider, place map[string]json.RawMessage, under string) string {
 	return ""
 }
 
+// Addresses reports whether a setting says where requests go, with whose key or for which account: an address, a provider, or a companion of these.
+func Addresses(name string) bool {
+	for _, under := range addressed {
+		if rest, ok := strings.CutPrefix(name, under); ok && (rest == "base_url" || rest == "provider" || slices.Contains(companions, rest)) {
+			return true
+		}
+	}
+	return false
+}
+
 // blank reports whether a place has no value for a setting.
 func blank(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
 

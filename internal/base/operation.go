@@ -29,6 +29,9 @@ type Operation struct {
 	Expired bool `cbor:"11,keyasint,omitempty"`
 	// User is who acted, in a store on a server: Store.User.
 	User string `cbor:"12,keyasint,omitempty"`
+	// Things lists, for each chain, the things of its subject that the operation changed, but those that Changes tell: histories and whole records. nil of an
+	// operation that changed histories alone, as an append, and of those of before format 4.
+	Things [][]string `cbor:"13,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
 	Unknown string `cbor:"-" json:"-"`

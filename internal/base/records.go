@@ -78,17 +78,11 @@ func (r *ContextRecord) ListedAt() pool.Time { return max(r.Listed, r.Updated) }
 // Named reports whether somebody gave the title, here or in another store.
 func (r *ContextRecord) Named() bool { return r.Renamed || r.RenamedThere }
 
-// ContextFields has the keys of a context's record that an undo restores. The others are counters.
-var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true, 22: true, 23: true}
-
 // ActiveField is the key of ContextRecord.Active.
 const ActiveField = 5
 
 // RemovedField is the key of branch.Branch.Removed.
 const RemovedField = 18
-
-// BranchFields has the keys of a branch's record that an undo restores. Pieces are restored by splices; the others are counters.
-var BranchFields = map[uint64]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 12: true, 16: true, 17: true, RemovedField: true}
 
 func GetContext(tx kv.Tx, id pool.ID) (*ContextRecord, []byte, error) {
 	raw, err := tx.Get(ContextBucket, id[:])
@@ -178,8 +172,8 @@ func OperationKey(id pool.ID, n uint64) []byte {
 // Under is the key of a record that belongs to a context.
 func Under(id pool.ID, rest ...byte) []byte { return append(id[:], rest...) }
 
-// fields splits a record by its keys.
-func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
+// Fields splits a record by its keys.
+func Fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 	m := map[uint64]cbor.RawMessage{}
 	if raw == nil {
 		return m, nil
@@ -190,19 +184,19 @@ func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 	return m, nil
 }
 
-// absent is the old value of a key that the record did not have: CBOR's undefined.
-var absent = cbor.RawMessage{0xf7}
+// Absent is the old value of a key that the record did not have: CBOR's undefined.
+var Absent = cbor.RawMessage{0xf7}
 
 // IsAbsent reports whether a value stands for a key that the record did not have.
-func IsAbsent(v cbor.RawMessage) bool { return string(v) == string(absent) }
+func IsAbsent(v cbor.RawMessage) bool { return string(v) == string(Absent) }
 
 // ChangedFields returns the old values of those keys whose values differ between two records.
 func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.RawMessage, error) {
-	was, err := fields(before)
+	was, err := Fields(before)
 	if err != nil {
 		return nil, err
 	}
-	is, err := fields(after)
+	is, err := Fields(after)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +208,7 @@ func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.
 		if out == nil {
 			out = map[uint64]cbor.RawMessage{}
 		}
-		out[k] = absent
+		out[k] = Absent
 		if v, ok := was[k]; ok {
 			out[k] = v
 		}
@@ -224,18 +218,18 @@ func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.
 
 // ReplaceFields sets values in a record. It returns the new record and the replaced values.
 func ReplaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint64]cbor.RawMessage, error) {
-	m, err := fields(raw)
+	m, err := Fields(raw)
 	if err != nil {
 		return nil, nil, err
 	}
 	delete(m, 255) // the checksum
 	had := make(map[uint64]cbor.RawMessage, len(set))
 	for k, v := range set {
-		had[k] = absent
+		had[k] = Absent
 		if old, ok := m[k]; ok {
 			had[k] = old
 		}
-		if string(v) == string(absent) {
+		if string(v) == string(Absent) {
 			delete(m, k)
 		} else {
 			m[k] = v

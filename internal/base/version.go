@@ -15,9 +15,12 @@ import (
 
 // FormatVersion is the version of the file format that this program writes, OldestVersion the oldest that it reads.
 const (
-	FormatVersion = 3
+	FormatVersion = 4
 	OldestVersion = 2
 )
+
+// shortKeys is the first version in which all entries have short keys. Version 4 differs from 3 only in that operations list the things that they changed.
+const shortKeys = 3
 
 // CopyMark and MoveMark replace the format number of an unfinished copy and of a store that has moved. Behind them stands which store is copied, or where
 // the store went.
@@ -54,9 +57,11 @@ func Version(raw []byte) (int, error) {
 }
 
 // BringUp rewrites what is stored otherwise in an older version, and sets the number. It is the only place that does so.
-func BringUp(tx kv.RwTx) error {
-	if err := branchstore.ShortenKeys(tx); err != nil {
-		return err
+func BringUp(tx kv.RwTx, from int) error {
+	if from < shortKeys {
+		if err := branchstore.ShortenKeys(tx); err != nil {
+			return err
+		}
 	}
 	return tx.Put(MetaBucket, MetaFormat, strconv.AppendInt(nil, FormatVersion, 10))
 }
@@ -99,7 +104,7 @@ type guarded struct {
 
 func (g guarded) View(ctx context.Context, fn func(kv.Tx) error) error {
 	return g.DB.View(ctx, func(tx kv.Tx) error {
-		if g.Older() {
+		if g.Number() < shortKeys {
 			tx = branchstore.WithLongKeys(tx)
 		}
 		return fn(tx)
@@ -186,7 +191,9 @@ func (t *versionTx) look(next ...kv.Key) error {
 	}
 	var version int
 	if version, t.err = Version(raw); t.err == nil && version < FormatVersion {
-		t.older, t.Tx = version, branchstore.WithLongKeys(t.rw)
+		if t.older = version; version < shortKeys {
+			t.Tx = branchstore.WithLongKeys(t.rw)
+		}
 	}
 	return t.err
 }
@@ -240,7 +247,7 @@ func (t *versionTx) change() error {
 	}
 	t.changes = true
 	if t.older != 0 {
-		if t.err = BringUp(t.rw); t.err == nil {
+		if t.err = BringUp(t.rw, t.older); t.err == nil {
 			t.from, t.older, t.Tx = t.older, 0, t.rw
 		}
 	}

@@ -50,7 +50,7 @@ func Reopen(ctx context.Context, path string, o base.Options) (to string, err er
 			return err
 		}
 		to = string(place)
-		return base.BringUp(tx)
+		return base.BringUp(tx, base.OldestVersion)
 	})
 	return to, err
 }
@@ -179,7 +179,7 @@ func (c *copying) begin() error {
 func (c *copying) markMoved() error {
 	return c.source.Update(c.ctx, func(tx kv.RwTx) error {
 		// whoever takes the store back finds it in today's form
-		if err := base.BringUp(tx); err != nil {
+		if err := base.BringUp(tx, base.OldestVersion); err != nil {
 			return err
 		}
 		return tx.Put(base.MetaBucket, base.MetaFormat, []byte(moveMark+kv.Shown(c.to)))

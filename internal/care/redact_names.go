@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
@@ -190,6 +191,9 @@ func (r *redactor) wholeStore() error {
 		}
 		r.text("undo", "", &op.By)
 		old := len(r.found)
+		for _, name := range slices.Concat(op.Things...) {
+			r.within("undo", "", []byte(name))
+		}
 		for _, c := range op.Changes {
 			r.within("undo", "", c.Key)
 			r.within("undo", "", c.Old)
@@ -198,7 +202,7 @@ func (r *redactor) wholeStore() error {
 			}
 		}
 		if len(r.found) > old {
-			op.Changes, op.Expired, r.hit = nil, true, true
+			op.Changes, op.Things, op.Expired, r.hit = nil, nil, true, true
 		}
 		return r.hit
 	})

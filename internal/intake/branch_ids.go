@@ -109,7 +109,7 @@ func (g *graft) takenOff(b *branch.Branch, path []int) (out []int, err error) {
 			return out, err
 		}
 		for _, c := range op.Changes {
-			if c.Kind != base.SpliceChange || pool.ID(c.Key) != b.ID {
+			if c.Kind != base.SpliceChange || pool.ID(c.Key) != b.ID || op.Undone != 0 {
 				continue
 			}
 			for _, node := range g.held(c.Removed, path) {

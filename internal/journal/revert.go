@@ -2,10 +2,11 @@ package journal
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
-	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
@@ -18,6 +19,7 @@ import (
 // revert undoes the changes of an operation, the newest first, and puts their inverse on this one's journal entry. Calls come after the histories, since
 // whether a call waits again depends on the branches that hold it; the context comes last.
 func (t *Txn) revert(op *base.Operation) error {
+	t.reverts = true
 	if err := t.undisturbed(op); err != nil {
 		return err
 	}
@@ -30,14 +32,14 @@ func (t *Txn) revert(op *base.Operation) error {
 		takes  func(bucket string) bool
 		revert func(base.Change) error
 	}{
-		{func(b string) bool { return b != base.CallBucket && b != base.ContextBucket }, t.revertChange},
+		{func(b string) bool { return b != base.CallBucket && b != base.ContextBucket }, func(c base.Change) error { return t.revertChange(op, c) }},
 		{func(b string) bool { return b == base.CallBucket }, func(c base.Change) error {
 			if made[string(c.Key)] {
 				return nil // the call goes with its message; where a fork holds both, it stays as it is
 			}
 			return t.revertCall(c)
 		}},
-		{func(b string) bool { return b == base.ContextBucket }, func(c base.Change) error { return t.revertContext(c, onContext) }},
+		{func(b string) bool { return b == base.ContextBucket }, func(c base.Change) error { return t.revertContext(op, c, onContext) }},
 	}
 	for i, pass := range passes {
 		for _, c := range slices.Backward(op.Changes) {
@@ -75,7 +77,7 @@ func callsMade(op *base.Operation) map[string]bool {
 	return made
 }
 
-func (t *Txn) revertChange(c base.Change) error {
+func (t *Txn) revertChange(op *base.Operation, c base.Change) error {
 	switch {
 	case c.Kind == base.SpliceChange:
 		return t.revertSplice(c)
@@ -91,7 +93,7 @@ func (t *Txn) revertChange(c base.Change) error {
 	case c.Kind == base.RecordChange:
 		return t.PutRaw(c.Bucket, c.Key, c.Old)
 	case c.Kind == base.FieldsChange && c.Bucket == branchstore.Bucket:
-		return t.revertBranchFields(c)
+		return t.revertBranchFields(op, c)
 	}
 	return base.Damaged("an operation has a change of the unknown kind %d", c.Kind)
 }
@@ -189,7 +191,7 @@ func (t *Txn) revertRun(message pool.ID, index int, is, back *record.CallRecord)
 }
 
 // revertBranchFields restores fields of a branch. The index of names is updated at the end.
-func (t *Txn) revertBranchFields(c base.Change) error {
+func (t *Txn) revertBranchFields(op *base.Operation, c base.Change) error {
 	l, err := t.changedBranch(c.Key)
 	if err != nil {
 		return err
@@ -198,7 +200,11 @@ func (t *Txn) revertBranchFields(c base.Change) error {
 	if err != nil {
 		return err
 	}
-	raw, had, err := base.ReplaceFields(raw, c.Fields)
+	set, err := restored(op, l.ID, branchFields, c.Fields, raw)
+	if err != nil {
+		return err
+	}
+	raw, had, err := base.ReplaceFields(raw, set)
 	if err != nil {
 		return err
 	}
@@ -222,26 +228,20 @@ func (t *Txn) revertBranchFields(c base.Change) error {
 
 // revertContext restores fields of the context. If the operation was not one on the context, that is the active branch alone, and only if the present one
 // was removed or the other one was just brought back.
-func (t *Txn) revertContext(c base.Change, onContext bool) error {
-	if !onContext {
-		var before pool.ID
-		if err := stored.Unmarshal(c.Fields[base.ActiveField], &before); err != nil {
-			return base.Damaged("an operation names the active branch %x, which is not an id", c.Fields[base.ActiveField])
-		}
-		l, err := t.Load(t.Rec.Active)
-		if err != nil {
-			return err
-		}
-		back := t.Branches[before]
-		if l != nil && l.Removed == 0 && (back == nil || back.was.Removed == 0 || back.Removed != 0) {
-			return nil
-		}
+func (t *Txn) revertContext(op *base.Operation, c base.Change, onContext bool) error {
+	fields, err := t.whereTo(c.Fields, onContext)
+	if err != nil || len(fields) == 0 {
+		return err
 	}
 	raw, err := stored.Marshal(t.Rec)
 	if err != nil {
 		return err
 	}
-	raw, had, err := base.ReplaceFields(raw, c.Fields)
+	set, err := restored(op, pool.ID{}, contextFields, fields, raw)
+	if err != nil {
+		return err
+	}
+	raw, had, err := base.ReplaceFields(raw, set)
 	if err != nil {
 		return err
 	}
@@ -249,6 +249,41 @@ func (t *Txn) revertContext(c base.Change, onContext bool) error {
 	t.Rec, err = base.ContextFrom(t.ID, raw)
 	t.OnContext = t.OnContext || onContext
 	return err
+}
+
+// whereTo returns the fields that an undo restores: without the active branch where that is not to change, since people stay where they are or the other branch
+// is gone. To take a switch back to a branch that is gone is an ErrConflict.
+func (t *Txn) whereTo(set map[uint64]cbor.RawMessage, onContext bool) (map[uint64]cbor.RawMessage, error) {
+	raw, moves := set[base.ActiveField]
+	if !moves {
+		return set, nil
+	}
+	var before pool.ID
+	if err := stored.Unmarshal(raw, &before); err != nil {
+		return nil, base.Damaged("an operation names the active branch %x, which is not an id", raw)
+	}
+	to, err := t.Load(before)
+	if err != nil {
+		return nil, err
+	}
+	there := to != nil && to.Removed == 0
+	if onContext && there {
+		return set, nil
+	}
+	if onContext && len(set) == 1 {
+		return nil, base.Conflict("the branch that was active before is removed: bring it back first, or chatctx switch to another one")
+	}
+	is, err := t.Load(t.Rec.Active)
+	if err != nil {
+		return nil, err
+	}
+	gone, back := is == nil || is.Removed != 0, there && to.was.Removed != 0
+	if there && (gone || back) {
+		return set, nil
+	}
+	set = maps.Clone(set)
+	delete(set, base.ActiveField)
+	return set, nil
 }
 
 // fixPlace moves this person from a branch that the operation removed to the branch from which that one was forked.
@@ -268,29 +303,42 @@ func (t *Txn) fixPlace() error {
 	return err
 }
 
-// fixActive chooses another active branch if that was removed. It returns ErrConflict if no branch is left.
+// fixActive goes on to the branch from which the active one was forked if that was removed. It returns ErrConflict if that one is gone too.
 func (t *Txn) fixActive() error {
 	if err := t.fixPlace(); err != nil {
 		return err
 	}
-	if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {
+	l, err := t.Load(t.Rec.Active)
+	if err != nil || l != nil && l.Removed == 0 {
 		return err
 	}
-	left := false
-	err := t.Each(func(b *branch.Branch) error {
-		t.Rec.Active, left = b.ID, true
-		return kv.ErrStop
-	})
-	if err == nil && !left {
-		err = base.Conflict("this undo would leave no branch: first undo the removal of the others")
+	if l == nil {
+		return base.Conflict("this undo would leave no branch active: chatctx switch to another one first")
 	}
-	return err
+	from, err := t.Load(l.From)
+	if err != nil {
+		return err
+	}
+	if from == nil || from.Removed != 0 {
+		return base.Conflict("this undo would remove the active branch %q, and the one that it came from is not there: chatctx switch to another one first", l.Name)
+	}
+	was, err := stored.Marshal(t.Rec.Active)
+	if err != nil {
+		return err
+	}
+	t.changes = append(t.changes, ContextChange(t.ID, map[uint64]cbor.RawMessage{base.ActiveField: was}))
+	t.Rec.Active = from.ID
+	return nil
 }
 
-// dropRedo forgets the undos that can no longer be redone because something else was done on the subjects of chains: undos on the same subjects, undos of
-// which gc has removed what they need, and older undos on a subject of any of these, which would be redone on top of it.
-func (t *Txn) dropRedo(chains []base.Chain) error {
+// dropRedo forgets the undos that can no longer be redone because an operation (nil: none) changed the same things: undos that share a thing with it, undos of
+// which gc has removed what they need, and older undos that share a thing with any of these, which would be redone on top of it.
+func (t *Txn) dropRedo(after *base.Operation) error {
 	var kept []uint64
+	var before []*base.Operation
+	if after != nil {
+		before = append(before, after)
+	}
 	for _, u := range slices.Backward(t.Rec.Redo) {
 		undo, err := base.GetOperation(t.Tx, t.ID, u)
 		if err != nil {
@@ -303,8 +351,8 @@ func (t *Txn) dropRedo(chains []base.Chain) error {
 		if err != nil {
 			return err
 		}
-		if op == nil || op.Expired || undo.Expired || Touches(undo, chains) {
-			chains = append(slices.Clip(chains), undo.Chains...)
+		if op == nil || op.Expired || undo.Expired || slices.ContainsFunc(before, func(o *base.Operation) bool { return share(undo, o) }) {
+			before = append(before, undo)
 		} else {
 			kept = append(kept, u)
 		}
@@ -312,18 +360,6 @@ func (t *Txn) dropRedo(chains []base.Chain) error {
 	slices.Reverse(kept)
 	t.Rec.Redo = kept
 	return nil
-}
-
-// Touches reports whether an operation has a subject in common with chains.
-func Touches(op *base.Operation, chains []base.Chain) bool {
-	for _, a := range op.Chains {
-		for _, b := range chains {
-			if a.Branch == b.Branch {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // maxRedo bounds the number of undos that can be redone.
@@ -338,21 +374,15 @@ func (t *Txn) undo(n uint64) (*base.Operation, error) {
 	if len(op.Chains) == 0 {
 		return nil, base.Conflict("operation %d (%s) cannot be taken back: its tool has run", n, op.What)
 	}
-	for _, c := range op.Chains {
-		top, err := t.top(c)
-		if err != nil {
-			return nil, err
-		}
-		if top != n {
-			return nil, t.standsOn(top, n, op)
-		}
+	if err := t.nothingStands(n, op); err != nil {
+		return nil, err
 	}
 	if err := t.revert(op); err != nil {
 		return nil, err
 	}
 	t.What = "undo"
 	u := t.number()
-	if err := t.finishUndo(op, n, func(c base.Chain) uint64 { return c.Prev }); err != nil {
+	if err := t.finishUndo(op, n, func(i int, top uint64) (uint64, error) { return unlink(t.Tx, t.ID, op.Chains[i], n, top) }); err != nil {
 		return nil, err
 	}
 	t.Rec.Redo = append(t.Rec.Redo, u)
@@ -379,7 +409,7 @@ func (t *Txn) redo(u uint64) (*base.Operation, error) {
 		return nil, err
 	}
 	t.What = "redo"
-	if err := t.finishUndo(op, u, func(base.Chain) uint64 { return n }); err != nil {
+	if err := t.finishUndo(op, u, func(i int, top uint64) (uint64, error) { return relink(t.Tx, t.ID, &op.Chains[i], n, top) }); err != nil {
 		return nil, err
 	}
 	op.Undone, undo.Undone = 0, t.Rec.NextOperation-1
@@ -429,76 +459,47 @@ func (t *Txn) top(c base.Chain) (uint64, error) {
 	return l.Last, nil
 }
 
-// standsOn is the error for undoing operation n, on which top stands. It names the one that can be taken back first, which may stand on top in its turn.
-func (t *Txn) standsOn(top, n uint64, op *base.Operation) error {
-	first := top
-	for {
-		above, err := t.above(first)
+// nothingStands returns an ErrConflict that names the later operations in force that changed the same things as operation n. Only an operation that is not the
+// newest one on all of its subjects can have some.
+func (t *Txn) nothingStands(n uint64, op *base.Operation) error {
+	newest := true
+	for _, c := range op.Chains {
+		top, err := t.top(c)
 		if err != nil {
 			return err
 		}
-		if above <= first {
-			break
-		}
-		first = above
+		newest = newest && top == n
 	}
-	what := "it"
-	if first != top {
-		what = fmt.Sprint(first)
+	if newest {
+		return nil
 	}
-	return base.Conflict("operation %d (%s) stands on %d (%s): take %s back first, chatctx undo %d --context %s", top, t.whatOf(top), n, op.What, what, first, record.Short(t.ID))
+	numbers, ops, err := later(t.Tx, t.ID, n, op, false)
+	if err == nil && len(numbers) > 0 {
+		err = inTheWay("", n, op, numbers, ops, " --context "+record.Short(t.ID))
+	}
+	return err
 }
 
-// above returns an operation in force that stands on operation n or on another one of its group; 0 for none.
-func (t *Txn) above(n uint64) (uint64, error) {
-	op, err := base.GetOperation(t.Tx, t.ID, n)
-	if err != nil || op == nil {
-		return 0, err
-	}
-	group := []uint64{n}
-	if op.Group != 0 {
-		if group, err = groupOf(t.Tx, t.ID, op.Group, false); err != nil {
-			return 0, err
-		}
-	}
-	for _, m := range group {
-		if op, err = base.GetOperation(t.Tx, t.ID, m); err != nil {
-			return 0, err
-		}
-		for _, c := range op.Chains {
-			if top, err := t.top(c); err != nil || !slices.Contains(group, top) {
-				return top, err
-			}
-		}
-	}
-	return 0, nil
-}
-
-func (t *Txn) whatOf(n uint64) string {
-	if op, err := base.GetOperation(t.Tx, t.ID, n); err == nil && op != nil {
-		return op.What
-	}
-	return "gone"
-}
-
-// finishUndo writes an undo or redo of op. last returns each chain's newest operation afterwards.
-func (t *Txn) finishUndo(op *base.Operation, undoes uint64, last func(base.Chain) uint64) error {
+// finishUndo writes an undo or redo of op. last returns the newest operation on the subject of op's i-th chain afterwards, from the one before.
+func (t *Txn) finishUndo(op *base.Operation, undoes uint64, last func(i int, top uint64) (uint64, error)) error {
 	n := t.number()
 	chains, err := t.undoChains(op, n, last)
 	if err != nil {
 		return err
 	}
-	entry := &base.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Undoes: undoes}
+	entry := &base.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Things: op.Things, Undoes: undoes}
 	return t.writeAll(n, entry)
 }
 
-func (t *Txn) undoChains(op *base.Operation, n uint64, last func(base.Chain) uint64) ([]base.Chain, error) {
-	var chains []base.Chain
-	for _, c := range op.Chains {
+func (t *Txn) undoChains(op *base.Operation, n uint64, last func(i int, top uint64) (uint64, error)) (chains []base.Chain, err error) {
+	for i, c := range op.Chains {
 		next := base.Chain{Branch: c.Branch, Prev: c.Prev}
 		if c.Branch == (pool.ID{}) {
 			t.Rec.Revision++
-			t.Rec.Last, t.Rec.Newest = last(c), n
+			if t.Rec.Last, err = last(i, t.Rec.Last); err != nil {
+				return nil, err
+			}
+			t.Rec.Newest = n
 			next.Revision = t.Rec.Revision
 			chains = append(chains, next)
 			continue
@@ -509,7 +510,10 @@ func (t *Txn) undoChains(op *base.Operation, n uint64, last func(base.Chain) uin
 		}
 		l.touched = true
 		l.Revision++
-		l.Last, l.Newest = last(c), n
+		if l.Last, err = last(i, l.Last); err != nil {
+			return nil, err
+		}
+		l.Newest = n
 		next.Name, next.Revision = l.Name, l.Revision
 		chains = append(chains, next)
 	}

@@ -207,6 +207,10 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 		op.Chains = []base.Chain{{Prev: t.Rec.Last}}
 		t.Rec.Last = n
 	}
+	var err error
+	if op.Things, err = t.listThings(op.Chains); err != nil {
+		return nil, err
+	}
 	if err := t.noteCurrent(op); err != nil {
 		return nil, err
 	}
@@ -280,7 +284,7 @@ func (t *StoreTxn) undo(n uint64, what string) (*base.Operation, error) {
 		return nil, err
 	}
 	u := max(t.Rec.NextOperation, 1)
-	entry := &base.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Undoes: n, Group: t.Group}
+	entry := &base.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Things: op.Things, Undoes: n, Group: t.Group}
 	for _, c := range t.Subjects {
 		entry.Chains = append(entry.Chains, base.Chain{Branch: c.ID, Revision: c.number()}) // redo has to tell what came later
 	}
@@ -308,20 +312,16 @@ func (t *StoreTxn) undo(n uint64, what string) (*base.Operation, error) {
 
 // revert undoes the changes of an operation, if nothing newer stands on them.
 func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
+	if err := t.nothingStands(op, n); err != nil {
+		return err
+	}
 	for _, c := range op.Chains {
 		if c.Branch == (pool.ID{}) {
-			if op.Undoes == 0 && t.Rec.Last != n {
-				return base.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", t.Rec.Last, n, op.What)
-			}
-			t.Rec.Last = c.Prev
 			continue
 		}
 		sub, err := BeginAt(t.Store, t.Tx, c.Branch)
 		if err != nil {
 			return err
-		}
-		if op.Undoes == 0 && sub.Rec.StoreLast != n {
-			return base.Conflict("operation s%d stands on s%d (%s): take it back first, chatctx undo s%[1]d", sub.Rec.StoreLast, n, op.What)
 		}
 		t.Subjects = append(t.Subjects, sub)
 	}
@@ -332,14 +332,8 @@ func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
 	for i, sub := range t.Subjects {
 		trashed[i] = sub.Rec.Trashed
 	}
-	for i := len(op.Changes) - 1; i >= 0; i-- {
-		revert := t.revertChange
-		if movesPerson(op.Changes[i]) && t.Store.Place != nil {
-			revert = func(c base.Change) error { return t.moveBack(op, c) }
-		}
-		if err := revert(op.Changes[i]); err != nil {
-			return err
-		}
+	if err := t.revertChanges(op); err != nil {
+		return err
 	}
 	for i, sub := range t.Subjects {
 		if trashed[i] != 0 || sub.Rec.Trashed == 0 {
@@ -365,7 +359,39 @@ func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
 			return base.Conflict("operation %d of %q stands on s%d (%s): take it back first, chatctx undo %[1]d --context %[5]s, or chatctx rm %[5]s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
 		}
 	}
-	return t.relink(op)
+	return t.relink(op, n)
+}
+
+// revertChanges undoes the changes of an operation, the newest first.
+func (t *StoreTxn) revertChanges(op *base.Operation) error {
+	for _, c := range slices.Backward(op.Changes) {
+		revert := func(c base.Change) error { return t.revertChange(op, c) }
+		switch moves := movesPerson(c); {
+		case moves && t.Store.Place == nil && op.Undoes == 0:
+			now, err := t.currentContext()
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(t.Subjects, func(sub *Txn) bool { return sub.ID == now }) {
+				continue // somebody went on from there
+			}
+		case moves && t.Store.Place != nil:
+			revert = func(c base.Change) error { return t.moveBack(op, c) }
+		}
+		if err := revert(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nothingStands returns an ErrConflict that names the later operations in force that changed the same things as operation n: as an undo, also later undos.
+func (t *StoreTxn) nothingStands(op *base.Operation, n uint64) error {
+	numbers, ops, err := later(t.Tx, pool.ID{}, n, op, op.Undoes != 0)
+	if err == nil && len(numbers) > 0 {
+		err = inTheWay("s", n, op, numbers, ops, "")
+	}
+	return err
 }
 
 // wentOn returns the newest operation in force in the context that is newer than the store's newest operation about it; 0 if there is none.
@@ -429,7 +455,7 @@ func (t *StoreTxn) stillThere(c base.Change) ([]byte, error) {
 	return c.Old, nil
 }
 
-func (t *StoreTxn) revertChange(c base.Change) error {
+func (t *StoreTxn) revertChange(op *base.Operation, c base.Change) error {
 	old, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {
 		return err
@@ -438,6 +464,9 @@ func (t *StoreTxn) revertChange(c base.Change) error {
 	if c.Kind == base.RecordChange {
 		t.Changes = append(t.Changes, base.Change{Kind: base.RecordChange, Bucket: c.Bucket, Key: c.Key, Old: old})
 		back, err := t.stillThere(c)
+		if err == nil && ofSettings(c) {
+			back, err = settingsBack(op, c.Old, old)
+		}
 		if err != nil {
 			return err
 		}
@@ -469,20 +498,50 @@ func (t *StoreTxn) revertChange(c base.Change) error {
 	return nil
 }
 
-// relink sets the newest operation on each subject and writes the subjects.
-func (t *StoreTxn) relink(op *base.Operation) error {
-	for i, sub := range t.Subjects {
-		if op.Undoes == 0 {
-			sub.Rec.StoreLast, sub.Rec.StoreAt = op.Chains[i].Prev, 0
-		} else {
-			sub.Rec.StoreLast, sub.Rec.StoreAt = op.Undoes, 1 // what the context did itself is undone before it
+// relink sets the newest operation on each subject of the one that was undone or, if that is an undo, redone, and writes the subjects.
+func (t *StoreTxn) relink(op *base.Operation, n uint64) error {
+	in, number := op, n
+	if op.Undoes != 0 {
+		var err error
+		number = op.Undoes
+		if in, err = base.GetOperation(t.Tx, pool.ID{}, number); err == nil && in == nil {
+			err = base.NotFound("operation", fmt.Sprintf("s%d", number))
 		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range in.Chains {
+		c := &in.Chains[i]
+		last := &t.Rec.Last
+		at := slices.IndexFunc(t.Subjects, func(sub *Txn) bool { return sub.ID == c.Branch })
+		if at >= 0 {
+			last = &t.Subjects[at].Rec.StoreLast
+		}
+		was := *last
+		var err error
+		if op.Undoes != 0 {
+			*last, err = relink(t.Tx, pool.ID{}, c, number, was)
+		} else {
+			*last, err = unlink(t.Tx, pool.ID{}, *c, n, was)
+		}
+		if err == nil && at >= 0 && *last != was {
+			t.Subjects[at].Rec.StoreAt = 0
+			if op.Undoes != 0 {
+				t.Subjects[at].Rec.StoreAt = 1 // what the context did itself is undone before it
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, sub := range t.Subjects {
 		if err := sub.WriteContext(); err != nil {
 			return err
 		}
 	}
-	if len(t.Subjects) == 0 && op.Undoes != 0 {
-		t.Rec.Last = op.Undoes
+	if op.Undoes == 0 {
+		return nil
 	}
-	return nil
+	return base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, number), in)
 }

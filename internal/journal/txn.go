@@ -101,6 +101,7 @@ type Txn struct {
 	// OnContext: the operation is one on the context itself, not only on branches.
 	OnContext bool
 	What      string
+	reverts   bool              // it is an undo or a redo
 	wrote     bool              // a message was stored
 	Fresh     map[pool.ID]bool  // ids made for this operation under which nothing is stored yet
 	returned  []returned        // calls whose results come back with their messages
@@ -493,7 +494,7 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	if removed == 0 && branchstore.Count(insert) == 0 {
 		return nil
 	}
-	if b.Removed != 0 {
+	if b.Removed != 0 && !t.reverts {
 		return base.Conflict("the branch %q is removed: its history cannot change", b.Name)
 	}
 	if !grows(b, at, removed, insert) {
@@ -507,6 +508,9 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	}
 	t.moveSessions(b, at, removed, branchstore.Count(insert))
 	t.Touch(b)
+	if b.Removed != 0 { // its calls are in no list
+		return nil
+	}
 	if err := t.Show(b, gone, false); err != nil {
 		return err
 	}
@@ -652,7 +656,10 @@ func (t *Txn) write() (*Committed, error) {
 		t.Rec.Last, t.Rec.Newest = n, n
 	}
 	op := &base.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Group: t.group}
-	if err := t.dropRedo(chains); err != nil {
+	if op.Things, err = t.listThings(chains); err != nil {
+		return nil, err
+	}
+	if err := t.dropRedo(op); err != nil {
 		return nil, err
 	}
 	done.Operation, done.group = fmt.Sprint(n), t.group
@@ -705,12 +712,12 @@ func (l *Loaded) changed() (map[uint64]cbor.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return base.ChangedFields(l.raw, after, base.BranchFields)
+	return base.ChangedFields(l.raw, after, branchKeys)
 }
 
 // diffContext finds the fields of the context that changed. If the operation is not one on the context, only the active branch counts.
 func (t *Txn) diffContext() error {
-	keys := base.ContextFields
+	keys := contextKeys
 	if !t.OnContext {
 		if t.Rec.Active == t.Was.Active {
 			return nil

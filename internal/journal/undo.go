@@ -362,7 +362,7 @@ func (t *Txn) standsFree(first, last int) error {
 			if err != nil {
 				return err
 			}
-			if Touches(op, undo.Chains) {
+			if share(op, undo) {
 				return base.Conflict("operation %d (undo) stands on %d (undo): take it back first, chatctx undo %[1]d --context %[3]s", later, u, record.Short(t.ID))
 			}
 		}
@@ -693,7 +693,7 @@ func redoAny(s *base.Store, tx kv.RwTx, contextRef, branchName string) (done *Un
 // current one.
 func undoneLast(s *base.Store, tx kv.Tx, id pool.ID) (n, came uint64, err error) {
 	left, group := storeLookback, uint64(0)
-	var others []base.Chain
+	var others []*base.Operation
 	err = base.EachOperation(tx, base.NewestFirst(pool.ID{}), func(number uint64, op *base.Operation) error {
 		left--
 		switch {
@@ -703,11 +703,11 @@ func undoneLast(s *base.Store, tx kv.Tx, id pool.ID) (n, came uint64, err error)
 			return nil
 		case n != 0:
 		case !s.Own(op.User):
-			others = append(others, op.Chains...)
+			others = append(others, op)
 			return nil
 		case op.What == redoWhat, op.What == undoWhat && op.Undone != 0:
 			return nil
-		case op.What == undoWhat && !Touches(op, others):
+		case op.What == undoWhat && !slices.ContainsFunc(others, func(o *base.Operation) bool { return share(op, o) }):
 			n, group, came = number, op.Group, undoneAt(op, id)
 			return nil
 		}

@@ -21,7 +21,7 @@ func journalOperations() []*Operation {
 		Define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations),
 		Define("operations.undo", "POST /operations/{operation}/undo", Write, "undo an operation of the store; to undo an undo is to redo it", undoStoreOperation),
 		Define("undo", "POST "+at+"/undo", Write, "take back the branch's last operation, or the one that is named", undo).As("undo", "chatctx undo").
-			With("If an operation of the conversation or the store (rename, rm, import …) came last, undo takes that back. On a server it takes back what others did to the store only if OP names it. Undo is refused (5) if somebody has gone on from the operation, if the operation concerns a running call, or if an example of a rule would break."),
+			With("If an operation of the conversation or the store (rename, rm, import …) came last, undo takes that back. On a server it takes back what others did to the store only if OP names it. Any operation can be taken back as long as what it changed was not changed since; undo is refused (5) with the names of later operations that did, if the operation concerns a running call, or if an example of a rule would break."),
 		Define("redo", "POST "+at+"/redo", Write, "take the last undo back", redo).As("redo", "chatctx redo").
 			With("It redoes what was undone on the branch, the conversation or the store, newest first, until something else is done there. If undo removed a branch, run redo with its name as --branch, on the branch that it was forked from, or on the branch where undo led."),
 	}
