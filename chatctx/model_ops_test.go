@@ -208,10 +208,12 @@ func (r *run) undo(c *convo) error {
 	n, named := max(c.last[theContext], c.last[b]), ""
 	if r.rng.Intn(5) == 0 && len(c.ops) > 0 {
 		n = uint64(1 + r.rng.Intn(len(c.ops)))
-		if op := c.op(n); op.undoes != 0 || op.undone != 0 {
-			return errSkip
-		}
 		named = strconv.FormatUint(n, 10)
+		if op := c.op(n); op.undone != 0 || op.undoes != 0 && c.op(op.undoes).undoes != 0 {
+			return errSkip
+		} else if op.undoes != 0 {
+			return r.undoUndo(c, n, name, named)
+		}
 	} else if c.storeAt > n {
 		return r.undoStore(c, name)
 	}
@@ -235,6 +237,31 @@ func (r *run) undo(c *convo) error {
 	*c = *try
 	if done.Undid.ID != strconv.FormatUint(first, 10) || done.Operation != strconv.Itoa(len(c.ops)) {
 		r.fail("undo took back %s as %s, want %d as %d", done.Undid.ID, done.Operation, first, len(c.ops))
+	}
+	return nil
+}
+
+// undoUndo names an undo, which redoes it with those of the same command.
+func (r *run) undoUndo(c *convo, n uint64, name, named string) error {
+	r.say("undo on %q of the undo %d", name, n)
+	done, err := r.store().Undo(bg, c.id.String(), name, named)
+	var try *convo
+	want := r.settling(c, func() error {
+		try = c.copy()
+		try.dropRedo(nil)
+		at := slices.Index(try.redo, n)
+		if at < 0 {
+			return chatctx.ErrConflict
+		}
+		return try.redoGroup(at, r.now)
+	})
+	if want != nil {
+		r.refused(err, "undo of an undo")
+		return nil
+	}
+	r.must(err, "undo of an undo")
+	if *c = *try; done.Operation != strconv.Itoa(len(c.ops)) {
+		r.fail("undo of an undo is operation %s, want %d", done.Operation, len(c.ops))
 	}
 	return nil
 }

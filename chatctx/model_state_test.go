@@ -780,7 +780,18 @@ func (c *convo) undoGroup(n uint64, now pool.Time) (first uint64, err error) {
 // redoable finds the newest undo that is redone on a branch: one on it or on the context, or on a branch that is not there and came from it, or from none
 // that is there, or to which people came from it. It gives its place in the list, -1 for none.
 func (c *convo) redoable(b id) int {
+	past := map[id]bool{}
+	next := uint64(len(c.ops))
 	for i, n := range slices.Backward(c.redo) {
+		for ; next > n; next-- {
+			if op := c.op(next); op.undoes == 0 && op.lost != deleted {
+				on(past, op)
+			}
+		}
+		if slices.ContainsFunc(c.op(n).on, func(k id) bool { return past[k] }) {
+			on(past, c.op(n)) // somebody has gone on there
+			continue
+		}
 		op := c.op(c.op(n).undoes)
 		if slices.ContainsFunc(c.op(n).on, func(k id) bool {
 			return k == theContext || k == b || c.branches[k] == nil && (c.from[k] == b || c.branches[c.from[k]] == nil || op.activeMoved && op.activeBefore == b)
@@ -789,6 +800,12 @@ func (c *convo) redoable(b id) int {
 		}
 	}
 	return -1
+}
+
+func on(all map[id]bool, op *operation) {
+	for _, k := range op.on {
+		all[k] = true
+	}
 }
 
 // redoGroup redoes the undo at a place of the list with those before it of the same command.

@@ -416,16 +416,30 @@ func (t *Txn) tookBack(at int, group uint64) (bool, error) {
 	return err == nil && op.Group == group, err
 }
 
-// newestUndo finds the place of the newest undo that can be redone for a branch; -1 if there is none. A branch that an undo removed is found by its name.
+// newestUndo finds the place of the newest undo that is redone for a branch without being named; -1 if there is none. A branch that an undo removed is found by
+// its name. An undo that is named can be redone as long as its things have not changed; without a name, as long as nothing else was done on its branches or, if
+// it was on that, the conversation: who has gone on there does not mean it any more.
 func (t *Txn) newestUndo(branchName string) (int, error) {
 	b, notFound := t.Branch(branchName)
 	if notFound != nil && !errors.Is(notFound, base.ErrNotFound) {
 		return -1, notFound
 	}
+	done, err := t.doneSince()
+	if err != nil {
+		return -1, err
+	}
+	var past []base.Chain // what was done after the undo, and older undos below such
 	for at, u := range slices.Backward(t.Rec.Redo) {
 		undo, err := t.holding(u)
 		if err != nil {
 			return -1, err
+		}
+		for ; len(done) > 0 && done[0].number > u; done = done[1:] {
+			past = append(past, done[0].stored.Chains...)
+		}
+		if Touches(undo, past) {
+			past = append(past, undo.Chains...)
+			continue
 		}
 		for _, c := range undo.Chains {
 			if mine, err := t.redoneOn(c.Branch, b, branchName, undo); err != nil || mine {
@@ -434,6 +448,22 @@ func (t *Txn) newestUndo(branchName string) (int, error) {
 		}
 	}
 	return -1, notFound
+}
+
+// doneSince returns what was done after the oldest undo that can be redone, but undos and redos, newest first.
+func (t *Txn) doneSince() (done []described, err error) {
+	if len(t.Rec.Redo) == 0 {
+		return nil, nil
+	}
+	r := base.NewestFirst(t.ID)
+	r.From = base.OperationKey(t.ID, t.Rec.Redo[0]+1)
+	err = base.EachOperation(t.Tx, r, func(n uint64, op *base.Operation) error {
+		if op.Undoes == 0 {
+			done = append(done, described{number: n, stored: op})
+		}
+		return nil
+	})
+	return done, err
 }
 
 // redoneOn reports whether an undo that concerns the branch id, zero for the context, is redone on the branch b, which is nil if no branch has the
