@@ -11,10 +11,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/stored"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // An operation stands on an earlier one if both changed the same thing. A thing is a branch's history, its name, its being there, each of its prompts; a
