@@ -68,7 +68,7 @@ func TestVocabularyOfTheCommand(t *testing.T) {
 
 // TestLibrarysLoaderIsSetOnce: the command sets it first of all, by the one function of package tokens that changes anything of tiktoken-go's. Libraries never do.
 func TestLibrarysLoaderIsSetOnce(t *testing.T) {
-	for call, want := range map[string]string{"SetBpeLoader(": "enhancer/tokens/library.go", "tokens.UseOfflineLoader(": "cmd/cmd.go", "MODEL_TO_ENCODING[": "enhancer/tokens/model.go"} {
+	for call, want := range map[string]string{"SetBpeLoader(": "enhancer/tokens/tokens.go", "tokens.UseOfflineLoader(": "cmd/cmd.go", "MODEL_TO_ENCODING[": "internal/tokens/model.go"} {
 		var found []string
 		err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {

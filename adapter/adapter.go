@@ -15,7 +15,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // Adapter makes a body from a draft. Adapt reads nothing except the draft and its Artifact, changes nothing in the draft except its Notes (one with the step

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/charset"
+	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 

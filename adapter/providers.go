@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // Names of the providers that have an adapter.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // Service is a provider that programs can name: its adapter, and what reaches it. NewService makes one.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // Settings are the settings of a draft for a request.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // What an operation changed, as the model knows it: from the states before and after it.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/tokens"
 )
 
 // Price has prices for a million tokens.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // network is where every request ends: it only records which key went to which host.

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter"
-	_ "github.com/chatctx/chatctx/adapter/all"
-	"github.com/chatctx/chatctx/adapter/wire" // a turn can ask every provider of this module
+	_ "github.com/chatctx/chatctx/adapter/all" // a turn can ask every provider of this module
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/settings"
-	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/settings"
+	"github.com/chatctx/chatctx/internal/tokens"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 )

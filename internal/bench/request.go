@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	_ "github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/tokens"
 )
 
 // withModel creates a store with a context of n messages and a model set.

@@ -13,10 +13,10 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/ui"
 	"github.com/chatctx/chatctx/pool"

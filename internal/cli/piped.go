@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/input"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // piped is standard input beside a command that has its text as an argument. A shell's loop and bash -s read it too, so it is left alone unless the setting input.piped

@@ -28,7 +28,7 @@ func TestWhatThePublicPackagesExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"pool type Message", "pool func NewText", "chatctx method Store.Begin", "chatctx/settings type Setting"} {
+	for _, want := range []string{"pool type Message", "pool func NewText", "chatctx method Store.Begin", "chatctx/settings func InForce"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%q is not among %d names", want, len(names))
 		}

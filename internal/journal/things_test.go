@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // TestEachFieldIsInTheTable holds the table of things to the records: a field that is in no list fails, and so does a line without a field.

@@ -179,7 +179,7 @@ var bugs = []bug{
 	{"a branch is named as a step of a path", `return name == "." || name == ".."`, `return name == ".."`, []string{"chatctx/serve:TestStepsInPaths", "branch"}},
 	{"arguments that an approval changed are not shown", `c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()`, `c.ChangedBy = rec.ChangedBy()`, []string{"chatctx/serve:TestChangedCalls", "internal/cli:TestScripts/changed"}},
 	{"a list goes by the clock of the last change", `return max(r.Listed, r.Updated)`, `return r.Updated`, []string{"chatctx:TestListGoesByOrderOfChange"}},
-	{"a field of a request is set that the branch has", `row.Group == Own && row.Name != "app." && fromBranch[field]`, `row.Group != Own && fromBranch[field]`, []string{"chatctx/settings"}},
+	{"a field of a request is set that the branch has", `row.Group == Own && row.Name != "app." && fromBranch[field]`, `row.Group != Own && fromBranch[field]`, []string{"internal/settings"}},
 	// the order of a command line's words
 	{"-- before the command hides the command", `case a == "--" && o.out.command() == nil && len(o.rest) > 0:`, `case false && a == "--":`, ofLine},
 	{"what follows -- is read on as flags", `case a == "--": o.out.args, o.rest = append(o.out.args, o.rest...), nil case !looksLikeFlag(a): o.word(a)`,

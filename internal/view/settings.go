@@ -5,8 +5,8 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // Ignored returns which settings of a branch, its context and the store are not in force, because this version does not know them, their values are not

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
 

@@ -11,8 +11,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	counting "github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -63,7 +64,7 @@ func run(t *testing.T, d *chatctx.Draft, o Options) (*enhancer.Report, error) {
 
 // TestLaws checks the laws that hold for every draft after the steps.
 func TestLaws(t *testing.T) {
-	tokens.UseOfflineLoader()
+	counting.UseOfflineLoader()
 	plain, err := tiktoken.GetEncoding("o200k_base")
 	if err != nil {
 		t.Fatal(err)

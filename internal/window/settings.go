@@ -8,9 +8,9 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/cost"
-	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/settings"
+	"github.com/chatctx/chatctx/internal/tokens"
 )
 
 // Options are the settings of the window, with what a turn adds to them.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/settings"
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/settings"
+	"github.com/chatctx/chatctx/internal/tokens"
 )
 
 // TestDefaultsAreThoseOfTheTable: the table's defaults are those in force.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
-	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/tokens"
 )
 
 // Standard returns the pipeline that each request goes through. Messages marked excluded go, what earlier requests left out is left out again, and then the

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
 var encodings = []Encoding{O200k, CL100k, P50k, P50kEdit, R50k}
@@ -19,7 +20,7 @@ var plain = func() func(e Encoding) *tiktoken.Tiktoken {
 	made := map[Encoding]*tiktoken.Tiktoken{}
 	return func(e Encoding) *tiktoken.Tiktoken {
 		once.Do(func() {
-			UseOfflineLoader()
+			tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 			for _, e := range encodings {
 				t, err := tiktoken.GetEncoding(string(e))
 				if err != nil {

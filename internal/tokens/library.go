@@ -8,10 +8,6 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
-// UseOfflineLoader makes tiktoken-go read its vocabularies from the program wherever that library is asked, for the whole process. Without it, the library fetches
-// them from the network. Counting here needs no such call and changes nothing of the library's, so it is for programs alone: once, before anything asks the library.
-func UseOfflineLoader() { tiktoken.SetBpeLoader(loader.NewOfflineLoader()) }
-
 // byLibrary returns a function that counts a piece with the library's encoder, which it makes with the first piece: that takes some 300 ms and 50 MB. The
 // library's time is quadratic in the length of a piece.
 func byLibrary(e Encoding) func(piece string) int {

@@ -138,7 +138,7 @@ func (r refusing) LoadTiktokenBpe(string) (map[string]int, error) {
 }
 
 // TestLibraryStaysAsItIs: counting, with long pieces too, neither sets the library's loader nor fills its cache of encodings. A process of its own shows it, since
-// other tests use UseOfflineLoader.
+// other tests set the loader.
 func TestLibraryStaysAsItIs(t *testing.T) {
 	const child = "CHATCTX_TEST_LIBRARY"
 	if os.Getenv(child) == "" {
