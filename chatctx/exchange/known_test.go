@@ -462,12 +462,16 @@ var redactZZ = record.RedactOptions{Find: func(text string) (out []record.Secret
 	return out, nil
 }}
 
-// sourcesOf returns the bytes of all records of imports.
-func sourcesOf(t *testing.T, db kv.DB) (all map[string]string) {
+// sourcesOf returns the bytes of all records of imports, undoOf those of the journals.
+func sourcesOf(t *testing.T, db kv.DB) map[string]string { return bucketOf(t, db, "source") }
+
+func undoOf(t *testing.T, db kv.DB) map[string]string { return bucketOf(t, db, "operation") }
+
+func bucketOf(t *testing.T, db kv.DB, bucket string) (all map[string]string) {
 	t.Helper()
 	err := db.View(t.Context(), func(tx kv.Tx) error {
 		all = map[string]string{}
-		return tx.Scan("source", kv.Range{}, func(key, value []byte) error {
+		return tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
 			all[string(key)] = string(value)
 			return nil
 		})
@@ -506,63 +510,77 @@ func TestNoHashOfWordsStays(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			db := memkv.New()
-			s, err := chatctx.OpenDB(db, chatctx.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			hashes := map[string]string{}
-			for _, file := range files {
-				importInto(t, s, file)
-			}
-			for _, text := range []string{first, second} {
-				words := poolstore.Words(pool.NewText(pool.User, text))
-				hashes["the words "+text] = string(words[:8])
-			}
-			title := pool.HashOf([]byte(second)) // as the later file has it
-			hashes["the title"] = string(title[:8])
-			before, has := sourcesOf(t, db), map[string]bool{}
-			holds := func(all map[string]string, hash string) bool {
-				for key, value := range all {
-					if strings.Contains(key+"\x00"+value, hash) {
-						return true
+		for _, undone := range []bool{false, true} {
+			t.Run(fmt.Sprint(what, " undone before ", undone), func(t *testing.T) {
+				db := memkv.New()
+				s, err := chatctx.OpenDB(db, chatctx.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				hashes := map[string]string{}
+				if undone { // of the import that is undone, the journal of the store has what it noted
+					importInto(t, s, files[1])
+					if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+						t.Fatal(err)
 					}
-				}
-				return false
-			}
-			for name, hash := range hashes {
-				if has[name] = holds(before, hash); !has[name] {
-					t.Fatalf("the import noted no hash of %s: the test looks for another one", name)
-				}
-			}
-			if err := erase(s.Maintenance(), only(t, s).ID.String()); err != nil {
-				t.Fatal(err)
-			}
-			for round := range 3 {
-				after := sourcesOf(t, db)
-				for name, hash := range hashes {
-					if holds(after, hash) {
-						t.Errorf("after import %d a hash of %s is there", round, name)
-					}
-				}
-				for key, value := range after {
-					if len(value) != 40 && before[key] == value {
-						t.Errorf("after import %d %q is as it was", round, key)
-					}
-				}
-				if noted := poolstore.Words(pool.NewText(pool.Assistant, "noted")); holds(after, string(noted[:8])) == (what == "conversation") {
-					t.Error("the hash of a message that stays went too, or that of one that went is there")
 				}
 				for _, file := range files {
 					importInto(t, s, file)
 				}
-				if text := string(exported(t, s, ExportOptions{All: true})); strings.Contains(text, "ZZ4411") {
-					t.Fatalf("it is back: %s", text)
+				for _, text := range []string{first, second} {
+					words := poolstore.Words(pool.NewText(pool.User, text))
+					hashes["the words "+text] = string(words[:8])
 				}
-			}
-			storetest.Check(t, s)
-		})
+				title := pool.HashOf([]byte(second)) // as the later file has it
+				hashes["the title"] = string(title[:8])
+				before, has := sourcesOf(t, db), map[string]bool{}
+				holds := func(all map[string]string, hash string) bool {
+					for key, value := range all {
+						if strings.Contains(key+"\x00"+value, hash) {
+							return true
+						}
+					}
+					return false
+				}
+				if undone && !holds(undoOf(t, db), hashes["the title"]) {
+					t.Fatal("the journal has no hash: the test looks for another one")
+				}
+				for name, hash := range hashes {
+					if has[name] = holds(before, hash); !has[name] {
+						t.Fatalf("the import noted no hash of %s: the test looks for another one", name)
+					}
+				}
+				if err := erase(s.Maintenance(), only(t, s).ID.String()); err != nil {
+					t.Fatal(err)
+				}
+				for round := range 3 {
+					after := sourcesOf(t, db)
+					for name, hash := range hashes {
+						if holds(after, hash) {
+							t.Errorf("after import %d a hash of %s is there", round, name)
+						}
+						if holds(undoOf(t, db), hash) {
+							t.Errorf("after import %d the journal has a hash of %s", round, name)
+						}
+					}
+					for key, value := range after {
+						if len(value) != 40 && before[key] == value {
+							t.Errorf("after import %d %q is as it was", round, key)
+						}
+					}
+					if noted := poolstore.Words(pool.NewText(pool.Assistant, "noted")); holds(after, string(noted[:8])) == (what == "conversation") {
+						t.Error("the hash of a message that stays went too, or that of one that went is there")
+					}
+					for _, file := range files {
+						importInto(t, s, file)
+					}
+					if text := string(exported(t, s, ExportOptions{All: true})); strings.Contains(text, "ZZ4411") {
+						t.Fatalf("it is back: %s", text)
+					}
+				}
+				storetest.Check(t, s)
+			})
+		}
 	}
 }
 

@@ -181,6 +181,47 @@ func sourceAnew(tx kv.RwTx, key []byte, src base.SourceRecord) error {
 	return base.PutRecord(tx, base.SourceBucket, key, src)
 }
 
+// journalWordless takes those hashes out of what the store's journal would put back of imports: one that was undone may have had the same texts.
+func journalWordless(tx kv.RwTx) error {
+	changed := map[uint64]*base.Operation{}
+	err := base.EachOperation(tx, kv.Prefix(make([]byte, 16)), func(n uint64, op *base.Operation) error {
+		for i := range op.Changes {
+			c := &op.Changes[i]
+			if c.Kind != base.RecordChange || c.Bucket != base.SourceBucket || c.Old == nil {
+				continue
+			}
+			old, err := withoutHashes(c.Old)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(old, c.Old) {
+				c.Old, changed[n] = old, op
+			}
+		}
+		return nil
+	})
+	for n, op := range changed {
+		if err == nil {
+			err = base.PutRecord(tx, base.OperationBucket, base.OperationKey(pool.ID{}, n), op)
+		}
+	}
+	return err
+}
+
+// withoutHashes returns a record of an import without hashes of texts.
+func withoutHashes(raw []byte) ([]byte, error) {
+	if n, node := base.ParseSourceNode(raw); node {
+		n.Words = [8]byte{}
+		return n.Value(), nil
+	}
+	var rec base.SourceRecord
+	if base.DecodeKept(base.SourceBucket, raw, &rec) != nil || rec.Fingerprint == (pool.Hash{}) && len(rec.About) == 0 {
+		return raw, nil // what cannot be read is no hash that is known
+	}
+	rec.Fingerprint, rec.Digest, rec.About = pool.Hash{}, pool.Hash{}, nil
+	return base.EncodeRecord(rec)
+}
+
 // wordless takes the hash of a node's words, also out of its key, if its message is gone or has other words now.
 func (p *Purged) wordless(tx kv.RwTx, key []byte, n base.SourceNode, reworded bool) error {
 	has, err := poolstore.Has(tx, n.Context, n.Message)

@@ -501,6 +501,9 @@ func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *P
 		if err := fn(tx, out); err != nil {
 			return err
 		}
+		if err := journalWordless(tx); err != nil {
+			return err
+		}
 		if noMarks {
 			err = out.marks.Forget(tx)
 		} else {
