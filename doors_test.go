@@ -233,7 +233,7 @@ func TestThingsByEveryDoor(t *testing.T) {
 			t.Run(thing.name+"/"+d.name, func(t *testing.T) {
 				s := storetest.Open(t, "", chatctx.Options{Program: "test", By: "ann", Judge: approval.Rules{}})
 				api := serve.New(s, serve.Options{Access: func(*http.Request) (serve.Caller, error) {
-					return serve.Caller{Name: "ann", Scopes: []serve.Scope{serve.Read, serve.Write, serve.Admin}}, nil
+					return serve.Caller{Name: "ann", Scopes: []serve.Scope{serve.Read, serve.Write, serve.Run, serve.Admin}}, nil
 				}})
 				defer api.Close()
 				for _, c := range thing.checks {

@@ -1,13 +1,17 @@
 package chatctx_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -87,6 +91,7 @@ var branchNames = &thing{
 		branched("branches.edit", func(p *place, v string) error {
 			return p.post("branches/main/edit", `{"message":"@1","text":"other","name":`+quoted(v)+`}`, nil)
 		}).but(numbered),
+		branched("retry", (*place).retried).but(map[string]string{"empty": "main"}), // without a name the question is answered on its branch
 		branched("a native file", func(p *place, v string) error {
 			more := fmt.Sprintf("\n"+`{"branch":{"id":"%s","name":%s,"created_at":"2026-01-01T00:00:00Z"}}`, pool.NewID(), quoted(v))
 			return p.file(strings.Replace(native(`,"title":"t"`, "", nativeMessage("hello")+more), `"branches":1`, `"branches":2`, 1))
@@ -95,9 +100,26 @@ var branchNames = &thing{
 		branchedBy("chatctx branch mv", func(v string) []string { return []string{"branch", "mv", "--", "main", v} }),
 		branchedBy("chatctx edit --as", func(v string) []string { return []string{"edit", "@1", "other", "--as", v} }),
 	},
-	beside: map[string]string{
-		"ImportRun.Import": "it is Store.Import", "ImportRun.Ready": "it is the first half of Import", "retry": "it asks a provider; it forks with Batch.ForkForReply",
-	},
+	beside: map[string]string{"ImportRun.Import": "it is Store.Import", "ImportRun.Ready": "it is the first half of Import"},
+}
+
+// retried asks a provider again, on a branch of that name. A provider is asked only if the name can be one.
+func (p *place) retried(name string) error {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if branchstore.CheckNewName(name) != nil && name != "" {
+			p.t.Errorf("the provider was asked")
+		}
+		fmt.Fprint(w, `{"model":"m","choices":[{"message":{"role":"assistant","content":"an answer"},"finish_reason":"stop"}]}`)
+	}))
+	defer server.Close()
+	err := p.batch(func(b *chatctx.Batch) {
+		b.SetSettings(map[string]json.RawMessage{"provider": json.RawMessage(`"openai"`), "model": json.RawMessage(`"m"`), "base_url": json.RawMessage(quoted(server.URL))})
+	})
+	if err != nil {
+		return err
+	}
+	return p.post("branches/main/retry", `{"name":`+quoted(name)+`}`, nil)
 }
 
 // tagged is a door of a tag.
