@@ -85,7 +85,7 @@ func callRuns() []*command {
 		{name: "claim"}, {name: "resolve"},
 		{name: "run", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, run: in(doCallsRun),
 			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
-			json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
+			json: callFields + ", result (message), position, operation, note (only of an approval that does not hold what the tool runs); a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
 	}
 }
 

@@ -29,6 +29,9 @@ func checkClaim(_ *run, in *operation.Claiming) error {
 
 func (r *run) answeredCall(done *chatctx.Committed) error {
 	v := contract.AnsweredOf(done)
+	if r.executors.older[v.Ref()] {
+		v.Note = approval.OlderNote
+	}
 	return r.emit(v, func() { r.printAnswered(v) })
 }
 
@@ -83,6 +86,10 @@ func (r *run) showOlder(ev approval.Event) {
 	if ev.Step == approval.StepClaimed && ev.Older {
 		r.executors.telling.Lock()
 		defer r.executors.telling.Unlock()
+		if r.executors.older == nil {
+			r.executors.older = map[record.CallRef]bool{}
+		}
+		r.executors.older[ev.Call.Ref()] = true
 		r.note("%s %s %s", callName(ev.Call), clean(ev.Call.Tool), approval.OlderNote)
 	}
 }
@@ -90,7 +97,8 @@ func (r *run) showOlder(ev approval.Event) {
 // executors are the executors of a command, which end with it.
 type executors struct {
 	closers
-	telling sync.Mutex // orders the reports of what they did
+	telling sync.Mutex              // orders the reports of what they did
+	older   map[record.CallRef]bool // ran under approvals that hold nothing of what the tool runs
 }
 
 type callsRunIn struct {

@@ -77,6 +77,20 @@ func TestApprovalsOfBeforeAreNamed(t *testing.T) {
 			}
 			return errOut.String()
 		},
+		"calls run --json": func(t *testing.T, file string, _ *chatctx.ChatContext) string {
+			var out, errOut bytes.Buffer
+			if code := Main([]string{"--store", file, "calls", "run", "--json"}, strings.NewReader(""), &out, &errOut); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			var v struct {
+				Tool string `json:"tool_name"`
+				Note string `json:"note"`
+			}
+			if err := json.Unmarshal(out.Bytes(), &v); err != nil {
+				t.Errorf("%v: %s", err, &out)
+			}
+			return v.Tool + " " + v.Note
+		},
 		"ui": func(t *testing.T, _ string, c *chatctx.ChatContext) (said string) {
 			r, _ := testRun(t.Context())
 			defer r.executors.close()
