@@ -241,7 +241,6 @@ var rooms = map[string]map[string]string{
 		"github.com/google/uuid": "makes ids",
 	},
 	"internal/toolcall": {
-		"internal/stored":      "bytes of records",
 		"internal/poolstore":   "messages in a transaction",
 		"internal/branchstore": "histories in a transaction",
 		"chatctx/record":       "the records",

@@ -32,7 +32,8 @@ func TestWithoutAJudge(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWithoutAJudge$")
 		cmd.Env = append(os.Environ(), variable+"="+judge)
 		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), says) || !strings.Contains(string(out), "--- FAIL: TestWithoutAJudge") {
+		began := strings.Contains(string(out), "--- FAIL: TestWithoutAJudge/") // with a panic no test of the suite ends
+		if err == nil || !strings.Contains(string(out), says) || !strings.Contains(string(out), "--- FAIL: TestWithoutAJudge") || began != (judge == "strict") || strings.Contains(string(out), "panic: ") {
 			t.Errorf("with the judge %q: %v, and not %q:\n%.2000s", judge, err, says, out)
 		}
 	}

@@ -37,8 +37,9 @@ func Register(named func(name string) (next func(b []byte) (r rune, size int), p
 // Span is a range of a Text, in bytes of its Text.
 type Span struct{ From, To int }
 
-// Decode returns the text of data. Its encoding is that of a byte order mark, else the charset that the media type names, else what the bytes look like. It
-// reports false for what is no text: it has zeros, other control characters or, in the encoding that it names, characters that are none.
+// Decode returns the text of data. Its encoding is that of a byte order mark, else the charset that the media type names, else what the bytes look like; that also
+// decides if they are not of the charset that is named, since names are often wrong. It reports false for a charset that it does not know, and for what is no text:
+// it has zeros or other control characters, or is nothing that it could look like.
 func Decode(data []byte, mediaType string) (*Text, bool) {
 	if t, marked := fromMark(data); marked {
 		return t, true

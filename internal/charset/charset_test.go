@@ -50,6 +50,26 @@ func encoded(t *testing.T) map[string][]byte {
 	return out
 }
 
+// TestDecodeWronglyNamed: bytes that are not of the charset that is named are read as what they look like; of one that is not known nothing is read.
+func TestDecodeWronglyNamed(t *testing.T) {
+	for _, c := range []struct {
+		data, kind, want string
+		ok               bool
+	}{
+		{"caf\xe9", "text/plain; charset=utf-8", "café", true},
+		{"caf\xe9", "image/png; charset=utf-8", "", false},
+		{"café", "text/plain; charset=utf-16le", "café", true},
+		{"c\x00a\x00", "text/plain; charset=utf-8", "ca", true},
+		{"a\x00\xff", "text/plain; charset=utf-8", "", false},
+		{"café", "text/plain; charset=no-such", "", false},
+	} {
+		text, ok := Decode([]byte(c.data), c.kind)
+		if ok != c.ok || ok && text.Text != c.want {
+			t.Errorf("%q as %s: %v, %+v", c.data, c.kind, ok, text)
+		}
+	}
+}
+
 // TestDecode: the letter is read in each encoding, and a secret is replaced in it, while all other bytes stay.
 func TestDecode(t *testing.T) {
 	for kind, data := range encoded(t) {

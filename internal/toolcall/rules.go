@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -116,22 +114,13 @@ func removal(ref string) changeRules {
 	}
 }
 
-// ReadyRule passes a rule's reason through the hook, checks the rule's texts, and lets the store's Judge prepare it.
+// ReadyRule passes a rule's reason through the hook, and lets the store's Judge prepare it.
 func ReadyRule(s *base.Store, r *record.Rule) error {
 	if s.Judge == nil {
 		return base.Invalid("a rule cannot be checked: open the store with Options.Judge")
 	}
 	if err := s.Texts("reason", &r.Reason); err != nil {
 		return err
-	}
-	texts := append([]string{r.Tool, r.Mode}, r.Examples...)
-	for _, c := range slices.Concat(r.When, r.Unless) {
-		texts = append(texts, c.Argument, c.Op, c.Value)
-	}
-	for _, text := range texts {
-		if err := stored.CheckText("a rule", text); err != nil {
-			return err
-		}
 	}
 	return s.Judge.Rule(r)
 }
