@@ -150,6 +150,12 @@ func TestTrapsOfOutput(t *testing.T) {
 	for line, want := range map[string]string{
 		"nothing":              `no command "nothing"`,
 		"lgo":                  "did you mean chatctx log?",
+		"checkout main":        "here it is chatctx switch",
+		"Revert":               "here it is chatctx undo",
+		"reflog":               "here it is chatctx op log",
+		"branch delete x":      "here it is chatctx branch rm",
+		"label new x":          "here it is chatctx label add",
+		"help grep":            "here it is chatctx search",
 		"branch mvv":           "did you mean chatctx branch mv?",
 		"log --jsom":           "did you mean --json?",
 		"log -json":            "did you mean --json?",
@@ -165,6 +171,27 @@ func TestTrapsOfOutput(t *testing.T) {
 		code := Main(strings.Fields(line), strings.NewReader(""), &out, &errOut)
 		if code != exitUsage || out.Len() > 0 || !strings.Contains(errOut.String(), want) {
 			t.Errorf("%s ends with %d, prints %q, and says %q, not %q", line, code, &out, &errOut, want)
+		}
+	}
+}
+
+// TestSynonyms: each word of another program names a command that is there, and is none itself.
+func TestSynonyms(t *testing.T) {
+	table := allCommands()
+	for word, other := range synonyms {
+		if findCommand(table, word) != nil {
+			t.Errorf("%s is a command itself", word)
+		}
+		p, err := split(table, strings.Fields(other))
+		if c := p.command(); c == nil || strings.HasPrefix(c.name, "-") || err != nil && strings.Contains(err.Error(), "no command") {
+			t.Errorf("%s stands for %s, which is no command: %v", word, other, err)
+		}
+	}
+	for word := range groupSynonyms {
+		for _, c := range table {
+			if (&parsed{path: []*command{c}}).synonym(word) != "" && findCommand(c.subs, word) != nil {
+				t.Errorf("%s %s is a command itself", c.name, word)
+			}
 		}
 	}
 }

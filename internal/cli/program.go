@@ -86,7 +86,7 @@ func doHelp(r *run, in *helpIn) error {
 	for _, word := range in.Words {
 		found := findCommand(table, word)
 		if found == nil {
-			return &usageError{fmt.Sprintf("no command %q", word), "chatctx help lists them"}
+			return p.noCommand(word)
 		}
 		p.path = append(p.path, found)
 		table = found.subs

@@ -16,6 +16,9 @@ func (p *parsed) noCommand(word string) error {
 		}
 	}
 	before := strings.TrimLeft(p.name()+" ", " ")
+	if other := p.synonym(strings.ToLower(word)); other != "" {
+		return &usageError{fmt.Sprintf("no %scommand %q", before, word), "here it is chatctx " + before + other}
+	}
 	hint := strings.Join(strings.Fields("chatctx help "+p.name()), " ") + " lists what there is"
 	return &usageError{fmt.Sprintf("no %scommand %q", before, word), suggest(word, names, "chatctx "+before, hint)}
 }
