@@ -178,7 +178,7 @@ func (c *command) checkArgs(name string, args []string) error {
 
 // dryRunFlag and its like are embedded in the parameters of commands.
 type dryRunFlag struct {
-	DryRun bool `flag:"dry-run" doc:"say what would be done, and do nothing"`
+	DryRun bool `flag:"dry-run" doc:"show what would happen"`
 }
 
 type yesFlag struct {

@@ -53,7 +53,7 @@ func printTaken(r *run, _ *operation.Taking, v contract.Taken) {
 	}
 	moved := ""
 	if v.MovedTo != nil {
-		moved = "; what stood there is on " + clean(*v.MovedTo)
+		moved = "; the previous answer is now on branch " + clean(*v.MovedTo)
 	}
 	r.printf("took %s into %s%s\n", count(len(v.Messages), "message"), placed(r.done), moved)
 }

@@ -84,14 +84,18 @@ func (r *run) printCost(q *cost.Query, report *cost.Report) {
 	if len(report.Groups) > 0 {
 		r.printf("\n")
 	}
-	r.row(4, "%s for %s", amounts(&report.Sums), spentOn(&report.Sums))
+	total := " for "
+	if amounts(&report.Sums) == costUnknown {
+		total = ": "
+	}
+	r.row(4, "%s", amounts(&report.Sums)+total+spentOn(&report.Sums))
 	if len(report.Kinds) > 1 {
 		for _, g := range report.Kinds {
 			r.row(4, "  %s %s, %s", pad(g.Kind, 8), amounts(&g.Sums), count(g.Replies, "time"))
 		}
 	}
 	for _, g := range report.Unpriced {
-		r.note("no price is known of %s: %s", modelName(g), spentOn(&g.Sums))
+		r.note("no price for %s: %s", modelName(g), spentOn(&g.Sums))
 	}
 	if len(report.Unpriced) > 0 {
 		example, _ := json.Marshal(map[string]any{report.Unpriced[0].Model: map[string]int{"input": 0, "output": 0}}) // texts and numbers always encode
@@ -108,7 +112,10 @@ func (r *run) printCost(q *cost.Query, report *cost.Report) {
 	}
 }
 
-// amounts returns the sums by currency, "?" if no reply's cost is known.
+// costUnknown stands for the cost of replies none of which has a price.
+const costUnknown = "cost unknown"
+
+// amounts returns the sums by currency.
 func amounts(s *cost.Sums) string {
 	var out []string
 	for _, currency := range slices.Sorted(maps.Keys(s.Cost)) {
@@ -116,7 +123,7 @@ func amounts(s *cost.Sums) string {
 	}
 	if len(out) == 0 {
 		if s.Unpriced+s.WithoutUsage > 0 {
-			return "?"
+			return costUnknown
 		}
 		return "0.00"
 	}
@@ -141,7 +148,7 @@ func modelName(g *cost.Group) string {
 	if g.Provider == "" {
 		return clean(g.Model)
 	}
-	return clean(g.Model + " of " + g.Provider)
+	return clean(g.Model + " (" + g.Provider + ")")
 }
 
 // costLine returns a group's line after its amount.

@@ -59,7 +59,7 @@ func (r *run) printBill(req *turn.Request) error {
 	return r.emit(v, func() {
 		r.printf("%s of %s: the request takes %s\n", clean(req.Model), req.Provider, req.Forecast)
 		if b.Price == nil {
-			r.note("no price is known of %s: chatctx config --default prices=…", clean(req.Model))
+			r.note("no price for %s: chatctx config --default prices=…", clean(req.Model))
 			return
 		}
 		in := clean(b.Price.Currency)

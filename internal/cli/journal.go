@@ -68,5 +68,9 @@ func (r *run) undone(u *chatctx.Undone, back bool) {
 		what += " in " + titled(u.Title, u.Context)
 	}
 	r.printf("%s\n", what)
-	r.note("the other way: %s", r.lineAbout("undo "+u.Operation, subject{context: u.Context}))
+	way := "redo with: "
+	if r.name == "redo" {
+		way = "undo with: "
+	}
+	r.note("%s%s", way, r.lineAbout("undo "+u.Operation, subject{context: u.Context}))
 }

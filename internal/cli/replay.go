@@ -170,7 +170,7 @@ func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot, dry b
 		Cost      *cost.Money `json:"cost_nano"`
 		Currency  string      `json:"currency,omitempty"`
 	}{dry, req.Model, p.Questions(), input, p.Output, nil, ""}
-	price := "no price is known"
+	price := "cost unknown"
 	if b := req.Bill(); b.Price != nil {
 		sum := b.Price.Of(cost.Usage{Input: input, Output: p.Output})
 		v.Cost, v.Currency = &sum, b.Price.Currency

@@ -190,7 +190,7 @@ func (s *statusJSON) print(r *run) {
 		line("cache", fmt.Sprintf("%s tokens read, %s written by the last reply", figure(s.Cache.Read), figure(s.Cache.Written)))
 	}
 	line("session", strconv.Itoa(s.Session))
-	line("calls", cmp.Or((&waits{s.Open}).String(), "none is open"))
+	line("calls", cmp.Or((&waits{s.Open}).String(), "no open calls"))
 	if s.Queued > 0 {
 		line("queue", count(s.Queued, "message"))
 	}

@@ -598,7 +598,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 		return
 	}
 	if _, before := r.con.told.LoadOrStore("budget of "+req.Options.Model, true); !before {
-		r.note("the window of %s is not known, so nothing is left out: set it with chatctx config budget=N, in tokens", clean(req.Options.Model))
+		r.note("context window of %s unknown; nothing was trimmed. Set it: chatctx config budget=N, in tokens", clean(req.Options.Model))
 	}
 }
 

@@ -153,7 +153,7 @@ func (r *run) titleBill(all []*untitled, dryRun bool) error {
 	}
 	for _, model := range models {
 		v := sums[model]
-		price := "no price is known"
+		price := "cost unknown"
 		if v.Cost != nil {
 			price = "at most " + v.Cost.Short() + " " + clean(v.Currency)
 		}

@@ -30,7 +30,7 @@ func compareOperations() []*Operation {
 		Define("compare", "GET "+at+"/compare", Read, "show answers side by side", compareBranches).
 			As("compare", "chatctx compare\nchatctx compare main trains@a1 --html > compare.html").
 			With("Each REF is a branch, or a place at which the comparison of a branch ends; a single REF is compared with this branch. Without REF, or with this branch alone: the answers to this branch's last user message. The turns after the common part are shown in as many columns as the terminal holds, else below each other; words that the first does not have are marked."),
-		Define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer).As("take", "chatctx take trains").
+		Define("take", "POST "+at+"/take", Write, "use another branch's answer here", takeAnswer).As("take", "chatctx take trains").
 			With("REF's whole answer, with its calls, replaces this branch's answer to the same user message, or goes to its end. The replaced messages and all after them go to a new branch, main.2, main.3 …; one undo takes back both. Calls without a result wait again here."),
 		Define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
 		Define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),

@@ -126,7 +126,7 @@ func (c *Conversation) locate(context, _ string) Place { c.Context = context; re
 
 // DryRun is embedded in the parameters of operations that can be tried.
 type DryRun struct {
-	DryRun bool `json:"dry_run,omitempty" flag:"dry-run" doc:"say what would be done, and do nothing"`
+	DryRun bool `json:"dry_run,omitempty" flag:"dry-run" doc:"show what would happen"`
 }
 
 // Dry reports whether the operation is only tried.

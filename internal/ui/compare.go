@@ -161,7 +161,7 @@ func (m *model) takeHere() tea.Cmd {
 			}
 			note := fmt.Sprintf("took %s into %s", screen.Count(len(c.Last().Placed), "message"), c.Branch)
 			if c.Last().Beside != "" {
-				note += "; what stood there is on " + c.Last().Beside
+				note += "; the previous answer is now on branch " + c.Last().Beside
 			}
 			return doneMsg{note: note, head: c.Branch}
 		})

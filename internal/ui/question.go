@@ -112,7 +112,7 @@ func (q *question) draw(m *model) (out []string, x, y int) {
 
 // hint names the keys that end the question.
 func (q *question) hint() string {
-	end := "esc: not"
+	end := "esc: cancel"
 	if q.draft != "" {
 		end = "esc: later"
 	}

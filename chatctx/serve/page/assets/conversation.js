@@ -352,7 +352,7 @@ function priceOf(bills, part) {
     answer += (b.longest_answer_nano ?? 0) / 1e9;
   }
   const known = Object.entries(sums).map(([currency, n]) => `${n.toLocaleString(undefined, { maximumSignificantDigits: 3 })} ${currency}`);
-  if (!known.length) return bills.length ? "no price is known" : "";
+  if (!known.length) return bills.length ? "cost unknown" : "";
   return `sending costs ${part ? "more than" : "about"} ${known.join(" and ")}${answer && known.length === 1 ? `, the answer at most ${answer.toLocaleString(undefined, { maximumSignificantDigits: 3 })}` : ", without the answer"}`;
 }
 
