@@ -506,12 +506,14 @@ func list(ctx context.Context, s *chatctx.Store, parent chatctx.ID, o ListOption
 	return out, nil
 }
 
-// Tool is the tool with which a model starts tasks.
-var Tool = record.Tool{
-	Name:        "spawn_task",
-	Description: "Gives a task to a helper that works on it on its own, with the same tools, and comes back with a summary.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"goal":{"type":"string","description":"what is to be done, with all that the helper has to know"},` +
-		`"title":{"type":"string","description":"a few words"}},"required":["goal"]}`),
+// Tool returns the tool with which a model starts tasks.
+func Tool() record.Tool {
+	return record.Tool{
+		Name:        "spawn_task",
+		Description: "Gives a task to a helper that works on it on its own, with the same tools, and comes back with a summary.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"goal":{"type":"string","description":"what is to be done, with all that the helper has to know"},` +
+			`"title":{"type":"string","description":"a few words"}},"required":["goal"]}`),
+	}
 }
 
 // Spawn returns the function that runs Tool on a parent's branch: it starts the task, runs it, and lets the task answer the call. A task that waits for a

@@ -338,7 +338,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 			}
 			return calls("look1", "look", `{"at":"x"}`)
 		}
-		return calls("spawn1", Tool.Name, `{"goal":"child goal"}`)
+		return calls("spawn1", Tool().Name, `{"goal":"child goal"}`)
 	})
 	s := newStore(t, "")
 	parent := newParent(t, s, m)
@@ -352,7 +352,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 		return pool.Result{Text: "a secret was seen"}, nil
 	}
 	turnFor := func(c *chatctx.ChatContext) *turn.Turn {
-		e := &approval.Executor{Context: c, Functions: map[string]approval.Function{"look": look, Tool.Name: r.Spawn(c, Options{})}, Allowed: map[string]bool{Tool.Name: true}}
+		e := &approval.Executor{Context: c, Functions: map[string]approval.Function{"look": look, Tool().Name: r.Spawn(c, Options{})}, Allowed: map[string]bool{Tool().Name: true}}
 		return &turn.Turn{Context: c, Calls: e.Calls, Getenv: getenv}
 	}
 	r.Turn = turnFor

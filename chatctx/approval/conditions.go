@@ -32,8 +32,10 @@ const (
 	Tool   = "tool"   // a pattern of the tool's name, without an argument
 )
 
-// Ops lists the operators on arguments in the order of the help text.
-var Ops = []string{Equals, Prefix, Glob, Regexp, Range, Under, Each, Writes, Sets}
+// Ops returns the operators on arguments in the order of the help text.
+func Ops() []string {
+	return []string{Equals, Prefix, Glob, Regexp, Range, Under, Each, Writes, Sets}
+}
 
 // answer is what a condition may say of arguments. unsure means that it cannot tell.
 type answer int
@@ -98,7 +100,7 @@ func parseCondition(source *record.Condition) (*condition, error) {
 	}
 	make, ok := operators[source.Op]
 	if !ok {
-		return nil, fmt.Errorf("there is no operator %q: use one of %s", source.Op, strings.Join(Ops, ", "))
+		return nil, fmt.Errorf("there is no operator %q: use one of %s", source.Op, strings.Join(Ops(), ", "))
 	}
 	return c, make(c, source.Value)
 }

@@ -71,7 +71,7 @@ func TestPriceOf(t *testing.T) {
 // TestTable holds that each row can be read and is found by its own name, dated too, and that models which are none of the table have no price.
 func TestTable(t *testing.T) {
 	var none *Prices
-	for _, r := range PriceTable {
+	for _, r := range priceTable {
 		for _, prices := range append([]string{r.Prices}, strings.Fields(r.Long)...) {
 			for _, word := range strings.Fields(prices) {
 				if m, err := parseMoney(word); err != nil || m == 0 {
@@ -126,7 +126,7 @@ func TestLongRequestsCostMore(t *testing.T) {
 func TestUsageOf(t *testing.T) {
 	m := &pool.Metadata{InputTokens: n(1000), OutputTokens: n(50), CacheRead: n(700), CacheWrite: n(200), ReasoningTokens: n(30), Usage: json.RawMessage(`{"cache_creation":{"ephemeral_1h_input_tokens":150}}`)}
 	u, origin := UsageOf(m, true)
-	if want := (Usage{100, 700, 50, 150, 50, 30}); u != want || origin != Reported || u.All() != 1000 {
+	if want := (Usage{100, 700, 50, 150, 50, 30}); u != want || origin != Reported || AllInput(u) != 1000 {
 		t.Errorf("%+v %s, want %+v", u, origin, want)
 	}
 	m = &pool.Metadata{InputTokens: n(10), OutputTokens: n(-5), CacheRead: n(math.MaxInt64), CacheWrite: n(math.MaxInt64), ReasoningTokens: n(9), Usage: json.RawMessage(`{"cache_creation":{"ephemeral_1h_input_tokens":-1}}`)}

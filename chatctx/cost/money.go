@@ -1,7 +1,7 @@
 // Package cost computes what replies cost: the tokens that a provider reported, times the prices of their model.
 //
 // Money is counted in whole units of 10⁻⁹ of a currency and rounded once for each reply, so sums are exact. Prices come from a table with source and date
-// (PriceTable), or from the setting prices, which takes precedence. A model without a price has an unknown cost, never none: sums say how many replies they
+// (priceTable), or from the setting prices, which takes precedence. A model without a price has an unknown cost, never none: sums say how many replies they
 // leave out. Prices are those of the model's maker for single requests. They do not include what a plan, a batch, another host of the model or a tool of
 // the provider costs.
 //

@@ -27,7 +27,7 @@ type Price struct {
 
 // Of returns the cost of a usage, rounded once.
 func (p *Price) Of(u Usage) Money {
-	if p.Long != nil && u.All() > p.Over {
+	if p.Long != nil && AllInput(u) > p.Over {
 		p = p.Long
 	}
 	var sum perMillion
@@ -39,7 +39,7 @@ func (p *Price) Of(u Usage) Money {
 	return sum.money()
 }
 
-// Prices has the prices of models: those of a setting, before those of PriceTable. The zero value and nil have only the table.
+// Prices has the prices of models: those of a setting, before those of priceTable. The zero value and nil have only the table.
 type Prices struct {
 	own map[string]*Price // by a model's name, or by the beginning of names followed by *
 }
@@ -59,8 +59,8 @@ func (p *Prices) Of(provider, model string, at time.Time) *Price {
 		day = at.UTC().Format(time.DateOnly)
 	}
 	var best *row
-	for i := range PriceTable {
-		r := &PriceTable[i]
+	for i := range priceTable {
+		r := &priceTable[i]
 		if named(base, r.Model) && (r.Until == "" || day < r.Until) && (best == nil || len(r.Model) > len(best.Model) || len(r.Model) == len(best.Model) && r.Until != "") {
 			best = r
 		}

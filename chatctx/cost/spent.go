@@ -28,8 +28,8 @@ const (
 	ByKind    By = "kind"
 )
 
-// Grouping lists the ways to group, except ByNothing.
-var Grouping = []By{ByContext, ByBranch, ByModel, ByDay, ByKind}
+// Grouping returns the ways to group, except ByNothing.
+func Grouping() []By { return []By{ByContext, ByBranch, ByModel, ByDay, ByKind} }
 
 // Query says which replies are added up, and how they are grouped. The zero Query is one sum over the whole store.
 type Query struct {
@@ -273,7 +273,7 @@ func (s *spending) sorted(set map[string]*Group) []*Group {
 		return n
 	}
 	slices.SortFunc(out, func(a, b *Group) int {
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(sum(b), sum(a)), cmp.Compare(b.Usage.All()+b.Output, a.Usage.All()+a.Output),
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(sum(b), sum(a)), cmp.Compare(AllInput(b.Usage)+b.Output, AllInput(a.Usage)+a.Output),
 			strings.Compare(a.Title, b.Title), strings.Compare(a.Branch, b.Branch), strings.Compare(a.Model, b.Model), strings.Compare(a.Kind, b.Kind),
 			slices.Compare(a.Context[:], b.Context[:]))
 	})

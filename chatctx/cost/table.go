@@ -55,8 +55,8 @@ const (
 	geminiPrices    = "ai.google.dev/gemini-api/docs/pricing"
 )
 
-// PriceTable has the makers' prices for single requests. The longest name that matches a model wins.
-var PriceTable = []row{
+// priceTable has the makers' prices for single requests. The longest name that matches a model wins.
+var priceTable = []row{
 	{"claude-3-haiku", "", "0.25 1.25 0.025 0.3125 0.5", 0, "", anthropicPrices, "2025-04"},
 	{"claude-3-opus", "", "15 75 1.5 18.75 30", 0, "", anthropicPrices, "2025-04"},
 	{"claude-3-sonnet", "", "3 15 0.3 3.75 6", 0, "", anthropicPrices, "2025-04"},
@@ -137,9 +137,9 @@ var PriceTable = []row{
 // Models lists the models of the table, each once.
 func Models() []string {
 	var names []string
-	for i := range PriceTable {
-		if !slices.Contains(names, PriceTable[i].Model) {
-			names = append(names, PriceTable[i].Model)
+	for i := range priceTable {
+		if !slices.Contains(names, priceTable[i].Model) {
+			names = append(names, priceTable[i].Model)
 		}
 	}
 	return names

@@ -18,8 +18,8 @@ type Usage struct {
 	Reasoning      int64 `json:"reasoning_tokens"`
 }
 
-// All returns the whole input, cached or not.
-func (u *Usage) All() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.CacheWriteHour }
+// AllInput returns the whole input, cached or not.
+func AllInput(u Usage) int64 { return u.Input + u.CacheRead + u.CacheWrite + u.CacheWriteHour }
 
 func (u *Usage) add(more *Usage) {
 	u.Input += more.Input

@@ -167,7 +167,7 @@ var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[pool.Execution](): oneOf("", pool.NotRun, pool.Running, pool.Done, pool.Failed, pool.Uncertain),
 	reflect.TypeFor[compare.Kind]():   oneOf(compare.Same, compare.Gone, compare.New),
 	reflect.TypeFor[operation.Condition](): {"anyOf": []any{schema{"type": "string", "description": "as it is typed: ARGUMENT OP VALUE"},
-		objectOf(schema{"argument": schema{"type": "string"}, "op": schema{"type": "string", "enum": approval.Ops}, "value": schema{"type": "string"}}, []string{"op", "value"})}},
+		objectOf(schema{"argument": schema{"type": "string"}, "op": schema{"type": "string", "enum": approval.Ops()}, "value": schema{"type": "string"}}, []string{"op", "value"})}},
 }
 
 // oneOf is the schema of a text that is one of these.

@@ -113,13 +113,14 @@ func (t *Turn) stem(beside string) string {
 	return stem(beside, model)
 }
 
-// Beside makes a branch that ends with a message, and lets the turn ask there. Without a name it gets a free one after the name of the turn's branch.
-func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry) error {
+// Beside makes a branch that ends with a message, for an answer to it: Answer.Ask asks there. Without a name the branch gets a free one after the name of the
+// turn's branch. The answer's Turn is a copy that is on the new branch; the turn itself stays as it is.
+func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry) (*Answer, error) {
 	at := chatctx.ForkOptions{At: record.RefTo(question.ID)}
 	if name == "" {
 		taken, err := NamesOf(ctx, t.Context)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name, at.Else = taken.Free(t.Branch, ""), stem(t.Branch, "")
 	}
@@ -127,10 +128,11 @@ func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry)
 	b.Name("retry")
 	reply := b.ForkForReply(name, at)
 	if _, err := b.Together(b).Commit(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	t.Branch, t.PartOf, t.reply = reply.Branch, b, reply
-	return nil
+	own := *t
+	own.Branch, own.PartOf = reply.Branch, b
+	return &Answer{Turn: &own, reply: reply}, nil
 }
 
 // unmake removes the branch that Beside or Ask made, if its answer is none. It is no error if the branch is gone because nothing arrived.
@@ -150,22 +152,22 @@ func (t *Turn) after(ctx context.Context, fill func(*chatctx.Batch)) error {
 	return err
 }
 
-// Answer is the result of one of several turns that were asked.
+// Answer is an answer on a branch of its own.
 type Answer struct {
-	*Turn
+	Turn    *Turn // its Branch is that of the answer
 	Outcome *Outcome
 	Err     error // it failed, is empty, or did not come to its end; its branch is gone unless Kept
 	Stopped bool  // it was stopped after something had arrived, which is on its branch, unfinished
+
+	reply *chatctx.Reply // has claimed the branch
 }
 
-// Apart asks on the branch that Beside made. If the answer is kept, its branch becomes the active one, unless stay is set.
-func (t *Turn) Apart(ctx context.Context, stay bool) *Answer {
-	a := &Answer{Turn: t}
-	out, err := t.Send(ctx)
+// Ask asks, once, on the branch that Beside made. If the answer is kept, its branch becomes the active one, unless stay is set.
+func (a *Answer) Ask(ctx context.Context, stay bool) {
+	out, err := a.Turn.answer(ctx, a.reply)
 	if a.settle(ctx, out, err); !stay && a.Kept() {
-		a.Err = errors.Join(a.Err, t.after(ctx, func(b *chatctx.Batch) { b.Switch(t.Branch) }))
+		a.Err = errors.Join(a.Err, a.Turn.after(ctx, func(b *chatctx.Batch) { b.Switch(a.Turn.Branch) }))
 	}
-	return a
 }
 
 // Kept reports whether the answer's branch is there: it was answered, stopped, or came to a limit or a failure after a round that was whole, of which calls may
@@ -181,7 +183,7 @@ func (a *Answer) settle(ctx context.Context, out *Outcome, err error) {
 		a.Err = ErrNothing
 	}
 	if a.Stopped = ctx.Err() != nil && a.Err != nil && out != nil && !isEmpty(out.Reply()); !a.Kept() {
-		a.Err = errors.Join(a.Err, a.unmake(ctx))
+		a.Err = errors.Join(a.Err, a.Turn.unmake(ctx))
 	}
 }
 
@@ -222,18 +224,18 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.R
 	if err != nil {
 		return nil, err
 	}
-	replies, answers := make([]*chatctx.Reply, len(turns)), make([]*Answer, len(turns))
+	answers := make([]*Answer, len(turns))
 	for i, t := range turns {
 		if answers[i] = (&Answer{Turn: t, Err: without[i]}); answers[i].Err == nil {
-			replies[i] = b.ForkForReply(t.Branch, chatctx.ForkOptions{At: at, Else: t.stem(branchName)})
+			answers[i].reply = b.ForkForReply(t.Branch, chatctx.ForkOptions{At: at, Else: t.stem(branchName)})
 		}
 	}
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return nil, err
 	}
 	for i, t := range turns {
-		if replies[i] != nil {
-			t.Branch = replies[i].Branch
+		if reply := answers[i].reply; reply != nil {
+			t.Branch = reply.Branch
 		}
 	}
 	if asking != nil {
@@ -247,11 +249,11 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.R
 		if t.Asides == nil {
 			t.Asides = asides
 		}
-		t.PartOf, t.reply = b, replies[i]
+		t.PartOf = b
 		all.Go(func() {
 			end := func() {}
 			if a.Err == nil {
-				out, err := t.Send(ctx)
+				out, err := t.answer(ctx, a.reply)
 				end = func() { a.settle(ctx, out, err) }
 			}
 			mu.Lock()

@@ -141,10 +141,15 @@ func TestApartKeepsWhatIsAnAnswer(t *testing.T) {
 				slices.Sort(names)
 				return strings.Join(names, " ")
 			}
-			if err := turn.Beside(ctx, "", question); err != nil {
+			before := *turn
+			a, err := turn.Beside(ctx, "", question)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if a := turn.Apart(ctx, test.stay); (a.Err == nil) != (!test.stops && !strings.HasPrefix(test.what, "cut") && test.what != "refused") || a.Kept() != (test.list != "main*") {
+			if turn.Branch != before.Branch || turn.PartOf != before.PartOf {
+				t.Errorf("the turn is on %q now", turn.Branch)
+			}
+			if a.Ask(ctx, test.stay); (a.Err == nil) != (!test.stops && !strings.HasPrefix(test.what, "cut") && test.what != "refused") || a.Kept() != (test.list != "main*") {
 				t.Errorf("kept %t, stopped %t, %v", a.Kept(), a.Stopped, a.Err)
 			}
 			if got := list(); got != test.list {

@@ -58,8 +58,6 @@ type Turn struct {
 	// HTTP says how clients send. Its fields override the settings, also addresses and keys.
 	HTTP wire.Options
 
-	// reply, if not nil, has claimed the branch already: it was made for the answer of the next Send.
-	reply *chatctx.Reply
 	// tick returns the times at which a running reply checks its claim; nil means every lookAfter.
 	tick func() (times <-chan time.Time, stop func())
 }
@@ -119,11 +117,6 @@ func (o *Outcome) Reply() *chatctx.Message {
 // With an error the Outcome still says what was stored: the messages, and what arrived of a reply, unfinished; it is nil if nothing was. Errors to test for are
 // *wire.Error, chatctx.ErrStopped, ErrRounds, ErrTokens, those of adapters (nothing was sent), and the context's cause.
 func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome, error) {
-	if t.reply != nil {
-		s := &sending{Turn: t, reply: t.reply, aside: true, out: &Outcome{Context: t.Context.ID, Branch: t.Branch}}
-		t.reply = nil
-		return s.send(ctx, nil, true)
-	}
 	begun, err := t.Context.BeginReply(ctx, t.Branch, chatctx.AppendOptions{}, messages...)
 	if err != nil {
 		return nil, err
@@ -135,6 +128,12 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 	}
 	s := &sending{Turn: t, reply: begun.Reply, out: out}
 	return s.send(ctx, begun.Settled, len(messages)+len(begun.FromQueue) > 0)
+}
+
+// answer is Send on a branch of its own, which a reply has claimed.
+func (t *Turn) answer(ctx context.Context, reply *chatctx.Reply) (*Outcome, error) {
+	s := &sending{Turn: t, reply: reply, aside: true, out: &Outcome{Context: t.Context.ID, Branch: t.Branch}}
+	return s.send(ctx, nil, true)
 }
 
 // send is Send after the claim.

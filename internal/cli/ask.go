@@ -123,7 +123,7 @@ func (r *run) leftOf(a *turn.Answer) string {
 	case outcome != pool.Answered && outcome != pool.BrokenOff: // it is on its branch
 		return ""
 	case a.Kept():
-		return "what came is on " + quote(a.Branch) + ": " + r.goesOn(a.Turn)
+		return "what came is on " + quote(a.Turn.Branch) + ": " + r.goesOn(a.Turn)
 	}
 	return "what came is on no branch, until gc: " + r.again("show "+short(a.Outcome.Reply().ID))
 }
@@ -240,14 +240,14 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	var waits waitsError
 	for _, a := range answers {
 		if a.Stopped {
-			kept = append(kept, quote(a.Branch))
+			kept = append(kept, quote(a.Turn.Branch))
 		}
 		if a.Err != nil {
 			failed = errors.Join(failed, a.Err)
 			again = append(again, modelOf(a.Turn))
 			continue // the refusal is on its branch, but is no answer
 		}
-		done = append(done, quote(a.Branch))
+		done = append(done, quote(a.Turn.Branch))
 		if a.Outcome.Waiting > 0 {
 			calls, w, err := r.openAfter(a.Outcome)
 			if err != nil {

@@ -35,7 +35,7 @@ type costIn struct {
 
 func doCost(r *run, in *costIn) error {
 	q := cost.Query{By: in.By}
-	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
+	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping(), q.By) {
 		return &usageError{fmt.Sprintf("--by %q: there are %s", in.By, strings.Join(groupings(), ", ")), "chatctx cost --by model"}
 	}
 	if in.Since != 0 {
@@ -57,8 +57,8 @@ func doCost(r *run, in *costIn) error {
 
 // groupings are the words of --by.
 func groupings() []string {
-	words := make([]string, len(cost.Grouping))
-	for i, by := range cost.Grouping {
+	words := make([]string, len(cost.Grouping()))
+	for i, by := range cost.Grouping() {
 		words[i] = string(by)
 	}
 	return words
@@ -132,7 +132,7 @@ func amounts(s *cost.Sums) string {
 
 // spentOn says what replies took.
 func spentOn(s *cost.Sums) string {
-	in := s.All()
+	in := cost.AllInput(s.Usage)
 	text := fmt.Sprintf("%s, %s tokens in", count(s.Replies, "reply"), window.Short(int(in)))
 	if s.CacheRead > 0 {
 		text += fmt.Sprintf(" (%d %% from the cache)", (200*s.CacheRead+in)/(2*in))

@@ -51,12 +51,12 @@ func doRetry(r *run, in *retryIn) error {
 	if last && in.As == "" {
 		return r.speak(t)
 	}
-	if err := t.Beside(r.ctx, in.As, question); err != nil {
+	a, err := t.Beside(r.ctx, in.As, question)
+	if err != nil {
 		return err
 	}
-	_, err = r.hear(t, nil, func() (*turn.Outcome, error) {
-		a := t.Apart(r.ctx, false)
-		if a.Kept() {
+	_, err = r.hear(a.Turn, nil, func() (*turn.Outcome, error) {
+		if a.Ask(r.ctx, false); a.Kept() {
 			return a.Outcome, a.Err
 		}
 		if left := r.leftOf(a); left != "" {

@@ -396,7 +396,7 @@ func doSubAbandon(r *run, in *subAbandonIn) error {
 // ownTools returns the tools that this program offers to a context: reading stored outputs, which needs no decision, and starting tasks.
 func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
 	return map[string]approval.Function{
-		subtask.Tool.Name: r.runner().Spawn(c, subtask.Options{}),
+		subtask.Tool().Name: r.runner().Spawn(c, subtask.Options{}),
 		window.ArtifactTool.Name: func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
 			text, failed, err := window.ReadArtifact(ctx, window.BranchArtifacts(c, in.Call.Branch), in.Arguments)
 			return pool.Result{Text: text, IsError: failed}, err

@@ -17,7 +17,7 @@ type Sums struct {
 }
 
 func sumsOf(s cost.Sums) Sums {
-	out := Sums{s, s.All(), map[string]string{}}
+	out := Sums{s, cost.AllInput(s.Usage), map[string]string{}}
 	if out.Cost == nil {
 		out.Cost = map[string]cost.Money{}
 	}

@@ -215,7 +215,7 @@ type costParams struct {
 
 func sumCost(r *Request, in *costParams) (contract.Cost, error) {
 	q := cost.Query{By: cost.By(in.By)}
-	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
+	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping(), q.By) {
 		return contract.Cost{}, base.Invalid("by is %q, and has to be context, branch, model, day or kind", in.By)
 	}
 	if in.Since != nil {

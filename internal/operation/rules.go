@@ -60,7 +60,7 @@ type Condition struct{ record.Condition }
 func (c *Condition) UnmarshalText(text []byte) (ok error) {
 	var is bool
 	if c.Argument, c.Op, c.Value, is = approval.SplitCondition(string(text)); !is {
-		return errors.New("ARGUMENT OP VALUE, as in \"path under /srv\", with one of " + strings.Join(approval.Ops, ", ") + "; or tool PATTERN")
+		return errors.New("ARGUMENT OP VALUE, as in \"path under /srv\", with one of " + strings.Join(approval.Ops(), ", ") + "; or tool PATTERN")
 	}
 	return nil
 }

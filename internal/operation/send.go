@@ -152,13 +152,13 @@ func retry(r *Request, in *retryParams) (answers, error) {
 	if last && in.Name == "" {
 		return s.said()
 	}
-	if err := s.turn.Beside(r.Ctx, in.Name, question); err != nil {
+	a, err := s.turn.Beside(r.Ctx, in.Name, question)
+	if err != nil {
 		return answers{}, err
 	}
-	s.show(s.turn)
+	s.show(a.Turn)
 	return s.one(func() (*turn.Outcome, error) {
-		a := s.turn.Apart(r.Ctx, !in.Activate)
-		if !a.Kept() {
+		if a.Ask(r.Ctx, !in.Activate); !a.Kept() {
 			return nil, a.Err
 		}
 		return a.Outcome, a.Err
@@ -307,7 +307,7 @@ func (s *sending) many(m *chatctx.Message, at record.Ref) (answers, error) {
 	out := answers{Answers: []contract.Answer{}, Failed: []failed{}}
 	_, err = turn.Ask(s.r.Ctx, s.snap.Info.Name, m, at, turns, func() {}, func(a *turn.Answer) {
 		if a.Err != nil {
-			f := failed{a.Branch, labels[a.Turn], errorOf(a.Err)}
+			f := failed{a.Turn.Branch, labels[a.Turn], errorOf(a.Err)}
 			out.Failed = append(out.Failed, f)
 			s.teller.Put("failed", f)
 			return

@@ -138,13 +138,13 @@ func putTool(r *Request, in *NewTool) (contract.Tool, error) {
 
 // known completes a tool that is added by its name alone and that this program knows.
 func known(t *record.Tool) {
-	if t.Name != subtask.Tool.Name || len(t.Command) > 0 || t.MCP {
+	if t.Name != subtask.Tool().Name || len(t.Command) > 0 || t.MCP {
 		return
 	}
 	if t.Schema == nil {
-		t.Schema = json.RawMessage(subtask.Tool.Schema)
+		t.Schema = json.RawMessage(subtask.Tool().Schema)
 	}
-	t.Description = cmp.Or(t.Description, subtask.Tool.Description)
+	t.Description = cmp.Or(t.Description, subtask.Tool().Description)
 }
 
 // OldTool is a tool to remove.

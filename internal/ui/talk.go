@@ -418,11 +418,13 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 		m.send(movedMsg{s, branch})
 		return came(t.Send(ctx))
 	}
-	if err := t.Beside(ctx, "", question); err != nil {
+	a, err := t.Beside(ctx, "", question)
+	if err != nil {
 		return doneMsg{err: err}
 	}
-	m.send(movedMsg{s, t.Branch})
-	return ofAnswer(t.Apart(ctx, false))
+	m.send(movedMsg{s, a.Turn.Branch})
+	a.Ask(ctx, false)
+	return ofAnswer(a)
 }
 
 // ofAnswer returns the result of an answer on a branch of its own.
