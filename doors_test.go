@@ -26,6 +26,8 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/cli"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -271,8 +273,8 @@ func (th *thing) holds(t *testing.T, d door, c check, p *place) {
 // walked are the types whose methods are asked for things that they take, and the folders that declare them.
 var (
 	walked = []reflect.Type{reflect.TypeFor[*chatctx.Batch](), reflect.TypeFor[*chatctx.Store](), reflect.TypeFor[*chatctx.ChatContext](), reflect.TypeFor[*chatctx.Reply](),
-		reflect.TypeFor[*chatctx.Titles](), reflect.TypeFor[*chatctx.ImportRun](), reflect.TypeFor[*chatctx.NativeImport](), reflect.TypeFor[*chatctx.CallClaim]()}
-	walkedIn = []string{"chatctx", "internal/intake", "internal/toolcall"}
+		reflect.TypeFor[*journal.Titles](), reflect.TypeFor[*intake.ImportRun](), reflect.TypeFor[*intake.NativeImport](), reflect.TypeFor[*chatctx.CallClaim]()}
+	walkedIn = []string{"chatctx", "internal/intake", "internal/journal", "internal/toolcall"}
 )
 
 // TestEveryDoorIsInTheTable walks the parameters of all methods of the library, and the requests of the API: each that takes a thing is a door of it in the table.

@@ -181,6 +181,11 @@ var rooms = map[string]map[string]string{
 		"syscall":                      "calls the system",
 		"internal/jsontree":            "canonical arguments",
 	},
+	"internal/grant": {
+		"internal/base":        "the open store",
+		"internal/branchstore": "names of addresses",
+		"chatctx/kv":           "reads and writes",
+	},
 	"internal/view": {
 		"internal/stored":        "bytes of records",
 		"internal/poolstore":     "messages in a transaction",
@@ -640,6 +645,7 @@ var rooms = map[string]map[string]string{
 		"internal/journal":       "changes with undo",
 		"internal/toolcall":      "lives of calls",
 		"internal/view":          "references resolved",
+		"internal/grant":         "tokens of a store",
 	},
 	"internal/operation/toy": {
 		"internal/contract":  "the JSON promised",
@@ -663,6 +669,7 @@ var rooms = map[string]map[string]string{
 		"net":                  "opens sockets",
 		"net/http":             "answers requests",
 		"internal/base":        "the open store",
+		"internal/grant":       "tokens of a store",
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -82,7 +83,7 @@ var branchNames = &thing{
 		}).but(numbered),
 		branched("Store.Import", (*place).incomingBranch).but(importedNames),
 		branched("NativeImport.Branch", func(p *place, v string) error {
-			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error {
+			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *intake.NativeImport) error {
 				return in.Branch(p.t.Context(), record.NativeBranch{ID: pool.NewID(), Name: v})
 			})
 		}).but(importedNames),
@@ -143,8 +144,8 @@ func nativeRef(line string) string {
 }
 
 // nativeNamed imports a conversation with one message by the library, of which name says something.
-func (p *place) nativeNamed(name func(*chatctx.NativeImport, chatctx.ID) error) error {
-	return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error {
+func (p *place) nativeNamed(name func(*intake.NativeImport, chatctx.ID) error) error {
+	return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *intake.NativeImport) error {
 		m := user("hello")
 		m.ID = pool.NewID()
 		if err := in.Append(p.t.Context(), []*chatctx.Message{m}, nil); err != nil {
@@ -164,7 +165,7 @@ var tags = &thing{
 		tagged("Batch.Tag", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.Tag(v, "@1") }) }),
 		tagged("Store.Import", func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Tags: map[string]int{v: 1}}) }).but(importedNames),
 		tagged("NativeImport.Tag", func(p *place, v string) error {
-			return p.nativeNamed(func(in *chatctx.NativeImport, id chatctx.ID) error { return in.Tag(v, id) })
+			return p.nativeNamed(func(in *intake.NativeImport, id chatctx.ID) error { return in.Tag(v, id) })
 		}).but(importedNames),
 		tagged("tags.set", func(p *place, v string) error {
 			return p.post("branches/main/tags", `{"message":"@1","tag":`+quoted(v)+`}`, nil)
@@ -203,7 +204,7 @@ var marks = &thing{
 	doors: []door{
 		markedBy("Batch.Mark", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.Mark("@1", v) }) }),
 		markedBy("NativeImport.Mark", func(p *place, v string) error {
-			return p.nativeNamed(func(in *chatctx.NativeImport, id chatctx.ID) error { return in.Mark(id, v) })
+			return p.nativeNamed(func(in *intake.NativeImport, id chatctx.ID) error { return in.Mark(id, v) })
 		}),
 		markedBy("marks.set", func(p *place, v string) error {
 			return p.post("branches/main/marks", `{"messages":["@1"],"mark":`+quoted(v)+`}`, nil)

@@ -226,5 +226,5 @@ var rules = &thing{
 			return string(raw), err
 		}},
 	},
-	beside: map[string]string{"Store.DiffRules": "it stores none", "calls.approve": "it takes one of the rules that the call offers", "rules.default": "it takes one of two words, and its rule passes rules.add"},
+	beside: map[string]string{"calls.approve": "it takes one of the rules that the call offers", "rules.default": "it takes one of two words, and its rule passes rules.add"},
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -79,7 +80,7 @@ var titles = &thing{
 			if err := p.made(p.store.New(p.t.Context(), record.NewContext{})); err != nil {
 				return err
 			}
-			_, err := p.store.Titles().Give(p.t.Context(), p.c.ID.String(), v, nil)
+			_, err := journal.NewTitles(base.Of(p.store)).Give(p.t.Context(), p.c.ID.String(), v, nil)
 			return err
 		}).but(map[string]string{"empty": "!" + usage}),
 		titled("contexts.new", func(p *place, v string) error { return p.postMade("/contexts", `{"title":`+quoted(v)+`}`) }),
@@ -117,7 +118,7 @@ var titles = &thing{
 func (p *place) native(n record.Native) error { return p.nativeWith(n, record.NativeBranch{}, nil) }
 
 // nativeWith is native with a branch, and what comes on it.
-func (p *place) nativeWith(n record.Native, b record.NativeBranch, more func(*chatctx.NativeImport) error) error {
+func (p *place) nativeWith(n record.Native, b record.NativeBranch, more func(*intake.NativeImport) error) error {
 	n.ID, n.Active, b.ID, b.Name = pool.NewID(), "main", pool.NewID(), "main"
 	in, err := intake.NewImportRun(base.Of(p.store), care.RemoveContext).Native(p.t.Context(), n)
 	if err != nil {
@@ -357,7 +358,7 @@ func (p *place) last() string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	tail, err := snap.Tail(p.t.Context(), 1)
+	tail, err := snap.Page(p.t.Context(), snap.Len(), snap.Len())
 	if err != nil || len(tail) != 1 {
 		p.t.Fatal(tail, err)
 	}
@@ -398,14 +399,14 @@ var messages = &thing{
 			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user(v)}}, Branches: []record.IncomingBranch{{Leaf: 1}}})
 		}),
 		said("NativeImport.Append", func(p *place, v string) error {
-			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error {
+			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *intake.NativeImport) error {
 				m := user(v)
 				m.ID = pool.NewID()
 				return in.Append(p.t.Context(), []*chatctx.Message{m}, nil)
 			})
 		}),
 		loose("NativeImport.Loose", func(p *place, m *chatctx.Message) error {
-			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *chatctx.NativeImport) error { return in.Loose(p.t.Context(), m, nil) })
+			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *intake.NativeImport) error { return in.Loose(p.t.Context(), m, nil) })
 		}),
 		loose("Batch.PutLoose", func(p *place, m *chatctx.Message) error { return p.batch(func(b *chatctx.Batch) { b.PutLoose(m) }) }),
 		loose("Reply.Finish of loose ones", func(p *place, m *chatctx.Message) error {
@@ -415,7 +416,7 @@ var messages = &thing{
 			if err := p.made(p.store.New(p.t.Context(), record.NewContext{})); err != nil {
 				return err
 			}
-			_, err := p.store.Titles().Give(p.t.Context(), p.c.ID.String(), "t", m)
+			_, err := journal.NewTitles(base.Of(p.store)).Give(p.t.Context(), p.c.ID.String(), "t", m)
 			return err
 		}),
 		said("Reply.Finish", func(p *place, v string) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/tokens"
 	"github.com/chatctx/chatctx/internal/window"
@@ -59,7 +60,7 @@ func TestZeroArguments(t *testing.T) {
 		"ChatContext": func(s *chatctx.Store, c *chatctx.ChatContext) any { return c },
 		"Batch":       func(s *chatctx.Store, c *chatctx.ChatContext) any { return c.Begin("") },
 		"Maintenance": func(s *chatctx.Store, c *chatctx.ChatContext) any { return s.Maintenance() },
-		"Titles":      func(s *chatctx.Store, c *chatctx.ChatContext) any { return s.Titles() },
+		"Titles":      func(s *chatctx.Store, c *chatctx.ChatContext) any { return journal.NewTitles(base.Of(s)) },
 		"ImportRun": func(s *chatctx.Store, c *chatctx.ChatContext) any {
 			return intake.NewImportRun(base.Of(s), care.RemoveContext)
 		},

@@ -24,11 +24,6 @@ func (s *Store) Calls(ctx context.Context, f record.CallFilter) iter.Seq2[*recor
 	return toolcall.Calls(ctx, s.at(), f)
 }
 
-// SettleCalls records expiries and crashes for the calls of a branch ("" means the active one). In a read-only store it does nothing.
-func (c *ChatContext) SettleCalls(ctx context.Context, branchName string) error {
-	return toolcall.SettleBranch(ctx, c.at(), branchName)
-}
-
 // Judge returns what the rules now say of a call. It writes nothing.
 func (s *Store) Judge(ctx context.Context, c *record.Call) (*record.Ruling, error) {
 	return toolcall.Judge(ctx, s.at(), c)

@@ -245,7 +245,9 @@ func TestCallsExpireForWhoeverLooks(t *testing.T) {
 		name string
 		do   func(*Store, *ChatContext) error
 	}{
-		{"settle", func(s *Store, c *ChatContext) error { return c.SettleCalls(context.Background(), "") }},
+		{"settle", func(s *Store, c *ChatContext) error {
+			return toolcall.SettleBranch(context.Background(), base.ContextOf(c.Store(), c.ID), "")
+		}},
 		{"decide", func(s *Store, c *ChatContext) error {
 			_, err := decide(c, "", "x", Verdict{Status: pool.Approved})
 			if err == nil || !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "denied/none") {
@@ -528,7 +530,7 @@ func TestUndoOfAnExpiryGivesTimeAgain(t *testing.T) {
 		b.ExpireCall("x", clock.in(in))
 		commit(t, b)
 		clock.move(2 * in)
-		if err := c.SettleCalls(t.Context(), ""); err != nil {
+		if err := toolcall.SettleBranch(t.Context(), base.ContextOf(c.Store(), c.ID), ""); err != nil {
 			t.Fatal(err)
 		}
 		want(t, findC(t, s, "", "", "x").State(), "denied/none")

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -54,7 +55,7 @@ func TestPartialRepliesCanBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := snapshot.Tail(t.Context(), 1)
+		page, err := snapshot.Page(t.Context(), snapshot.Len(), snapshot.Len())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestNothingIsRemovedWithoutAName(t *testing.T) {
 		"a tool":          batch1(t, c, func(b *Batch) { b.RemoveTool("") }),
 		"a label":         batch1(t, c, func(b *Batch) { b.Unlabel("") }),
 		"a tag":           batch1(t, c, func(b *Batch) { b.Untag("") }),
-		"a token":         func() error { return s.RemoveToken(t.Context(), "") },
+		"a token":         func() error { return grant.Remove(t.Context(), base.Of(s), "") },
 		"a store's rule":  func() error { _, err := s.RemoveRule(t.Context(), ""); return err },
 		"a store's tool":  func() error { _, err := s.RemoveTool(t.Context(), ""); return err },
 	} {

@@ -13,7 +13,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
-	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
@@ -24,7 +23,15 @@ import (
 type Snapshot struct {
 	Info *record.BranchInfo
 	// Claim is the claim on the branch's reply, nil if there is none. A dead claim waits for Settle.
-	Claim  *record.Claim
+	Claim *record.Claim
+
+	// These fields have values only in a snapshot of Look.
+
+	Tail   []*Entry      // its last messages
+	Left   *Entry        // what a dead program left of a reply, as Settle would put it at the end; nil: nothing
+	Queued []*Entry      // messages that wait for their place after the running reply
+	Marks  map[ID]string // of all messages of the context
+
 	ctx    *ChatContext
 	branch *branch.Branch
 }
@@ -62,21 +69,11 @@ func (c *ChatContext) take(tx kv.Tx, rec *base.ContextRecord, branchName string,
 	return snap, err
 }
 
-// Shown is what a program shows of a branch at one moment.
-type Shown struct {
-	*Snapshot
-	Tail   []*Entry      // its last messages
-	Left   *Entry        // what a dead program left of a reply, as Settle would put it at the end; nil: nothing
-	Queued []*Entry      // messages that wait for their place after the running reply
-	Marks  map[ID]string // of all messages of the context
-}
-
-// Look returns a branch as it is now ("" means the active one) with its last messages and what belongs to its end. It writes nothing.
-func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*Shown, error) {
-	var out *Shown
+// Look returns a snapshot of a branch ("" means the active one) that has the last messages and what belongs to its end. It writes nothing.
+func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*Snapshot, error) {
+	var out *Snapshot
 	keys := append(view.BranchKeys(c.ID, branchName), view.TagsKey(c.ID), view.MarksKey(c.ID))
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
-		out = &Shown{}
 		from := 1
 		snap, err := c.take(tx, rec, branchName, func(b *branch.Branch) []kv.Key {
 			from = max(branchstore.Len(b)-last+1, 1)
@@ -86,14 +83,14 @@ func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*S
 		if err != nil {
 			return err
 		}
-		out.Snapshot = snap
-		return out.read(tx, from)
+		out = snap
+		return out.readTail(tx, from)
 	}, keys...)
 	return out, err
 }
 
-// read reads what belongs to the snapshot, with the messages from a position on.
-func (s *Shown) read(tx kv.Tx, from int) error {
+// readTail reads what belongs to the end of the branch, with the messages from a position on.
+func (s *Snapshot) readTail(tx kv.Tx, from int) error {
 	id, b := s.ctx.ID, s.branch
 	_, waiting, err := view.QueuedOn(tx, id, b.ID)
 	if err != nil {
@@ -177,11 +174,6 @@ func (s *Snapshot) removed(tx kv.Tx) (bool, error) {
 // Len returns the number of messages.
 func (s *Snapshot) Len() int { return s.Info.Messages }
 
-// Ending returns the summaries that would no longer stand if the messages at positions, in order, left the branch.
-func (s *Snapshot) Ending(positions []int) []record.SummaryChange {
-	return journal.Ending(s.Info.Name, s.Info.Sessions, s.Info.Messages, positions)
-}
-
 // Entries returns the messages at positions from to to, both included and counted from 1, or backwards if from is after to. A to of 0 means the last.
 // Messages are read in batches, each in a short transaction, and nothing is held between them, so the caller may take its time. It returns ErrPurged if a
 // message was removed for good since the snapshot was taken, and ErrDamaged if one is missing.
@@ -234,14 +226,6 @@ func (s *Snapshot) Page(ctx context.Context, from, to int) ([]*Entry, error) {
 		out = append(out, e)
 	}
 	return out, nil
-}
-
-// Tail returns the last n messages.
-func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
-	if n <= 0 || s.Len() == 0 {
-		return nil, nil
-	}
-	return s.Page(ctx, max(s.Len()-n+1, 1), s.Len())
 }
 
 // Turns returns the number of turns on the branch.

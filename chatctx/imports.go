@@ -23,10 +23,3 @@ type Imported = intake.Imported
 func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
 	return intake.Import(ctx, s.at(), in)
 }
-
-// ImportRun makes the imports of one command. One undo takes them all back.
-//
-// Fields: Purged bool. Methods: Note(f ImportedFile); Import(ctx context.Context, in []*Incoming) ([]Imported, error); Ready(in *Incoming) error; Native(ctx
-// context.Context, n Native) (*NativeImport, error); Below(ctx context.Context, child, parent ID, task *Task) (done bool, err error); Hold(ctx
-// context.Context, set map[string]json.RawMessage) error. For more of each: go doc internal/intake.ImportRun
-type ImportRun = intake.ImportRun

@@ -150,7 +150,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 	if late := findC(t, s, "", "", "late"); late.State() != "denied/none" || len(late.Decisions) != 0 {
 		t.Errorf("a look at what expired gives %s with %d steps on record", late.State(), len(late.Decisions))
 	}
-	if err := c.SettleCalls(t.Context(), ""); err != nil {
+	if err := toolcall.SettleBranch(t.Context(), base.ContextOf(c.Store(), c.ID), ""); err != nil {
 		t.Fatal(err)
 	}
 	if late := findC(t, s, "", "", "late"); len(late.Decisions) != 1 || late.Decisions[0].Kind != record.ByExpiry {

@@ -13,18 +13,6 @@ import (
 // NativeFormat is the name of the format of exported contexts in reports.
 const NativeFormat = intake.NativeFormat
 
-// NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
-// called any time after that, and Finish at the end, or Drop to give it up. Until then an unfinished context lies in the trash, where it stays if the program
-// ends; another import of it continues there. One goroutine uses a NativeImport.
-//
-// A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
-//
-// Fields: Alone bool; Copied int. Methods: Branch(ctx context.Context, n NativeBranch) error; Append(ctx context.Context, msgs []*Message, calls
-// []NativeCall) error; Again(ctx context.Context, ids []ID) error; Loose(ctx context.Context, m *Message, calls []NativeCall) error; Tag(name string, message
-// ID) error; Mark(message ID, mark string) error; Drop(ctx context.Context) error; Finish(ctx context.Context) (Imported, error). For more of each: go doc
-// internal/intake.NativeImport
-type NativeImport = intake.NativeImport
-
 // NativeView is a context as it is at one moment. Branches are in the order in which they were made.
 type NativeView struct {
 	Context  record.Native

@@ -45,7 +45,6 @@ func readers(c *ChatContext, s *Snapshot) (ofSnapshot, ofContext map[string]func
 		"Entries":   func(ctx context.Context) error { return drain(s.Entries(ctx, 1, 0)) },
 		"backwards": func(ctx context.Context) error { return drain(s.Entries(ctx, s.Len(), 1)) },
 		"Page":      func(ctx context.Context) error { return second(s.Page(ctx, 2, 3)) },
-		"Tail":      func(ctx context.Context) error { return second(s.Tail(ctx, 2)) },
 		"IDs":       func(ctx context.Context) error { return second(s.IDs(ctx)) },
 		"Turns":     func(ctx context.Context) error { return second(s.Turns(ctx)) },
 		"Find":      func(ctx context.Context) error { return second(s.Find(ctx, "@3")) },

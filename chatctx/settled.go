@@ -29,18 +29,6 @@ func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 	return &ChatContext{ID: c.ID, store: storeOf(&at)}, nil
 }
 
-// Present takes a branch as it is now, "" for the active one, from a context like the one of Settled.
-func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatContext, *Snapshot, error) {
-	s, err := c.Snapshot(ctx, branchName)
-	if err != nil || s.Claim == nil || !base.Dead(s.Claim, c.store.at().Now()) {
-		return c, s, err
-	}
-	if c, err = c.Settled(ctx); err == nil {
-		s, err = c.Snapshot(ctx, branchName)
-	}
-	return c, s, err
-}
-
 // dead finds the branches with a reply whose program has died.
 func (c *ChatContext) dead(tx kv.Tx) (dead []ID, err error) {
 	now := c.store.at().Now()

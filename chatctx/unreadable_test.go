@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/internal/toolcall"
@@ -227,7 +228,7 @@ var unreadableDoors = map[string]textWay{
 		return err
 	}),
 	"Store.AddToken": storeDoor([]string{"name", "read"}, func(t *testing.T, s *Store, _ *ChatContext, v []string) error {
-		_, err := s.AddToken(t.Context(), v[0], v[1:])
+		_, err := grant.Add(t.Context(), base.Of(s), v[0], v[1:])
 		return err
 	}),
 	"Store.PutArtifact": storeDoor("text/plain", func(t *testing.T, s *Store, _ *ChatContext, v string) error {
@@ -261,7 +262,7 @@ var unreadableDoors = map[string]textWay{
 	"Titles.Give": storeDoor("title", func(t *testing.T, s *Store, _ *ChatContext, v string) error {
 		c, err := s.New(t.Context(), record.NewContext{Messages: says("a")})
 		if err == nil {
-			_, err = s.Titles().Give(t.Context(), c.ID.String(), v, nil)
+			_, err = journal.NewTitles(base.Of(s)).Give(t.Context(), c.ID.String(), v, nil)
 		}
 		return err
 	}),
@@ -375,7 +376,7 @@ func readAll(t *testing.T, s *Store) {
 		}
 		contexts = append(contexts, info)
 	}
-	tokens, err1 := s.Tokens(ctx)
+	tokens, err1 := grant.List(ctx, base.Of(s))
 	settings, err2 := s.Settings(ctx)
 	_, err3 := toolcall.CallLog(ctx, base.Of(s), ID{})
 	_, err4 := view.Labels(ctx, base.Of(s))
@@ -398,7 +399,7 @@ func readAll(t *testing.T, s *Store) {
 		if err := cmp.Or(err1, err2, err3, err4, err5, err6, err7); err != nil {
 			t.Fatal(err)
 		}
-		page, err := snapshot.Tail(ctx, 100)
+		page, err := snapshot.Page(ctx, 1, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -467,7 +468,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 	s := openAny(t, Options{Program: "test", Judge: byName{}})
 	defer closeChecked(t, s)
 	c := newContext(t, s, "a")
-	if _, err := s.AddToken(t.Context(), "whole", []string{"read"}); err != nil {
+	if _, err := grant.Add(t.Context(), base.Of(s), "whole", []string{"read"}); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := cbor.Marshal(map[uint64]any{1: cut})
@@ -494,7 +495,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if tokens, err := s.Tokens(t.Context()); err != nil || len(tokens) != 1 || tokens[0].Name != "whole" {
+	if tokens, err := grant.List(t.Context(), base.Of(s)); err != nil || len(tokens) != 1 || tokens[0].Name != "whole" {
 		t.Errorf("%v %v", tokens, err)
 	}
 	readAll(t, s)

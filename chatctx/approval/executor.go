@@ -181,7 +181,7 @@ type working struct {
 // all goes on while there is something to start.
 func (w *working) all(ctx context.Context, branchName string) error {
 	for {
-		if err := w.Context.SettleCalls(ctx, branchName); err != nil {
+		if err := toolcall.SettleBranch(ctx, base.ContextOf(w.Context.Store(), w.Context.ID), branchName); err != nil {
 			return err
 		}
 		calls, err := toolcall.OpenCalls(ctx, base.ContextOf(w.Context.Store(), w.Context.ID), branchName)

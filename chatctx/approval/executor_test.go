@@ -22,7 +22,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -468,7 +470,7 @@ func TestAnExecutorThatSlept(t *testing.T) {
 			if _, err := s.ClaimCall(t.Context(), "", "", "c1", record.ClaimOptions{Again: true}); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := c.SettleCalls(t.Context(), ""); err != nil {
+		} else if err := toolcall.SettleBranch(t.Context(), base.ContextOf(c.Store(), c.ID), ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {

@@ -68,7 +68,7 @@ const batchBytes = 8 << 20
 type storing struct {
 	ctx   context.Context
 	store *chatctx.Store
-	run   *chatctx.ImportRun // so that one undo undoes the whole import
+	run   *intake.ImportRun // so that one undo undoes the whole import
 	work  chan func() error
 	done  chan struct{}
 
@@ -202,7 +202,7 @@ func (st *storing) settings(set map[string]json.RawMessage) error {
 // nativeStored is a context that is being stored; Finish makes it visible in the goroutine that stores everything. If the store refuses something, that is the
 // file's fault; any other error is the store's and ends the import.
 type nativeStored struct {
-	in   *chatctx.NativeImport
+	in   *intake.NativeImport
 	st   *storing
 	id   string
 	left []record.Untaken // by Finish

@@ -7,6 +7,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -29,7 +31,7 @@ func TestATitleFromElsewhereStays(t *testing.T) {
 	}
 	entitle := func(s *chatctx.Store) string {
 		t.Helper()
-		done, err := s.Titles().Give(ctx, c.ID.String(), "of a model", nil)
+		done, err := journal.NewTitles(base.Of(s)).Give(ctx, c.ID.String(), "of a model", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
@@ -42,7 +44,7 @@ type secret struct {
 
 // RunToken returns a new token with all scopes that is valid until Close.
 func (s *Server) RunToken() string {
-	token := chatctx.NewSecret()
+	token := grant.NewSecret()
 	s.access.mu.Lock()
 	defer s.access.mu.Unlock()
 	s.access.run = append(s.access.run, secret{sha256.Sum256([]byte(token)), Caller{Scopes: Scopes}})
@@ -51,7 +53,7 @@ func (s *Server) RunToken() string {
 
 // Opening returns the path of an address that opens the page in a browser, once and within ten minutes.
 func (s *Server) Opening() string {
-	token := chatctx.NewSecret()
+	token := grant.NewSecret()
 	a := &s.access
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +98,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	until, ok := a.openings[hash]
 	delete(a.openings, hash)
 	ok = ok && time.Now().Before(until)
-	session := chatctx.NewSecret()
+	session := grant.NewSecret()
 	if ok {
 		a.sessions = current(a.sessions)
 		a.sessions[sha256.Sum256([]byte(session))] = time.Now().Add(sessionLife)
@@ -148,7 +150,7 @@ func (s *Server) byToken(r *http.Request, token string) (Caller, error) {
 		}
 	}
 	s.access.mu.Unlock()
-	t, err := s.store.TokenOf(r.Context(), token)
+	t, err := grant.Of(r.Context(), base.Of(s.store), token)
 	if errors.Is(err, chatctx.ErrNotFound) {
 		return Caller{}, ErrNoAccess
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
@@ -16,7 +18,7 @@ func TestEachMethodNeedsItsScope(t *testing.T) {
 	a := start(t, Options{})
 	tokens := map[Scope]string{}
 	for _, s := range Scopes {
-		secret, err := a.store.AddToken(t.Context(), string(s), []string{string(s)})
+		secret, err := grant.Add(t.Context(), base.Of(a.store), string(s), []string{string(s)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +52,7 @@ func TestEachMethodNeedsItsScope(t *testing.T) {
 func TestSettingsThatNameHostsNeedAdmin(t *testing.T) {
 	a := start(t, Options{})
 	id, main := a.context("Boats")
-	secret, err := a.store.AddToken(t.Context(), "pen", []string{"read", "write"})
+	secret, err := grant.Add(t.Context(), base.Of(a.store), "pen", []string{"read", "write"})
 	if err != nil {
 		t.Fatal(err)
 	}

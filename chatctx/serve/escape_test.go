@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 )
 
 // as gives the following requests a token with only these scopes.
 func (a *api) as(scopes ...string) {
 	a.t.Helper()
-	secret, err := a.store.AddToken(a.t.Context(), strings.Join(scopes, "-"), scopes)
+	secret, err := grant.Add(a.t.Context(), base.Of(a.store), strings.Join(scopes, "-"), scopes)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 )
 
 // guests are the long requests with a token of the store: they end when any program removes the token.
@@ -17,7 +17,7 @@ type guests struct {
 }
 
 type guest struct {
-	token chatctx.Token
+	token base.Token
 	end   context.CancelCauseFunc
 }
 
@@ -71,12 +71,12 @@ func (s *Server) dismiss(ctx context.Context) {
 	if len(a.all) == 0 {
 		return
 	}
-	tokens, err := s.store.Tokens(ctx)
+	tokens, err := grant.List(ctx, base.Of(s.store))
 	if err != nil {
 		return // the next change of the store checks again
 	}
 	for g := range a.all {
-		if !slices.ContainsFunc(tokens, func(t chatctx.Token) bool { return t.Name == g.token.Name && t.Created == g.token.Created }) {
+		if !slices.ContainsFunc(tokens, func(t base.Token) bool { return t.Name == g.token.Name && t.Created == g.token.Created }) {
 			g.end(ErrNoAccess)
 		}
 	}

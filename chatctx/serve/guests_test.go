@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 )
 
 // TestATokenThatIsGoneEndsWhatRuns: everything that runs with a token ends when the token is removed: by the API, or by another program with the store.
@@ -42,7 +44,7 @@ func TestATokenThatIsGoneEndsWhatRuns(t *testing.T) {
 		name := "read-run-write"
 		if by == "the API" {
 			a.post("/tokens/"+name+"/remove", nil)
-		} else if err := a.store.RemoveToken(t.Context(), name); err != nil {
+		} else if err := grant.Remove(t.Context(), base.Of(a.store), name); err != nil {
 			t.Fatal(err)
 		}
 		for path, in := range streams {
@@ -66,7 +68,7 @@ func TestWhatATokenDoesBearsItsName(t *testing.T) {
 	a.provider()
 	id, main := a.context("Boats")
 	a.token = func() string {
-		secret, err := a.store.AddToken(t.Context(), "phone", []string{"read", "write", "decide", "run", "admin"})
+		secret, err := grant.Add(t.Context(), base.Of(a.store), "phone", []string{"read", "write", "decide", "run", "admin"})
 		if err != nil {
 			t.Fatal(err)
 		}

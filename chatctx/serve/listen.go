@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
@@ -105,7 +107,7 @@ func (s *Server) MayServe(ctx context.Context, l net.Listener) error {
 	if !Beyond(l) || s.options.Access != nil {
 		return nil
 	}
-	tokens, err := s.store.Tokens(ctx)
+	tokens, err := grant.List(ctx, base.Of(s.store))
 	if err == nil && len(tokens) == 0 {
 		err = ErrNoToken
 	}

@@ -23,6 +23,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
@@ -114,7 +116,7 @@ func TestTokensAreAMustBeyondThisMachine(t *testing.T) {
 	if l, err = Listen("0"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := a.store.AddToken(t.Context(), "phone", []string{"read"})
+	secret, err := grant.Add(t.Context(), base.Of(a.store), "phone", []string{"read"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 )
 
 // TestKeysOfStreamsAndBytes: a request with a key is done once, whatever it answers with: a stream repeats its last event, and bytes have to be the same.
@@ -137,7 +139,7 @@ func TestPlacesAreImported(t *testing.T) {
 		t.Errorf("the import gives %v", all)
 	}
 	a.do(404, "POST", "/places/import", object{"tools": []string{"desk", "/etc"}})
-	secret, err := a.store.AddToken(t.Context(), "pen", []string{"read", "write", "run", "decide"})
+	secret, err := grant.Add(t.Context(), base.Of(a.store), "pen", []string{"read", "write", "run", "decide"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type Caller struct {
 	Name   string
 	Scopes []Scope
 
-	token *chatctx.Token // of the store; nil for another, or none
+	token *base.Token // of the store; nil for another, or none
 }
 
 // May reports whether the caller has a scope.

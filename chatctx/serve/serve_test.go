@@ -14,6 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -320,7 +322,7 @@ func TestCallsAreDecidedByName(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats")
 	a.post(main+"/messages", object{"messages": []object{{"role": "user", "content": "Sail"}, {"role": "assistant", "tool_calls": []object{{"id": "c1", "tool_name": "sail", "arguments": object{"to": "Riga"}}}}}})
-	secret, err := a.store.AddToken(t.Context(), "watch", []string{"read", "decide", "run"})
+	secret, err := grant.Add(t.Context(), base.Of(a.store), "watch", []string{"read", "decide", "run"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ var ErrTokens = errors.New("the limit of tokens is reached: send --continue goes
 // resume decides and runs the calls of the branch that an earlier program left open, before the model is asked. ask reports whether it may be: without a new
 // user message it is not asked while calls of the last turn wait.
 func (s *sending) resume(ctx context.Context, asked bool) (ask bool, err error) {
-	if err := s.Context.SettleCalls(ctx, s.reply.Branch); err != nil {
+	if err := toolcall.SettleBranch(ctx, base.ContextOf(s.Context.Store(), s.Context.ID), s.reply.Branch); err != nil {
 		return false, err
 	}
 	calls, err := toolcall.OpenCalls(ctx, base.ContextOf(s.Context.Store(), s.Context.ID), s.reply.Branch)

@@ -85,7 +85,7 @@ func busy(what, file string) {
 			value(c.Append(ctx, "", message(i)))
 			continue
 		}
-		value(value(c.Snapshot(ctx, "")).Tail(ctx, 50))
+		value(c.Look(ctx, "", 50))
 	}
 }
 

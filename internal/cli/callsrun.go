@@ -13,8 +13,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -298,7 +300,7 @@ func (r *run) ruled(st *chatctx.Store, c *record.Call) (*record.Call, error) {
 		return nil, err
 	}
 	if c.Branch != "" {
-		if err := cc.SettleCalls(r.ctx, c.Branch); err != nil {
+		if err := toolcall.SettleBranch(r.ctx, base.ContextOf(cc.Store(), cc.ID), c.Branch); err != nil {
 			return nil, err
 		}
 	}

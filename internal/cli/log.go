@@ -54,14 +54,14 @@ func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
 	if err != nil {
 		return nil, err
 	}
-	part, err := l.stretch(shown.Snapshot)
+	part, err := l.stretch(shown)
 	if err != nil {
 		return nil, err
 	}
-	if l.in.Follow && (part.Snapshot != shown.Snapshot || part.To != part.Snapshot.Len()) {
+	if l.in.Follow && (part.Snapshot != shown || part.To != part.Snapshot.Len()) {
 		return nil, usagef("log -f follows the end of the branch: the range may have a beginning, A.., and no end")
 	}
-	if part.Snapshot != shown.Snapshot { // the range is on another branch
+	if part.Snapshot != shown { // the range is on another branch
 		if shown, err = c.Look(r.ctx, part.Snapshot.Info.Name, 0); err != nil {
 			return nil, err
 		}

@@ -99,7 +99,7 @@ func TestApprovalsOfBeforeAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last, err := snap.Tail(t.Context(), 1)
+			last, err := snap.Page(t.Context(), snap.Len(), snap.Len())
 			if err != nil {
 				t.Fatal(err)
 			}

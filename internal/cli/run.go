@@ -23,6 +23,7 @@ import (
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/view"
 )
@@ -242,7 +243,7 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.Present(r.ctx, r.branchName())
+	return operation.Present(r.ctx, c, r.branchName())
 }
 
 // snapshotToChange is snapshot for a command that changes what it read: it first puts what a dead program left of an answer on the branch.

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/journal"
 )
 
 func titleCommand() *command {
@@ -169,7 +170,7 @@ func (r *run) titleBill(all []*untitled, dryRun bool) error {
 
 // entitle asks for the titles one after the other, and stores each as it comes.
 func (r *run) entitle(all []*untitled) error {
-	titles := r.st.Titles()
+	titles := journal.NewTitles(base.Of(r.st))
 	var failed error
 	done, last := 0, ""
 	for _, u := range all {
@@ -201,7 +202,7 @@ func (r *run) entitle(all []*untitled) error {
 }
 
 // entitleOne asks for a title and stores it, even after an interrupt, since it is paid for.
-func (r *run) entitleOne(titles *chatctx.Titles, u *untitled) (*chatctx.Committed, error) {
+func (r *run) entitleOne(titles *journal.Titles, u *untitled) (*chatctx.Committed, error) {
 	answer, err := u.Ask(r.ctx)
 	if err != nil {
 		return nil, err

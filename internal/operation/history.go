@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/view"
 )
 
@@ -52,7 +53,7 @@ func (r *Request) wouldMove(t Target, gone func(*chatctx.Snapshot) ([]int, error
 	if err != nil {
 		return v, err
 	}
-	v = contract.Moved{DryRun: true, Where: contract.Where{Context: c.ID, Branch: snap.Info.Name, Affected: snap.Ending(at)}, Removed: len(at), Added: []contract.Added{}}
+	v = contract.Moved{DryRun: true, Where: contract.Where{Context: c.ID, Branch: snap.Info.Name, Affected: journal.Ending(snap.Info.Name, snap.Info.Sessions, snap.Info.Messages, at)}, Removed: len(at), Added: []contract.Added{}}
 	v.Messages = snap.Len() - len(at)
 	for last := snap.Len(); last > 0; last-- {
 		if !slices.Contains(at, last) {

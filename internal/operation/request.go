@@ -292,7 +292,7 @@ func (r *Request) snapshot(t Target) (*chatctx.ChatContext, *chatctx.Snapshot, e
 	if err != nil {
 		return nil, nil, err
 	}
-	c, s, err := c.Present(r.Ctx, t.Branch)
+	c, s, err := Present(r.Ctx, c, t.Branch)
 	if err == nil {
 		r.Revision = &s.Info.Revision
 	}
@@ -441,4 +441,16 @@ func ListEach[T, U any](all []T, err error, of func(T) U) (List[U], error) {
 		items[i] = of(one)
 	}
 	return ListOf(items), nil
+}
+
+// Present returns a snapshot of a branch ("" means the active one) with what a dead program left of its reply, and the context that it is from.
+func Present(ctx context.Context, c *chatctx.ChatContext, branchName string) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	s, err := c.Snapshot(ctx, branchName)
+	if err != nil || s.Claim == nil || !base.Dead(s.Claim, base.Of(c.Store()).Now()) {
+		return c, s, err
+	}
+	if c, err = c.Settled(ctx); err == nil {
+		s, err = c.Snapshot(ctx, branchName)
+	}
+	return c, s, err
 }

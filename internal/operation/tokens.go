@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/grant"
 )
 
 func init() { Register(Group{Heading: "Other programs", Of: tokenOperations}) }
@@ -30,8 +30,8 @@ type Token struct {
 }
 
 func listTokens(r *Request, _ *struct{}) (List[Token], error) {
-	all, err := r.Store.Tokens(r.Ctx)
-	return ListEach(all, err, func(t chatctx.Token) Token {
+	all, err := grant.List(r.Ctx, base.Of(r.Store))
+	return ListEach(all, err, func(t base.Token) Token {
 		return Token{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By}
 	})
 }
@@ -48,7 +48,7 @@ func addToken(r *Request, in *NewToken) (Token, error) {
 	if err := CheckRights(in.Scopes); err != nil {
 		return Token{}, err
 	}
-	secret, err := r.Store.AddToken(r.Ctx, in.Token, in.Scopes)
+	secret, err := grant.Add(r.Ctx, base.Of(r.Store), in.Token, in.Scopes)
 	return Token{Token: in.Token, Scopes: in.Scopes, Secret: secret}, err
 }
 
@@ -72,7 +72,7 @@ type OldToken struct {
 }
 
 func removeToken(r *Request, in *OldToken) (Removed, error) {
-	err := r.Store.RemoveToken(r.Ctx, in.Token)
+	err := grant.Remove(r.Ctx, base.Of(r.Store), in.Token)
 	if r.Dismiss != nil {
 		r.Dismiss()
 	}

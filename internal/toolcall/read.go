@@ -527,7 +527,7 @@ func OpenCalls(ctx context.Context, c *base.Conversation, branchName string) ([]
 	return open, err
 }
 
-// SettleBranch records expiries and crashes for the calls of a branch. In a read-only store it does nothing.
+// SettleBranch records expiries and crashes for the calls of a branch ("" means the active one). In a read-only store it does nothing.
 func SettleBranch(ctx context.Context, c *base.Conversation, branchName string) error {
 	_, stale, err := callsOf(ctx, c, branchName)
 	if err != nil || len(stale) == 0 {

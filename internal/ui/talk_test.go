@@ -244,7 +244,7 @@ func TestStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last, err := snap.Tail(t.Context(), 1); err != nil || !last[0].Unfinished || !strings.HasSuffix(last[0].Text(), "And the beginning of") {
+	if last, err := snap.Page(t.Context(), snap.Len(), snap.Len()); err != nil || !last[0].Unfinished || !strings.HasSuffix(last[0].Text(), "And the beginning of") {
 		t.Errorf("%v %v", last, err)
 	}
 }
@@ -274,7 +274,7 @@ func leave(t *testing.T, x *terminal, st *chatctx.Store, branch string) *chatctx
 	if claim, err := view.Running(t.Context(), base.ContextOf(c.Store(), c.ID), branch); err != nil || claim != nil {
 		t.Errorf("somebody still answers: %v %v", claim, err)
 	}
-	last, err := snap.Tail(t.Context(), 1)
+	last, err := snap.Page(t.Context(), snap.Len(), snap.Len())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package chatctx
+// Package grant keeps the tokens with which programs use a store that another one serves. It stores hashes of secrets, never a secret, and writes on no journal.
+package grant
 
 import (
 	"context"
@@ -13,12 +14,6 @@ import (
 	"github.com/chatctx/chatctx/internal/branchstore"
 )
 
-// Token lets a program use a store through one that serves it (package serve). The secret is stored nowhere: the store has its hash, which no export
-// includes.
-//
-// Fields: Name string; Scopes []string; Created pool.Time; By, Unknown string. For more of each: go doc internal/base.Token
-type Token = base.Token
-
 // tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.
 const tokenPrefix = "chatctx_"
 
@@ -29,9 +24,9 @@ func NewSecret() string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// AddToken makes a token and returns its secret, which cannot be read again. It returns ErrInvalid for a name that is empty, not UTF-8 or has control
-// characters, and ErrConflict for one in use. It is on no journal: RemoveToken takes it back.
-func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (secret string, err error) {
+// Add makes a token and returns its secret, which cannot be read again. It returns ErrInvalid for a name that is empty, not UTF-8 or has control
+// characters, and ErrConflict for one in use. It is on no journal: Remove takes it back.
+func Add(ctx context.Context, s *base.Store, name string, scopes []string) (secret string, err error) {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
 		return "", base.Invalid("a token needs a name of at most 100 characters, none of them a control character")
 	}
@@ -42,8 +37,8 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 		return "", err
 	}
 	secret = NewSecret()
-	t := Token{Name: name, Scopes: scopes, Created: s.at().Now(), By: s.at().Maker()}
-	err = s.at().Update(ctx, func(tx kv.RwTx) error {
+	t := base.Token{Name: name, Scopes: scopes, Created: s.Now(), By: s.Maker()}
+	err = s.Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {
 			return err
@@ -59,7 +54,7 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 
 // tokenKey returns the key of the token with a name, nil if there is none.
 func tokenKey(tx kv.Tx, name string) (found []byte, err error) {
-	err = eachToken(tx, func(key []byte, t *Token) {
+	err = eachToken(tx, func(key []byte, t *base.Token) {
 		if t.Name == name {
 			found = slices.Clone(key)
 		}
@@ -67,7 +62,7 @@ func tokenKey(tx kv.Tx, name string) (found []byte, err error) {
 	return found, err
 }
 
-func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
+func eachToken(tx kv.Tx, fn func(key []byte, t *base.Token)) error {
 	var keys [][]byte
 	err := tx.Scan(base.TokenBucket, kv.Range{}, func(key, _ []byte) error {
 		keys = append(keys, slices.Clone(key))
@@ -77,7 +72,7 @@ func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
 		if err != nil {
 			break
 		}
-		t := &Token{}
+		t := &base.Token{}
 		if _, err = base.GetRecord(tx, base.TokenBucket, key, t); err == nil {
 			fn(key, t)
 		}
@@ -85,22 +80,22 @@ func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
 	return err
 }
 
-// Tokens returns all tokens, by name.
-func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
-	var all []Token
-	err := s.at().DB.View(ctx, func(tx kv.Tx) error {
+// List returns all tokens, by name.
+func List(ctx context.Context, s *base.Store) ([]base.Token, error) {
+	var all []base.Token
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		all = all[:0]
-		return eachToken(tx, func(_ []byte, t *Token) { all = append(all, *t) })
+		return eachToken(tx, func(_ []byte, t *base.Token) { all = append(all, *t) })
 	})
-	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b base.Token) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }
 
-// TokenOf returns the token of a secret. It returns ErrNotFound if there is none.
-func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
-	t := &Token{}
+// Of returns the token of a secret. It returns ErrNotFound if there is none.
+func Of(ctx context.Context, s *base.Store, secret string) (*base.Token, error) {
+	t := &base.Token{}
 	hash := sha256.Sum256([]byte(secret))
-	err := s.at().DB.View(ctx, func(tx kv.Tx) error {
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		ok, err := base.GetRecord(tx, base.TokenBucket, hash[:], t)
 		if err == nil && !ok {
 			err = base.NotFound("token", "")
@@ -113,9 +108,9 @@ func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 	return t, nil
 }
 
-// RemoveToken removes a token: its secret is no longer accepted. It returns ErrNotFound if there is none with that name.
-func (s *Store) RemoveToken(ctx context.Context, name string) error {
-	return s.at().Update(ctx, func(tx kv.RwTx) error {
+// Remove removes a token: its secret is no longer accepted. It returns ErrNotFound if there is none with that name.
+func Remove(ctx context.Context, s *base.Store, name string) error {
+	return s.Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {
 			return err

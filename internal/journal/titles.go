@@ -1,4 +1,4 @@
-package chatctx
+package journal
 
 import (
 	"context"
@@ -6,24 +6,24 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Titles gives conversations titles that a model made. Each is an operation of the store's own, durable when Give returns, and all are one group, which one
-// undo takes back. Only Store.Titles makes a usable Titles; it is for one goroutine.
+// undo takes back. Only NewTitles makes a usable Titles; it is for one goroutine.
 type Titles struct {
-	store *Store
+	store *base.Store
 	first uint64 // the first operation of the group
 }
 
-// Titles begins a group of titles.
-func (s *Store) Titles() *Titles { return &Titles{store: s} }
+// NewTitles begins a group of titles.
+func NewTitles(s *base.Store) *Titles { return &Titles{store: s} }
 
 // Give gives a title to a conversation without one of its own. It also stores paid, the message that records what the title took, in the pool but on no
 // branch; nil means none. It returns ErrConflict if the conversation has got a title meanwhile, and ErrInvalid if the title is not allowed.
-func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Message) (*Committed, error) {
-	s := t.store.at()
+func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *pool.Message) (*Committed, error) {
+	s := t.store
 	if err := s.Title(&title); err != nil {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Messa
 		return nil, base.Invalid("the title is empty: give one")
 	}
 	if paid != nil {
-		if err := s.Ready([]*Message{paid}); err != nil {
+		if err := s.Ready([]*pool.Message{paid}); err != nil {
 			return nil, err
 		}
 	}
-	done, err := journal.StoreOperation(ctx, s, "title", func(st *journal.StoreTxn) error {
+	done, err := StoreOperation(ctx, s, "title", func(st *StoreTxn) error {
 		st.Group = t.first
 		if t.first == 0 {
 			st.Group = max(st.Rec.NextOperation, 1)
@@ -44,7 +44,7 @@ func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Messa
 		if err != nil {
 			return err
 		}
-		c, err := journal.BeginAt(s, st.Tx, id)
+		c, err := BeginAt(s, st.Tx, id)
 		if err != nil {
 			return err
 		}
