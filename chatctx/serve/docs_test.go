@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/internal/codec"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 var update = flag.Bool("update", false, "write docs/api.md and testdata/openapi.json anew")
@@ -38,7 +39,7 @@ func TestDocs(t *testing.T) {
 // methodDocs writes the tables of docs/api.md.
 func methodDocs() string {
 	var b strings.Builder
-	b.WriteString("| method | over HTTP | scope | does | parameters |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| method | over HTTP | scope | does | parameters | errors |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, m := range methods() {
 		var params []string
 		for _, f := range m.fields {
@@ -48,9 +49,21 @@ func methodDocs() string {
 			}
 			params = append(params, name)
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s | %s |\n", m.Name, m.Verb, m.Path, m.Right, m.Does, strings.Join(params, ", "))
+		var errors []string
+		for _, k := range m.Errors() {
+			errors = append(errors, k.Name)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s | %s | %s |\n", m.Name, m.Verb, m.Path, m.Right, m.Does, strings.Join(params, ", "), strings.Join(errors, ", "))
 	}
-	b.WriteString("\nParameters with ! have to be given; /api/v1/openapi.json says what each is for.\n")
+	b.WriteString("\nParameters with ! have to be given; /api/v1/openapi.json says what each is for. Errors are those beside the common ones.\n")
+	b.WriteString("\n## Kinds of errors\n\n| kind | exit code | HTTP | means | of |\n| --- | --- | --- | --- | --- |\n")
+	for i, k := range operation.Kinds() {
+		of := "some"
+		if i < len(operation.CommonErrors()) {
+			of = "all"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s | %s |\n", k.Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(k.Codes), " ", ", "), "[]"), k.Status, k.Does, of)
+	}
 	b.WriteString("\n## Events\n\n| method | event | tells | data |\n| --- | --- | --- | --- |\n")
 	for _, m := range methods() {
 		for _, e := range m.Tells {

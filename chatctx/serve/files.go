@@ -20,10 +20,10 @@ import (
 
 func fileMethods() []*method {
 	return []*method{
-		define("uploads.add", "POST /uploads", operation.Write, "upload a file, or the next part of one, for import; the server keeps it for an hour", addUpload).takesBytes(),
-		define("import", "POST /import", operation.Write, "import uploaded files, and report the progress", importUploads).stream(operation.Tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
+		define("uploads.add", "POST /uploads", operation.Write, "upload a file, or the next part of one, for import; the server keeps it for an hour", addUpload).takesBytes().fails("not_found"),
+		define("import", "POST /import", operation.Write, "import uploaded files, and report the progress", importUploads).stream(operation.Tells[progress]("progress", "how far a file is, in bytes, and what came of it")).fails("not_found"),
 		define("places", "GET /places", operation.Admin, "list the conversations that tools on the server's machine keep, and where", listPlaces),
-		define("places.import", "POST /places/import", operation.Admin, "import the conversations that tools keep, and report the progress", importPlaces).stream(operation.Tells[progress]("progress", "how far a file is, in bytes, and what came of it")),
+		define("places.import", "POST /places/import", operation.Admin, "import the conversations that tools keep, and report the progress", importPlaces).stream(operation.Tells[progress]("progress", "how far a file is, in bytes, and what came of it")).fails("not_found"),
 	}
 }
 

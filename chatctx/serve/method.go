@@ -61,12 +61,17 @@ func methodOf(o *operation.Operation) *method {
 // define makes a method of which a server alone knows.
 func define[In, Out any](name, route string, right operation.Right, does string, do func(*request, *In) (Out, error)) *method {
 	m := methodOf(operation.Define[In, Out](name, route, right, does, nil))
-	m.run = func(r *request, in any) (any, error) { return do(r, in.(*In)) }
+	m.run = func(r *request, in any) (any, error) {
+		out, err := do(r, in.(*In))
+		m.Observe(err)
+		return out, err
+	}
 	return m
 }
 
 func (m *method) stream(tells ...operation.Event) *method { m.Stream(tells...); return m }
 func (m *method) takesBytes() *method                     { m.TakesBytes(); return m }
+func (m *method) fails(kinds ...string) *method           { m.Fails(kinds...); return m }
 
 // brief reports whether a method makes a change and is done soon. Such a change is finished once it is begun, also if nobody waits for the answer any more:
 // what was made is then never answered as interrupted, and its key gives the answer.

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
@@ -117,31 +118,65 @@ func (d *describer) responses(m *method) schema {
 	case operation.Answer:
 		ok["content"] = schema{"application/json": schema{"schema": d.of(m.Out)}}
 	case operation.Events:
-		ok["description"] = "server-sent events, each with JSON as in x-events; the last one is done, or error"
-		ok["content"] = schema{"text/event-stream": schema{"schema": schema{"type": "string"}, "x-events": d.events(m)}}
+		ok["description"] = "server-sent events, each with JSON as its data; the last one is done, or error"
+		ok["content"] = schema{"text/event-stream": schema{"schema": d.events(m)}}
 	case operation.Content:
 		ok["content"] = schema{"*/*": schema{"schema": schema{"type": "string", "format": "binary"}}}
 	}
-	return schema{"200": ok, "default": schema{"description": "not done", "content": schema{"application/json": schema{"schema": d.failed()}}}}
-}
-
-// events describes the events of a stream, by their names.
-func (d *describer) events(m *method) schema {
-	all := schema{"done": withWords("the result; the last event", d.of(m.Out)), "error": withWords("why it ended; the last event", d.failed())}
-	for _, e := range m.Tells {
-		all[e.Name] = withWords(e.Does, d.of(e.Type))
+	all := schema{"200": ok, "default": d.failure("Failure", "any other failure", operation.CommonErrors())}
+	byStatus := map[int][]operation.Kind{}
+	for _, k := range m.Errors() {
+		byStatus[k.Status] = append(byStatus[k.Status], k)
+		if k.Name == "conflict" && m.has("expect") {
+			byStatus[http.StatusPreconditionFailed] = []operation.Kind{k}
+		}
+	}
+	for status, kinds := range byStatus {
+		name, does := "Failure", []string{}
+		for _, k := range kinds {
+			name, does = name+"."+k.Name, append(does, k.Name+": "+k.Does)
+		}
+		for _, k := range operation.CommonErrors() {
+			if k.Status == status {
+				kinds = append(kinds, k)
+			}
+		}
+		all[strconv.Itoa(status)] = d.failure(name, strings.Join(does, "; "), kinds)
 	}
 	return all
+}
+
+// failure describes an answer that is an error of one of these kinds. Its schema is in the components.
+func (d *describer) failure(name, does string, kinds []operation.Kind) schema {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	error := schema{"allOf": []any{d.of(reflect.TypeFor[contract.Error]()), schema{"properties": schema{"kind": oneOf(names...)}}}}
+	d.schemas[name] = objectOf(schema{"error": error}, []string{"error"})
+	return schema{"description": does, "content": schema{"application/json": schema{"schema": schema{"$ref": "#/components/schemas/" + name}}}}
+}
+
+// events describes the events of a stream as one union, which their names discriminate. The schemas are in the components.
+func (d *describer) events(m *method) schema {
+	all := append([]operation.Event{{Name: "done", Type: m.Out, Does: "the result; the last event"}}, m.Tells...)
+	union, mapping := []any{}, schema{}
+	put := func(name, does string, data schema) {
+		component := m.Name + "." + name
+		d.schemas[component] = withWords(does, objectOf(schema{"event": schema{"const": name}, "data": data}, []string{"data", "event"}))
+		mapping[name] = "#/components/schemas/" + component
+		union = append(union, schema{"$ref": mapping[name]})
+	}
+	for _, e := range all {
+		put(e.Name, e.Does, d.of(e.Type))
+	}
+	put("error", "why it ended; the last event", objectOf(schema{"error": d.of(reflect.TypeFor[contract.Error]())}, []string{"error"}))
+	return schema{"oneOf": union, "discriminator": schema{"propertyName": "event", "mapping": mapping}}
 }
 
 // withWords adds a description to a schema.
 func withWords(does string, s schema) schema {
 	return schema{"description": does, "allOf": []any{s}}
-}
-
-// failed is the schema of an error.
-func (d *describer) failed() schema {
-	return objectOf(schema{"error": d.of(reflect.TypeFor[contract.Error]())}, []string{"error"})
 }
 
 func objectOf(properties schema, required []string) schema {

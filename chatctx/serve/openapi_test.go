@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,13 +59,23 @@ func (a *api) asDescribed() {
 		case e.res.StatusCode == 200 && kind == "text/event-stream":
 			all := eventsIn(a.t, string(e.raw))
 			for _, one := range all {
-				raw, _ := json.Marshal(one.data)
-				a.valid(doc, c, at+"/responses/200/content/text~1event-stream/x-events/"+one.name, raw, e)
+				raw, _ := json.Marshal(object{"event": one.name, "data": one.data})
+				a.valid(doc, c, at+"/responses/200/content/text~1event-stream/schema", raw, e)
 			}
 		case e.res.StatusCode >= 400:
-			a.valid(doc, c, at+"/responses/default/content/application~1json/schema", e.raw, e)
+			is := "default"
+			if status := strconv.Itoa(e.res.StatusCode); describes(doc, m, status) {
+				is = status
+			}
+			a.valid(doc, c, at+"/responses/"+is+"/content/application~1json/schema", e.raw, e)
 		}
 	}
+}
+
+// describes reports whether a method's answers with a status have a description of their own.
+func describes(doc any, m *method, status string) bool {
+	_, is := at(doc, "paths", m.Path, strings.ToLower(m.Verb), "responses").(object)[status]
+	return is
 }
 
 func bodyOf(body any) ([]byte, bool) {

@@ -27,7 +27,7 @@ func TestOneFileIsAMethod(t *testing.T) {
 	a.want(body, "green", "colour", "allOf", 0, "enum", 1)
 	a.want(body, float64(3), "times", "allOf", 0, "default")
 	a.want(body, "how often it spins: N times", "times", "description")
-	if want := "| `toys.spin` | `POST /contexts/{context}/toys` | write | spin a top in a conversation | context!, expect, key, colour!, times |"; !strings.Contains(methodDocs(), want) {
+	if want := "| `toys.spin` | `POST /contexts/{context}/toys` | write | spin a top in a conversation | context!, expect, key, colour!, times | not_found, ambiguous, purged, conflict |"; !strings.Contains(methodDocs(), want) {
 		t.Errorf("docs/api.md would lack %s", want)
 	}
 }

@@ -121,15 +121,8 @@ func kindOf(err error) (code int, kind string, status int) {
 	if errors.As(err, &other) {
 		return code, kind, http.StatusPreconditionFailed
 	}
-	if s, ok := statuses[kind]; ok {
-		return code, kind, s
+	if status = operation.StatusOf(kind); status == http.StatusBadGateway && code != contract.Provider {
+		status = http.StatusInternalServerError
 	}
-	if code == contract.Provider {
-		return code, kind, 502
-	}
-	return code, kind, 500
+	return code, kind, status
 }
-
-// statuses are the HTTP statuses of kinds.
-var statuses = map[string]int{"usage": 400, "not_found": 404, "empty": 404, "ambiguous": 409, "conflict": 409, "exists": 409, "too_large": 413, "too_long": 413,
-	"read_only": 403, "purged": 410, "locked": 503, "no_store": 503, "interrupted": 503, "waits": 409, "permission": 403}

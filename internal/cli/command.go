@@ -53,7 +53,7 @@ func commandTable() []group {
 		{"Finding", searchCommands()},
 		{"Talking to a model", talkCommands()},
 		{"Tools and their calls", slices.Concat(callCommands(), ruleCommands(), []*command{{name: "tools"}}, subCommands())},
-		{"The window", append(windowCommands(), costCommand())},
+		{"The window", append(windowCommands(), &command{name: "cost"})},
 		{"Branches", slices.Concat(branchCommands(), compareCommands(), replayCommands(), []*command{uiCommand()})},
 		{"Changing a history", historyCommands()},
 		{"Prompts and settings", settingCommands()},

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -88,7 +90,11 @@ func TestConstantsAreSaid(t *testing.T) {
 	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); !strings.HasSuffix(usage(subStartIn{}, "depth"), want) {
 		t.Errorf("sub start --depth does not say %q", want)
 	}
-	if want := "`" + strings.ToUpper(strings.Join(groupings(), " | ")) + "`"; !strings.Contains(usage(costIn{}, "by"), want) {
+	var groupings []string
+	for _, by := range cost.Grouping() {
+		groupings = append(groupings, string(by))
+	}
+	if want := "`" + strings.ToUpper(strings.Join(groupings, " | ")) + "`"; !strings.Contains(usage(operation.CostQuery{}, "by"), want) {
 		t.Errorf("cost --by does not say %q", want)
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -40,6 +41,12 @@ func exit(code int) {
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == reapWord { // a command line that runs in this process has a tool's processes held
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	operation.Observed = func(o *operation.Operation, err error) {
+		if fault := o.Unlisted(err); fault != nil {
+			fmt.Fprintln(os.Stderr, fault)
+			os.Exit(99)
+		}
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // else each program that a test starts sleeps for a second at its end
 	os.Setenv("TZ", "UTC")                   // before anything asks for the local time: TestRecordedLines runs command lines in this process

@@ -12,6 +12,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/chatctx/chatctx/subtask"
@@ -26,20 +28,39 @@ func subCommands() []*command {
 			{name: "start", does: "start a sub-context of the branch for a task", scope: onBranch, run: in(doSubStart),
 				more: "It gets the branch's settings and the tools; the rules apply to it too, and its calls are in the parent's queue. Nothing is sent before sub run.",
 				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
-			{name: "ls", does: "show the sub-contexts of the conversation, and theirs, as a tree", scope: onContext, run: in(doSubLs),
-				more: "A task that runs below one that has ended is shown too, and says so.",
-				json: subFields + "; a line each", example: "chatctx sub ls --ended"},
-			{name: "show", does: "show how far a sub-context has come", scope: onStore, run: in(doSubShow), json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
+			{name: "ls"}, {name: "show"},
 			{name: "run", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, run: in(doSubRun),
 				more: "It continues from any state, also after a crash. Exit code 6: its calls wait for a decision.",
 				json: subFields + ended, example: "chatctx sub run 1a2b3c4d"},
 			{name: "return", does: "end a task with a summary on the branch that started it", scope: onStore, run: in(doSubReturn),
 				more: "The summary becomes the result of the call that started the task, else a user message that names it. Without a flag the summary is the last answer.",
 				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
-			{name: "abandon", does: "give up a task, and the tasks that it started", scope: onStore, run: in(doSubAbandon),
-				more: "Their calls are cancelled, and they go to the trash: undo and restore bring them back.",
-				json: subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
+			{name: "abandon"},
 		}},
+	}
+}
+
+func init() { lookGroups = append(lookGroups, subLooks) }
+
+func subLooks() map[string]look {
+	return map[string]look{
+		"tasks.list": preparing(func(r *run, in *operation.TaskListing) error {
+			if in.Deep = true; in.All && r.contextRef() != "" {
+				return usagef("sub ls takes --all or --context, not both")
+			}
+			return nil
+		}, as(func(r *run, _ *operation.TaskListing, v contract.Task) {
+			r.printf("%s", strings.Repeat("    ", v.Below))
+			r.subLine(v.Info)
+		})).orNone(func(r *run) { r.note("no sub-contexts; %s", r.again("sub start GOAL")) }),
+		"tasks.get": as(func(r *run, _ *operation.NamedTask, v contract.Task) {
+			r.subLine(v.Info)
+			if v.Goal != "" {
+				r.printf("%s\n", clean(v.Goal))
+			}
+		}),
+		"tasks.abandon": preparing(func(_ *run, in *operation.Abandoning) error { return validText(in.Reason) },
+			as(func(r *run, _ *operation.Abandoning, v contract.Task) { r.printEnded(v, "") })),
 	}
 }
 
@@ -149,57 +170,6 @@ func doSubStart(r *run, in *subStartIn) error {
 	})
 }
 
-type subLsIn struct {
-	Ended bool `flag:"ended" doc:"those in the trash too"`
-	All   bool `flag:"all" doc:"those of all conversations, also of ones that are in the trash or gone"`
-}
-
-// tasks returns those that sub ls shows, each after its parent.
-func (r *run) tasks(in *subLsIn) ([]*chatctx.TaskInfo, error) {
-	o := subtask.ListOptions{Deep: true, Ended: in.Ended}
-	if in.All {
-		if r.contextRef() != "" {
-			return nil, usagef("sub ls takes --all or --context, not both")
-		}
-		st, err := r.reader()
-		if err != nil {
-			return nil, err
-		}
-		return subtask.All(r.ctx, st, o)
-	}
-	c, err := r.conversation()
-	if err != nil {
-		return nil, err
-	}
-	return subtask.List(r.ctx, c, o)
-}
-
-func doSubLs(r *run, in *subLsIn) error {
-	tasks, err := r.tasks(in)
-	if err != nil {
-		return err
-	}
-	below := map[chatctx.ID]int{}
-	for _, i := range tasks {
-		if depth, listed := below[i.Parent]; listed {
-			below[i.ID] = depth + 1
-		} else {
-			below[i.ID] = 0
-		}
-		err := r.emit(subToJSON(i), func() {
-			r.printf("%s", strings.Repeat("    ", below[i.ID]))
-			r.subLine(i)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if len(tasks) == 0 {
-		r.note("no sub-contexts; %s", r.again("sub start GOAL"))
-	}
-	return nil
-}
-
 // subIn has the sub-context that a command is about.
 type subIn struct {
 	Context string `arg:"CTX"`
@@ -217,19 +187,6 @@ func (r *run) child(open func() (*chatctx.Store, error), in subIn) (*chatctx.Cha
 	}
 	info, err := c.TaskInfo(r.ctx)
 	return c, info, err
-}
-
-func doSubShow(r *run, in *subIn) error {
-	_, info, err := r.child(r.reader, *in)
-	if err != nil {
-		return err
-	}
-	return r.emit(subToJSON(info), func() {
-		r.subLine(info)
-		if info.Goal != "" {
-			r.printf("%s\n", clean(info.Goal))
-		}
-	})
 }
 
 type subRunIn struct {
@@ -306,19 +263,21 @@ func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary
 		return err
 	}
 	v := subToJSON(info)
-	v.Message, v.Position, v.Operation = e.Message, e.Position, e.Parent.Operation
-	return r.emit(v, func() {
-		if summary != "" {
-			r.printf("%s\n", clean(summary))
-		}
-		r.note("%s is %s", named(info.Title, info.ID), info.State)
-		if e.Parent.Operation != "" {
-			r.note("it is reported on %s, #%d; take that back: %s", placed(&e.Parent), e.Position, r.undoOf(&e.Parent))
-		}
-		if !e.Kept {
-			r.note("the sub-context lies in the trash: %s", r.again("restore "+short(info.ID)))
-		}
-	})
+	v.Message, v.Position, v.Operation, v.End = e.Message, e.Position, e.Parent.Operation, e
+	return r.emit(v, func() { r.printEnded(v, summary) })
+}
+
+func (r *run) printEnded(v contract.Task, summary string) {
+	if summary != "" {
+		r.printf("%s\n", clean(summary))
+	}
+	r.note("%s is %s", named(v.Title, v.Context), v.State)
+	if e := v.End; e.Parent.Operation != "" {
+		r.note("it is reported on %s, #%d; take that back: %s", placed(&e.Parent), e.Position, r.undoOf(&e.Parent))
+	}
+	if !v.End.Kept {
+		r.note("the sub-context lies in the trash: %s", r.again("restore "+short(v.Context)))
+	}
 }
 
 type subReturnIn struct {
@@ -369,26 +328,6 @@ func doSubReturn(r *run, in *subReturnIn) error {
 	}
 	if err != nil {
 		return talkHint(err)
-	}
-	return r.subEnded(c, e, "")
-}
-
-type subAbandonIn struct {
-	subIn
-	Reason string `flag:"reason" doc:"the {REASON}, which is the result of the call that started it"`
-}
-
-func doSubAbandon(r *run, in *subAbandonIn) error {
-	if err := validText(in.Reason); err != nil {
-		return err
-	}
-	c, _, err := r.child(r.writer, in.subIn)
-	if err != nil {
-		return err
-	}
-	e, err := subtask.Abandon(r.ctx, c, in.Reason)
-	if err != nil {
-		return err
 	}
 	return r.subEnded(c, e, "")
 }

@@ -31,7 +31,7 @@ func doUI(r *run) error {
 	if err != nil {
 		return err
 	}
-	prices, err := r.storePrices(st)
+	prices, err := r.request().Prices()
 	if err != nil {
 		return err
 	}

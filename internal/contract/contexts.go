@@ -112,10 +112,14 @@ type Task struct {
 	Message     chatctx.ID `json:"message,omitzero"`
 	Position    int        `json:"position,omitempty"`
 	Operation   string     `json:"operation,omitempty"`
+
+	Info  *chatctx.TaskInfo  `json:"-"`
+	Below int                `json:"-"` // how many of its parents are listed before it
+	End   *chatctx.TaskEnded `json:"-"`
 }
 
 // TaskOf returns the JSON of a sub-context.
 func TaskOf(i *chatctx.TaskInfo) Task {
 	return Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Task: &i.Task, Call: i.Task.Call(), Open: i.Open, ParentGone: i.ParentGone, ParentState: i.ParentState,
-		BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: i.Created}
+		BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: i.Created, Info: i}
 }

@@ -50,6 +50,8 @@ type Cost struct {
 	Groups   []CostGroup `json:"groups,omitempty"`
 	Unpriced []CostGroup `json:"unpriced_models"`
 	Damaged  int         `json:"damaged,omitempty"`
+
+	Report *cost.Report `json:"-"`
 }
 
 func costGroups(by cost.By, list []*cost.Group) []CostGroup {
@@ -72,7 +74,7 @@ func costGroups(by cost.By, list []*cost.Group) []CostGroup {
 // CostOf returns the JSON of a report.
 func CostOf(q *cost.Query, report *cost.Report) Cost {
 	v := Cost{By: string(q.By), Sums: sumsOf(report.Sums), Kinds: costGroups(cost.ByKind, report.Kinds),
-		Groups: costGroups(q.By, report.Groups), Unpriced: costGroups(cost.ByModel, report.Unpriced), Damaged: report.Damaged}
+		Groups: costGroups(q.By, report.Groups), Unpriced: costGroups(cost.ByModel, report.Unpriced), Damaged: report.Damaged, Report: report}
 	if !q.Since.IsZero() {
 		v.Since = Time(pool.TimeOf(q.Since))
 	}

@@ -34,7 +34,10 @@ func compareOperations() []*Operation {
 			With("REF's whole answer, with its calls, replaces this branch's answer to the same user message, or goes to its end. The replaced messages and all after them go to a new branch, main.2, main.3 …; one undo takes back both. Calls without a result wait again here."),
 		Define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
 		Define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),
-		Define("cost", "GET /cost", Read, "sum up what replies cost; replies counts all, and unpriced and without_usage those that no sum includes", sumCost),
+		Define("cost", "GET /cost", Read, "what the replies in the store cost", sumCost).
+			As("cost", "chatctx cost\nchatctx cost --by model --since 30d\nchatctx config --default 'prices={\"llama3.3\": {\"input\": 0, \"output\": 0}}'").
+			With("Each reply counts once, by the tokens that its provider reported: not again if it was copied, or imported a second time. Replies in the trash, on removed branches or rewound away count; those that gc or purge removed do not. " +
+				"Prices are those of a table with source and date; the setting prices of the store (--default), or CHATCTX_PRICES, wins: an object, or a file with one. They are list prices of single requests, without the costs of a plan, a batch or a provider's own tool. Replies of models without a price are listed, with their tokens, and are in no sum. Figures that the program of an imported file gave, not a provider, are called estimated."),
 	}
 }
 
@@ -206,18 +209,16 @@ func billFor(r *Request, in *billParams) (bills, error) {
 	return out, nil
 }
 
-type costParams struct {
-	By      string     `json:"by,omitempty" doc:"context, branch, model, day or kind: adds a sum for each; by default only the whole sum"`
-	Since   *time.Time `json:"since,omitempty" doc:"only replies from then on"`
+// CostQuery says which replies to sum up.
+type CostQuery struct {
+	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {CONTEXT | BRANCH | MODEL | DAY | KIND}; days are those of this machine"`
+	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
 	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
 	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`
 }
 
-func sumCost(r *Request, in *costParams) (contract.Cost, error) {
+func sumCost(r *Request, in *CostQuery) (v contract.Cost, err error) {
 	q := cost.Query{By: cost.By(in.By)}
-	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping(), q.By) {
-		return contract.Cost{}, base.Invalid("by is %q, and has to be context, branch, model, day or kind", in.By)
-	}
 	if in.Since != nil {
 		q.Since = *in.Since
 	}
@@ -225,22 +226,29 @@ func sumCost(r *Request, in *costParams) (contract.Cost, error) {
 		q.Until = *in.Until
 	}
 	if in.Context != "" {
-		c, err := r.Store.Context(r.Ctx, in.Context)
-		if err != nil {
-			return contract.Cost{}, err
+		if q.Context, err = (&Owner{Context: in.Context}).id(r); err != nil {
+			return v, err
 		}
-		q.Context = c.ID
 	}
-	own, err := r.Store.Settings(r.Ctx)
-	if err != nil {
-		return contract.Cost{}, err
-	}
-	if q.Prices, err = cost.Parse(settings.WithEnv(own, os.Getenv)["prices"]); err != nil {
-		return contract.Cost{}, fmt.Errorf("%w %w", settings.ErrSetting, err)
+	if q.Prices, err = r.Prices(); err != nil {
+		return v, err
 	}
 	report, err := cost.Spent(r.Ctx, r.Store, q)
 	if err != nil {
-		return contract.Cost{}, err
+		return v, err
 	}
 	return contract.CostOf(&q, report), nil
+}
+
+// Prices returns the prices of the store's settings, or of the environment.
+func (r *Request) Prices() (*cost.Prices, error) {
+	own, err := r.Store.Settings(r.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := cost.Parse(settings.WithEnv(own, os.Getenv)["prices"])
+	if err != nil {
+		return nil, fmt.Errorf("%w %w", settings.ErrSetting, err)
+	}
+	return p, nil
 }

@@ -19,11 +19,11 @@ func init() { Register(Group{Heading: "Conversations", Of: contextOperations}) }
 func contextOperations() []*Operation {
 	const at = "/contexts/{context}"
 	return []*Operation{
-		Define("contexts.list", "GET /contexts", Read, "list conversations, newest change first", listContexts).
+		Define("contexts.list", "GET /contexts", Read, "list conversations, newest change first", listContexts).Fails("not_found", "ambiguous", "purged").
 			As("ls", "chatctx ls --word holiday --since 30d\nchatctx ls --label work --older-than 90d").
 			With("Conversations with the label pinned come first. Conversations with the label archived are listed only if --label asks for them."),
 		Define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext).With("It is the current conversation then.").
-			As("new", `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`).Creating(),
+			As("new", `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`).Creating().Fails("not_found", "ambiguous", "purged"),
 		Define("contexts.get", "GET "+at, Read, "get one conversation", getContext),
 		Define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext).
 			As("rename", `chatctx rename holiday "Portugal in May"`),

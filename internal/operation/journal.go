@@ -18,7 +18,7 @@ func journalOperations() []*Operation {
 	return []*Operation{
 		Define("operations.list", "GET "+in+"/operations", Read, "list what was done, the newest first", listOperations).As("op log", "chatctx op log -n 10").
 			With("Each line says what the operation changed, with old and new values, but only the names of settings that can hold an address, a path or a key. The list includes changes of the store that concern this conversation or the whole store, and your own changes there while this conversation was current."),
-		Define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations),
+		Define("operations.store", "GET /operations", Read, "list the operations of the store, newest first: new, rm, restore, import and others", storeOperations).Fails("not_found"),
 		Define("operations.undo", "POST /operations/{operation}/undo", Write, "undo an operation of the store; to undo an undo is to redo it", undoStoreOperation),
 		Define("undo", "POST "+at+"/undo", Write, "take back the branch's last operation, or the one that is named", undo).As("undo", "chatctx undo").
 			With("If an operation of the conversation or the store (rename, rm, import …) came last, undo takes that back. On a server it takes back what others did to the store only if OP names it. Any operation can be taken back as long as what it changed was not changed since; undo is refused (5) with the names of later operations that did, if the operation concerns a running call, or if an example of a rule would break."),

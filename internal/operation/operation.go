@@ -62,6 +62,7 @@ type Operation struct {
 	In     reflect.Type
 	Out    reflect.Type
 	Run    func(r *Request, in any) (any, error) // in is a pointer to an In
+	fails  []string                              // kinds of errors; Errors has all
 	Command
 }
 
@@ -100,7 +101,11 @@ func Define[In, Out any](name, route string, right Right, does string, do func(*
 	o := &Operation{Name: name, Right: right, Does: does, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out]()}
 	o.Verb, o.Path, _ = strings.Cut(route, " ")
 	o.On = Locate(new(In), "", "")
-	o.Run = func(r *Request, in any) (any, error) { return do(r, in.(*In)) }
+	o.Run = func(r *Request, in any) (any, error) {
+		out, err := do(r, in.(*In))
+		o.Observe(err)
+		return out, err
+	}
 	return o
 }
 

@@ -61,14 +61,11 @@ func Refused(status int, kind, text string) *Refusal { return &Refusal{status, k
 
 func (e *Refusal) Error() string { return e.Text }
 
-// codes are the codes of refusals.
-var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_slow": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
-
 // Classify returns the code and the kind of an error.
 func Classify(err error) (code int, kind string) {
 	var r *Refusal
 	if errors.As(err, &r) {
-		return codes[r.Kind], r.Kind
+		return kindNamed(r.Kind).Codes[0], r.Kind
 	}
 	return contract.Classify(err)
 }

@@ -19,8 +19,8 @@ func init() { Register(Group{Heading: "Talking to a model", Of: sendOperations})
 func sendOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*Operation{
-		Define("send", "POST "+at+"/send", Run, "send a message to a model, or to several at once, and report the answers as they come; each answer is stored on a branch", send).Stream(sendEvents...),
-		Define("retry", "POST "+at+"/retry", Run, "answer the last user message again on a new branch, and report the answer as it comes; the old answer stays", retry).Stream(sendEvents...),
+		Define("send", "POST "+at+"/send", Run, "send a message to a model, or to several at once, and report the answers as they come; each answer is stored on a branch", send).Stream(sendEvents...).Fails(asking...),
+		Define("retry", "POST "+at+"/retry", Run, "answer the last user message again on a new branch, and report the answer as it comes; the old answer stays", retry).Stream(sendEvents...).Fails(asking...),
 	}
 }
 

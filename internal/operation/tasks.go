@@ -6,31 +6,61 @@ import (
 	"github.com/chatctx/chatctx/subtask"
 )
 
-func init() { Register(Group{Heading: "Tools and their calls", Of: taskOperations}) }
+func init() {
+	Register(Group{Heading: "Tools and their calls", Command: "sub", Does: "sub-contexts: conversations that do one task and return a summary", Of: taskOperations})
+}
 
 func taskOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*Operation{
-		Define("tasks.list", "GET "+in+"/tasks", Read, "list the sub-contexts of a conversation", listTasks),
+		Define("tasks.list", "GET "+in+"/tasks", Read, "show the sub-contexts of the conversation, and theirs, as a tree", listTasks).As("sub ls", "chatctx sub ls --ended").
+			With("A task that runs below one that has ended is shown too, and says so."),
+		Define("tasks.get", "GET "+in+"/task", Read, "show how far a sub-context has come", getTask).As("sub show", "chatctx sub show \"Find out which tests are slow\""),
 		Define("tasks.start", "POST "+at+"/tasks", Write, "start a sub-context for a task; nothing is sent yet", startTask),
 		Define("tasks.return", "POST "+in+"/return", Write, "end a task and give its parent a summary", returnTask),
-		Define("tasks.abandon", "POST "+in+"/abandon", Write, "end a task without a result", abandonTask),
+		Define("tasks.abandon", "POST "+in+"/abandon", Write, "give up a task, and the tasks that it started", abandonTask).
+			As("sub abandon", "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\"").
+			With("Their calls are cancelled, and they go to the trash: undo and restore bring them back."),
 	}
 }
 
-type tasksParams struct {
+// TaskListing says which sub-contexts to list. The command line always lists those of sub-contexts, too.
+type TaskListing struct {
 	Conversation
 	Deep  bool `json:"deep,omitempty" doc:"also list the sub-contexts of sub-contexts"`
-	Ended bool `json:"ended,omitempty" doc:"also list those in the trash"`
+	Ended bool `json:"ended,omitempty" flag:"ended" doc:"those in the trash too"`
+	All   bool `json:"-" flag:"all" doc:"those of all conversations, also of ones that are in the trash or gone"`
 }
 
-func listTasks(r *Request, in *tasksParams) (List[contract.Task], error) {
-	c, err := r.Store.Context(r.Ctx, in.Context)
-	if err != nil {
-		return List[contract.Task]{}, err
+func listTasks(r *Request, in *TaskListing) (out List[contract.Task], err error) {
+	o := subtask.ListOptions{Deep: in.Deep, Ended: in.Ended}
+	var tasks []*chatctx.TaskInfo
+	if in.All {
+		tasks, err = subtask.All(r.Ctx, r.Store, o)
+	} else if c, missing := r.Store.Context(r.Ctx, in.Context); missing != nil {
+		err = missing
+	} else {
+		tasks, err = subtask.List(r.Ctx, c, o)
 	}
-	tasks, err := subtask.List(r.Ctx, c, subtask.ListOptions{Deep: in.Deep, Ended: in.Ended})
-	return ListEach(tasks, err, contract.TaskOf)
+	below := map[chatctx.ID]int{}
+	return ListEach(tasks, err, func(i *chatctx.TaskInfo) contract.Task {
+		v := contract.TaskOf(i)
+		if depth, listed := below[i.Parent]; listed {
+			v.Below = depth + 1
+		}
+		below[i.ID] = v.Below
+		return v
+	})
+}
+
+// NamedTask names a sub-context.
+type NamedTask struct {
+	Context string `json:"context" arg:"CTX" doc:"the sub-context: its id, or its title if that is unique"`
+}
+
+func getTask(r *Request, in *NamedTask) (contract.Task, error) {
+	c, err := r.Store.Context(r.Ctx, in.Context)
+	return r.task(c, nil, err)
 }
 
 type startParams struct {
@@ -61,7 +91,7 @@ func (r *Request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded, err e
 	}
 	v := contract.TaskOf(info)
 	if end != nil {
-		v.Message, v.Position, v.Operation = end.Message, end.Position, end.Child.Operation
+		v.Message, v.Position, v.Operation, v.End = end.Message, end.Position, end.Parent.Operation, end
 	}
 	return v, nil
 }
@@ -86,13 +116,24 @@ func returnTask(r *Request, in *returnParams) (contract.Task, error) {
 	return r.task(child, end, err)
 }
 
-type abandonParams struct {
-	ContextChange
-	Reason string `json:"reason,omitempty" doc:"why, for the parent"`
+// Abandoning gives up a task.
+type Abandoning struct {
+	NamedTask
+	Reason string  `json:"reason,omitempty" flag:"reason" doc:"the {REASON}, which is the result of the call that started it"`
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
+	Keyed
 }
 
-func abandonTask(r *Request, in *abandonParams) (contract.Task, error) {
+// Expected returns what a change is about, and the revision that it must have.
+func (in *Abandoning) Expected() (context, branch string, revision *uint64) {
+	return in.Context, "", in.Expect
+}
+
+func abandonTask(r *Request, in *Abandoning) (contract.Task, error) {
 	child, err := r.Store.Context(r.Ctx, in.Context)
+	if err == nil {
+		_, err = child.TaskInfo(r.Ctx)
+	}
 	if err != nil {
 		return contract.Task{}, err
 	}
