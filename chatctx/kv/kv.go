@@ -156,8 +156,10 @@ const (
 // Space is the size of a database in bytes. Used and Free add up to File. RewriteDue says that so much is free that a Rewrite would make the database
 // faster.
 type Space struct {
-	File, Used, Free int64
-	RewriteDue       bool
+	File       int64 `json:"file_bytes"`
+	Used       int64 `json:"used_bytes"`
+	Free       int64 `json:"free_bytes"`
+	RewriteDue bool  `json:"-"`
 }
 
 // Range is a part of a bucket: the keys from From (inclusive) to To (exclusive), where nil means the end of the bucket. With Reverse the same keys come

@@ -15,15 +15,19 @@ type Restored struct {
 
 // Problem is a fault that Check found. Invariant is its number in docs/design.md, 0 for a fault of the file itself.
 type Problem struct {
-	Invariant int
-	Where     string
-	Text      string
+	Invariant int    `json:"invariant"`
+	Where     string `json:"where"`
+	Text      string `json:"text"`
 }
 
 // Stats has sizes in bytes, and counts.
 type Stats struct {
 	kv.Space
-	Contexts, Branches, Messages, Artifacts, Operations int
+	Contexts   int `json:"contexts"`
+	Branches   int `json:"branches"`
+	Messages   int `json:"messages"`
+	Artifacts  int `json:"artifacts"`
+	Operations int `json:"operations"`
 }
 
 // CopyOptions are options of CopyStore.
@@ -83,9 +87,9 @@ type Redaction struct {
 
 // Mended is something that Repair did or would do. Invariant is its number in docs/design.md, 0 for the file itself.
 type Mended struct {
-	Invariant int
-	Where     string
-	Text      string
+	Invariant int    `json:"invariant"`
+	Where     string `json:"where"`
+	Text      string `json:"text"`
 }
 
 // Repaired is the result of Repair.
@@ -105,12 +109,12 @@ type Salvaged struct {
 // ContextSpace is the space that one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several
 // contexts share counts in each.
 type ContextSpace struct {
-	ID             pool.ID
-	Title          string
-	Trashed        pool.Time
-	Messages       int
-	Bytes          int64 // of all records
-	MessageBytes   int64 // of these in the pool
-	OperationBytes int64 // of these in the journal
-	ArtifactBytes  int64
+	ID             pool.ID   `json:"context"`
+	Title          string    `json:"title"`
+	Trashed        pool.Time `json:"-"`
+	Messages       int       `json:"messages"`
+	Bytes          int64     `json:"bytes"`           // of all records
+	MessageBytes   int64     `json:"message_bytes"`   // of these in the pool
+	OperationBytes int64     `json:"operation_bytes"` // of these in the journal
+	ArtifactBytes  int64     `json:"artifact_bytes"`
 }

@@ -16,16 +16,15 @@ import (
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/nolink"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 func fileCommands() []*command {
 	return []*command{
-		initCommand(),
-		grantCommand(),
+		{name: "init"},
+		{name: "grant"},
 		copyCommand(),
-		{name: "check", does: "look for damage", scope: onStore, run: in(doCheck),
-			more: "Exit code 12: it found damage.",
-			json: "ok, problems[{invariant, where, text}], leftovers[]", example: "chatctx check --full"},
+		{name: "check"},
 		{name: "backup", does: "write a copy of the store while it is in use", scope: onStore, run: in(doBackup),
 			more: "A backup is a store. FILE is complete or not there at all.",
 			json: "file, bytes; with --check: ok, problems[{invariant, where, text}], contexts, messages",
@@ -35,54 +34,60 @@ chatctx backup --check ~/chats-copy.db`},
 			more: "The whole backup is read first; a damaged one is refused. The old store is kept next to it.",
 			json: "store, kept, contexts, messages", example: "chatctx restore-from ~/chats-copy.db"},
 		repairCommand(),
-		{name: "stats", does: "show what the store holds, and its size", scope: onStore, run: in(doStats),
-			json:    "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations; with --by-context, a line each: context, title, messages, bytes, message_bytes, operation_bytes, artifact_bytes, trashed",
-			example: "chatctx stats --json"},
+		{name: "stats"},
 	}
 }
 
-// problemJSON is a fault that check found.
-type problemJSON struct {
-	Invariant int    `json:"invariant"`
-	Where     string `json:"where"`
-	Text      string `json:"text"`
+func init() { lookGroups = append(lookGroups, storeLooks) }
+
+func storeLooks() map[string]look {
+	check := as(func(r *run, _ *operation.Checking, v operation.Checked) { r.printProblems(v.Problems) })
+	check.then = func(r *run, in, out any) error {
+		return r.afterCheck(in.(*operation.Checking).Full, out.(operation.Checked))
+	}
+	return map[string]look{
+		"store.check": check,
+		"store.stats": {text: func(r *run, _, out any) { r.printSizes(out) }},
+		"store.vacuum": as(func(r *run, _ *struct{}, v operation.Rewritten) {
+			r.printf("written anew: %s, it was %s\n", size(v.After), size(v.Before))
+		}),
+	}
 }
 
-type checkIn struct {
-	Full bool `flag:"full" doc:"read every page, every record, every artifact"`
+// afterCheck names what else may hold what the store held, and returns the error of damage.
+func (r *run) afterCheck(full bool, v operation.Checked) error {
+	r.nameLeftovers(v.Leftovers)
+	on, next := r.onServer(), "keep a copy of the file before anything else: chatctx backup FILE"
+	if on != nil {
+		next = on.Instead(kv.CareBackup)
+	}
+	if on != nil && full {
+		r.note("%s", on.Instead(kv.CarePages))
+	}
+	if on == nil {
+		r.endDoubt(v.Problems)
+	}
+	if v.OK {
+		return nil
+	}
+	return &hinted{&damageFound{len(v.Problems)}, next}
 }
 
-func doCheck(r *run, in *checkIn) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
+// printSizes prints the store's figures, or those of a conversation.
+func (r *run) printSizes(of any) {
+	switch s := of.(type) {
+	case operation.Sizes:
+		r.printf("file           %s\nused           %s\nfree           %s\n", size(s.File), size(s.Used), size(s.Free))
+		r.printf("conversations  %d\nbranches       %d\nmessages       %d\nartifacts      %d\noperations     %d\n", s.Contexts, s.Branches, s.Messages, s.Artifacts, s.Operations)
+	case operation.ContextSize:
+		trash := map[bool]string{true: " (in the trash)"}[s.Trashed]
+		r.row(4, "%s  %10s  %s, artifacts %s  %s%s", short(s.ID), size(s.Bytes+s.ArtifactBytes), count(s.Messages, "message"), size(s.ArtifactBytes), titled(s.Title, s.ID), trash)
 	}
-	problems, err := r.problems(st, in.Full)
-	if err != nil {
-		return err
-	}
-	left := care.Leftovers(base.Of(st))
-	err = r.emit(checkJSON{len(problems) == 0, problems, left}, func() { r.printProblems(problems) })
-	r.nameLeftovers(left)
-	if on := r.onServer(); on != nil {
-		if in.Full {
-			r.note("%s", on.Instead(kv.CarePages))
-		}
-		if err == nil && len(problems) > 0 {
-			err = &hinted{&damageFound{len(problems)}, on.Instead(kv.CareBackup)}
-		}
-		return err
-	}
-	r.endDoubt(problems)
-	if err == nil && len(problems) > 0 {
-		err = &hinted{&damageFound{len(problems)}, "keep a copy of the file before anything else: chatctx backup FILE"}
-	}
-	return err
 }
 
 // endDoubt ends the warning that the newest change may be lost, now that it was printed. Where the store can only be read, it stays.
-func (r *run) endDoubt(problems []problemJSON) {
-	if !slices.ContainsFunc(problems, func(p problemJSON) bool { return p.Where == chatctx.DoubtPlace }) {
+func (r *run) endDoubt(problems []record.Problem) {
+	if !slices.ContainsFunc(problems, func(p record.Problem) bool { return p.Where == chatctx.DoubtPlace }) {
 		return
 	}
 	r.close()
@@ -91,22 +96,7 @@ func (r *run) endDoubt(problems []problemJSON) {
 	}
 }
 
-// checkJSON is the result of check.
-type checkJSON struct {
-	OK        bool          `json:"ok"`
-	Problems  []problemJSON `json:"problems"`
-	Leftovers []string      `json:"leftovers,omitempty"`
-}
-
-func (r *run) problems(st *chatctx.Store, full bool) ([]problemJSON, error) {
-	problems := []problemJSON{}
-	err := st.Maintenance().Check(r.ctx, chatctx.CheckOptions{Full: full}, func(p record.Problem) {
-		problems = append(problems, problemJSON{p.Invariant, p.Where, p.Text})
-	})
-	return problems, err
-}
-
-func (r *run) printProblems(problems []problemJSON) {
+func (r *run) printProblems(problems []record.Problem) {
 	for _, p := range problems {
 		r.printf("%s: %s\n", clean(p.Where), clean(p.Text))
 	}
@@ -122,7 +112,7 @@ func checkBackup(r *run, file string) error {
 		return err
 	}
 	defer st.Close()
-	problems, err := r.problems(st, true)
+	found, err := operation.Check(r.ctx, st, true)
 	if err != nil {
 		return err
 	}
@@ -131,15 +121,15 @@ func checkBackup(r *run, file string) error {
 		stats = &record.Stats{} // the problems say why
 	}
 	err = r.emit(struct {
-		checkJSON
+		operation.Checked
 		Contexts int `json:"contexts"`
 		Messages int `json:"messages"`
-	}{checkJSON{len(problems) == 0, problems, nil}, stats.Contexts, stats.Messages}, func() {
-		r.printProblems(problems)
+	}{found, stats.Contexts, stats.Messages}, func() {
+		r.printProblems(found.Problems)
 		r.printf("%s, %s\n", count(stats.Contexts, "conversation"), count(stats.Messages, "message"))
 	})
-	if err == nil && len(problems) > 0 {
-		err = &damageFound{len(problems)}
+	if err == nil && !found.OK {
+		err = &damageFound{len(found.Problems)}
 	}
 	return err
 }
@@ -257,65 +247,4 @@ func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err
 	}
 	err = os.Rename(f.Name(), target)
 	return n, err
-}
-
-// spaceJSON is the space that a context takes.
-type spaceJSON struct {
-	Context    chatctx.ID `json:"context"`
-	Title      string     `json:"title"`
-	Messages   int        `json:"messages"`
-	Bytes      int64      `json:"bytes"`
-	MessageB   int64      `json:"message_bytes"`
-	OperationB int64      `json:"operation_bytes"`
-	ArtifactB  int64      `json:"artifact_bytes"`
-	Trashed    bool       `json:"trashed"`
-}
-
-func statsByContext(r *run, st *chatctx.Store) error {
-	all, err := care.SpaceByContext(r.ctx, base.Of(st))
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		v := spaceJSON{c.ID, c.Title, c.Messages, c.Bytes, c.MessageBytes, c.OperationBytes, c.ArtifactBytes, c.Trashed != 0}
-		err := r.emit(v, func() {
-			trash := map[bool]string{true: " (in the trash)"}[v.Trashed]
-			r.row(4, "%s  %10s  %s, artifacts %s  %s%s", short(c.ID), size(c.Bytes+c.ArtifactBytes), count(c.Messages, "message"), size(c.ArtifactBytes), titled(c.Title, c.ID), trash)
-		})
-		if err != nil || r.stopped() {
-			return err
-		}
-	}
-	return nil
-}
-
-type statsIn struct {
-	ByContext bool `flag:"by-context" doc:"what each conversation takes, the largest first"`
-}
-
-func doStats(r *run, in *statsIn) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
-	}
-	if in.ByContext {
-		return statsByContext(r, st)
-	}
-	s, err := st.Maintenance().Stats(r.ctx)
-	if err != nil {
-		return err
-	}
-	return r.emit(struct {
-		File       int64 `json:"file_bytes"`
-		Used       int64 `json:"used_bytes"`
-		Free       int64 `json:"free_bytes"`
-		Contexts   int   `json:"contexts"`
-		Branches   int   `json:"branches"`
-		Messages   int   `json:"messages"`
-		Artifacts  int   `json:"artifacts"`
-		Operations int   `json:"operations"`
-	}{s.File, s.Used, s.Free, s.Contexts, s.Branches, s.Messages, s.Artifacts, s.Operations}, func() {
-		r.printf("file           %s\nused           %s\nfree           %s\n", size(s.File), size(s.Used), size(s.Free))
-		r.printf("conversations  %d\nbranches       %d\nmessages       %d\nartifacts      %d\noperations     %d\n", s.Contexts, s.Branches, s.Messages, s.Artifacts, s.Operations)
-	})
 }

@@ -17,14 +17,15 @@ import (
 
 // look is how the result of an operation looks as text: all that a command itself knows of what it does.
 type look struct {
-	text  func(r *run, in, out any)             // of the result, or of each item of a list
-	whole bool                                  // text is of a whole list
-	none  func(r *run, in any)                  // of an empty list
-	first func(r *run, in any) error            // before the store is opened: what stands on standard input, in files, in the environment
-	fails func(r *run, in any, err error) error // adds what to type to an error
-	then  func(r *run, in, out any) error       // after all else: what else there is to know, and the error of a result that is bad news
-	table func() string                         // below the help
-	would string                                // what is done to each of several conversations, said by --dry-run
+	text          func(r *run, in, out any)             // of the result, or of each item of a list
+	whole         bool                                  // text is of a whole list
+	none          func(r *run, in any)                  // of an empty list
+	first         func(r *run, in any) error            // before the store is opened: what stands on standard input, in files, in the environment
+	fails         func(r *run, in any, err error) error // adds what to type to an error
+	then          func(r *run, in, out any) error       // after all else: what else there is to know, and the error of a result that is bad news
+	table         func() string                         // below the help
+	question, why string                                // of what nothing takes back: what a person is asked who has seen what would be done, and why it is refused otherwise
+	would         string                                // what is done to each of several conversations, said by --dry-run
 }
 
 // as is a look for an operation with these parameters and this result, or items of this kind.
@@ -207,9 +208,30 @@ func idsOf(all []*record.ContextInfo) []string {
 
 // request is what an operation is asked with on the command line, where a person may do everything.
 func (r *run) request() *operation.Request {
-	return &operation.Request{Ctx: r.ctx, Store: r.st, Rights: operation.Rights, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
+	return &operation.Request{Ctx: r.ctx, Store: r.st, Name: r.storeName(), Rights: operation.Rights, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
 		return &approval.Executor{Context: c, Functions: r.ownTools(c)}, func() {}
 	}}
+}
+
+// askFirst shows what an operation would do, and asks whether to do it, unless it is only tried.
+func (r *run) askFirst(o *operation.Operation, l look, in any) error {
+	t := in.(interface {
+		Dry() bool
+		Try(dry bool)
+		Sure() bool
+	})
+	if t.Dry() {
+		return nil
+	}
+	t.Try(true)
+	plan, err := o.Run(r.request(), in)
+	if t.Try(false); err != nil {
+		return contextHint(err)
+	}
+	if !r.json() {
+		l.text(r, in, plan)
+	}
+	return r.confirm(yesFlag{t.Sure()}, l.question, usagef("%s", l.why))
 }
 
 // openFor opens the store as an operation needs it.
@@ -228,6 +250,11 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 
 // operate does an operation on the open store, and shows its result.
 func (r *run) operate(o *operation.Operation, l look, in any) error {
+	if l.question != "" {
+		if err := r.askFirst(o, l, in); err != nil {
+			return err
+		}
+	}
 	asked := r.request()
 	out, err := o.Run(asked, in)
 	switch {
@@ -250,6 +277,10 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 			n++
 			return show(item)
 		})
+	} else if instead := insteadOf(out); instead.IsValid() {
+		for i := 0; i < instead.Len() && err == nil && !r.stopped(); i++ {
+			err = show(instead.Index(i).Interface())
+		}
 	} else {
 		err = show(out)
 	}
@@ -266,6 +297,18 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 		return l.then(r, in, out)
 	}
 	return nil
+}
+
+// insteadOf returns the list that is printed in place of a result, if a flag asked for it.
+func insteadOf(out any) (list reflect.Value) {
+	if v := reflect.ValueOf(out); v.Kind() == reflect.Struct {
+		for f, v := range v.Fields() {
+			if _, ok := f.Tag.Lookup("when"); ok && !v.IsNil() {
+				list = v
+			}
+		}
+	}
+	return list
 }
 
 // lineByLine are results that are printed a line each: lists, whose items are their first field, and others whose first field is one of them.
@@ -317,6 +360,11 @@ func jsonOf(o *operation.Operation) string {
 		}
 		if out = line.Type; out.Kind() == reflect.Slice {
 			out = out.Elem()
+		}
+	}
+	for i := 0; out.Kind() == reflect.Struct && i < out.NumField(); i++ {
+		if flag, ok := out.Field(i).Tag.Lookup("when"); ok {
+			end = "; with --" + flag + ", a line each: " + members(out.Field(i).Type.Elem(), nil)
 		}
 	}
 	for _, p := range paramsOf(o.In) {

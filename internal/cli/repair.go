@@ -20,16 +20,17 @@ chatctx repair --from broken.db --store rescued.db`}
 
 // repairedJSON is what repair did or would do.
 type repairedJSON struct {
-	DryRun bool          `json:"dry_run"`
-	Backup *string       `json:"backup"`
-	Mended []problemJSON `json:"mended"`
-	Left   []problemJSON `json:"left"`
+	DryRun bool             `json:"dry_run"`
+	Backup *string          `json:"backup"`
+	Mended []record.Problem `json:"mended"`
+	Left   []record.Problem `json:"left"`
 }
 
-func mendedJSON(all []record.Mended) []problemJSON {
-	out := []problemJSON{}
-	for _, m := range all {
-		out = append(out, problemJSON{m.Invariant, m.Where, m.Text})
+// problemsOf returns what was mended as the problems that it was.
+func problemsOf(mended []record.Mended) []record.Problem {
+	out := make([]record.Problem, len(mended))
+	for i, m := range mended {
+		out[i] = record.Problem(m)
 	}
 	return out
 }
@@ -60,7 +61,7 @@ func doRepair(r *run, in *repairIn) error {
 		return r.repaired(plan, in.DryRun)
 	}
 	if !r.json() {
-		r.printProblems(mendedJSON(plan.Mended))
+		r.printProblems(problemsOf(plan.Mended))
 	}
 	question := "Do it? A backup is made first."
 	if on := r.onServer(); on != nil {
@@ -87,16 +88,13 @@ func repairHint(err error, path string) error {
 }
 
 func (r *run) repaired(done *record.Repaired, dry bool) error {
-	left := []problemJSON{}
-	for _, p := range done.Left {
-		left = append(left, problemJSON{p.Invariant, p.Where, p.Text})
-	}
-	return r.emit(repairedJSON{dry, stringOrNull(done.Backup), mendedJSON(done.Mended), left}, func() {
+	left := append([]record.Problem{}, done.Left...)
+	return r.emit(repairedJSON{dry, stringOrNull(done.Backup), problemsOf(done.Mended), left}, func() {
 		if len(done.Mended) == 0 {
 			r.printf("no problem found\n")
 			return
 		}
-		r.printProblems(mendedJSON(done.Mended))
+		r.printProblems(problemsOf(done.Mended))
 		if done.Backup != "" {
 			r.note("the file as it was: %s", done.Backup)
 		}
@@ -129,7 +127,7 @@ func salvage(r *run, in *repairIn) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(map[string]any{"contexts": got.Contexts, "branches": got.Branches, "messages": got.Messages, "artifacts": got.Artifacts, "mended": mendedJSON(got.Mended)}, func() {
+	return r.emit(map[string]any{"contexts": got.Contexts, "branches": got.Branches, "messages": got.Messages, "artifacts": got.Artifacts, "mended": problemsOf(got.Mended)}, func() {
 		r.printf("read into %s: %s, %s, %s, %s\n", clean(path), count(got.Contexts, "conversation"), count(got.Branches, "branch"), count(got.Messages, "message"), count(got.Artifacts, "artifact"))
 		for _, m := range got.Mended {
 			r.note("%s: %s", m.Where, m.Text)

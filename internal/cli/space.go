@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 func spaceCommands() []*command {
@@ -22,17 +22,9 @@ func spaceCommands() []*command {
 			more:    "It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs.",
 			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten, leftovers[]",
 			example: "chatctx gc --older-than 90d --dry-run"},
-		{name: "purge", does: "erase a conversation, a branch or messages, so that no byte of them is left in the file", scope: onBranch, run: in(doPurge),
-			more: `CTX erases the whole conversation, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
-else needs go too; a branch or a message takes its conversation's undo along. Nothing brings it back. Copies of the file made before still have it. A mark stays, from which nobody can read what was there, so that no import
-of the same source brings it back (import --purged does); --forget keeps none.`,
-			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes, complete, leftovers[]",
-			example: `chatctx purge "Holiday plans" --dry-run
-chatctx purge --message @-2 --yes`},
+		{name: "purge"},
 		redactCommand(),
-		{name: "vacuum", does: "write the file anew, without free space", scope: onStore, do: doVacuum,
-			more: "Other programs wait meanwhile, and go on with the new file.",
-			json: "file_bytes_before, file_bytes, format", example: "chatctx vacuum"},
+		{name: "vacuum"},
 	}
 }
 
@@ -156,100 +148,31 @@ func (r *run) printPlan(what string, c *chatctx.Collected) {
 	}
 }
 
-// purgedJSON is what purge removed or would remove.
-type purgedJSON struct {
-	DryRun     bool       `json:"dry_run"`
-	What       string     `json:"what"`
-	Context    chatctx.ID `json:"context"`
-	Title      string     `json:"title"`
-	Branches   []string   `json:"branches"`
-	Copies     int        `json:"copies"`
-	Messages   int        `json:"messages"`
-	Operations int        `json:"operations"`
-	Artifacts  int        `json:"artifacts"`
-	Bytes      int64      `json:"bytes"`
-	Complete   bool       `json:"complete"`
-	Leftovers  []string   `json:"leftovers,omitempty"`
-}
+func init() { lookGroups = append(lookGroups, erasureLooks) }
 
-type purgeIn struct {
-	Context  string       `arg:"[CTX]"`
-	Messages []record.Ref `flag:"message" doc:"erase the message {REF} from all branches, with its copies; may be given again"`
-	Forget   bool         `flag:"forget" doc:"keep no mark of what was erased: an import of its source brings it back"`
-	dryRunFlag
-	yesFlag
-}
-
-// purger returns the purge that the arguments describe.
-func (r *run) purger(in *purgeIn) (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
-	ref := r.contextRef()
-	if in.Context != "" {
-		if r.typedContext() != "" {
-			return nil, usagef("purge: name the conversation once, as CTX or with --context")
+func erasureLooks() map[string]look {
+	purge := preparing(func(r *run, in *operation.Purging) error {
+		switch {
+		case in.Named != "" && r.typedContext() != "":
+			return usagef("purge: name the conversation once, as CTX or with --context")
+		case in.Named == "" && len(in.Messages) == 0 && r.branchName() == "":
+			return &usageError{"purge: what?", "chatctx purge CTX, or --branch BRANCH, or --message REF"}
 		}
-		ref = in.Context
-	}
-	switch {
-	case len(in.Messages) > 0:
-		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeMessages(r.ctx, ref, r.branchName(), in.Messages, chatctx.PurgeOptions{DryRun: dry, Forget: in.Forget})
-		}, nil
-	case r.branchName() != "":
-		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeBranch(r.ctx, ref, r.branchName(), chatctx.PurgeOptions{DryRun: dry, Forget: in.Forget})
-		}, nil
-	case in.Context != "":
-		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.Maintenance().PurgeContext(r.ctx, ref, chatctx.PurgeOptions{DryRun: dry, Forget: in.Forget})
-		}, nil
-	}
-	return nil, &usageError{"purge: what?", "chatctx purge CTX, or --branch BRANCH, or --message REF"}
+		return nil
+	}, as(func(r *run, _ *operation.Purging, v operation.Erased) { r.printErased(v) }))
+	purge.question, purge.why = "Erase it? Nothing brings it back.", "purge erases for good: nothing brings it back"
+	purge.then = func(r *run, in, out any) error { return r.afterErasure(out.(operation.Erased)) }
+	return map[string]look{"store.purge": purge}
 }
 
-func doPurge(r *run, in *purgeIn) error {
-	purge, err := r.purger(in)
-	if err != nil {
-		return err
+// afterErasure says where else there may be something of what was erased.
+func (r *run) afterErasure(v operation.Erased) error {
+	r.nameLeftovers(v.Leftovers)
+	if on := r.onServer(); on != nil {
+		r.note("%s", on.Instead(kv.CareErase))
 	}
-	st, err := r.writer()
-	if err != nil {
-		return err
-	}
-	plan, err := purge(st, true)
-	if err != nil {
-		return contextHint(err)
-	}
-	if in.DryRun {
-		return r.purged(plan, true)
-	}
-	if !r.json() {
-		r.printPurged("would be erased", plan)
-	}
-	if err := r.confirm(in.yesFlag, "Erase it? Nothing brings it back.", usagef("purge erases for good: nothing brings it back")); err != nil {
-		return err
-	}
-	gone, err := purge(st, false)
-	if err != nil {
-		return contextHint(err)
-	}
-	return r.purged(gone, false)
-}
-
-func (r *run) purged(p *chatctx.Purged, dry bool) error {
-	c := p.Collected
-	if p.Branches == nil {
-		p.Branches = []string{}
-	}
-	r.nameLeftovers(c.Leftovers)
-	complete := len(c.Leftovers) == 0
-	err := r.emit(purgedJSON{dry, p.What, p.Context, p.Title, p.Branches, p.Copies, c.Messages, c.Operations, c.Artifacts, c.Bytes, complete, c.Leftovers}, func() {
-		r.printPurged(map[bool]string{true: "would be erased", false: "erased"}[dry], p)
-		if on := r.onServer(); on != nil {
-			r.note("%s", on.Instead(kv.CareErase))
-		}
-	})
-	if err != nil || dry || complete {
-		return err
+	if v.DryRun || v.Complete {
+		return nil
 	}
 	return errBeside()
 }
@@ -266,40 +189,16 @@ func errBeside() error {
 	return &partialError{errors.New("other files may still hold what was erased"), "in the store it is gone"}
 }
 
-func (r *run) printPurged(verb string, p *chatctx.Purged) {
-	c := p.Collected
-	what := map[string]string{"context": "the conversation ", "branch": "a branch of ", "message": "messages of "}[p.What]
-	r.printf("%s: %s%s, %s, %s of undo, %s; %s\n", verb, what, titled(p.Title, p.Context), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
-	if p.Copies > 0 {
-		r.printf("among them %s on forks and in other conversations\n", strings.Replace(count(p.Copies, "copy"), "copys", "copies", 1))
+func (r *run) printErased(v operation.Erased) {
+	what := map[string]string{"context": "the conversation ", "branch": "a branch of ", "message": "messages of "}[v.What]
+	verb := map[bool]string{true: "would be erased", false: "erased"}[v.DryRun]
+	r.printf("%s: %s%s, %s, %s of undo, %s; %s\n", verb, what, titled(v.Title, v.Context), count(v.Messages, "message"), count(v.Operations, "operation"), count(v.Artifacts, "artifact"), size(v.Bytes))
+	if v.Copies > 0 {
+		r.printf("among them %s on forks and in other conversations\n", strings.Replace(count(v.Copies, "copy"), "copys", "copies", 1))
 	}
-	if len(p.Branches) > 0 {
-		r.printf("from: %s\n", clean(strings.Join(p.Branches, ", ")))
+	if len(v.Branches) > 0 {
+		r.printf("from: %s\n", clean(strings.Join(v.Branches, ", ")))
 	}
-}
-
-func doVacuum(r *run) error {
-	st, err := r.writer()
-	if err == nil {
-		err = r.keptInFile(kv.CareVacuum)
-	}
-	if err != nil {
-		return err
-	}
-	before, err := st.Maintenance().Stats(r.ctx)
-	if err != nil {
-		return err
-	}
-	if err := st.Maintenance().Vacuum(r.ctx); err != nil {
-		return err
-	}
-	after, err := st.Maintenance().Stats(r.ctx)
-	if err != nil {
-		return err
-	}
-	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": base.Of(st).Format.Number()}, func() {
-		r.printf("written anew: %s, it was %s\n", size(after.File), size(before.File))
-	})
 }
 
 type restoreFromIn struct {

@@ -96,6 +96,8 @@ func Tells[T any](name, does string) Event { return Event{name, reflect.TypeFor[
 //	words   the values that it may have, with spaces between
 //	default the value without it
 //
+// A field of Out with the tag when is printed in place of the rest, its items a line each, if the flag that the tag names is given.
+//
 // Out is the result. One that is a List is printed a line each.
 func Define[In, Out any](name, route string, right Right, does string, do func(*Request, *In) (Out, error)) *Operation {
 	o := &Operation{Name: name, Right: right, Does: does, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out]()}

@@ -22,6 +22,7 @@ import (
 type Request struct {
 	Ctx     context.Context
 	Store   *chatctx.Store
+	Name    string          // of the store, as others may see it
 	By      string          // the caller's name, which is recorded with decisions; "" means the store's person
 	Rights  []Right         // the caller's
 	Page    int             // the approximate largest size of an answer, in bytes; 0 for a caller that takes the items of a list as they come
@@ -129,10 +130,16 @@ type DryRun struct {
 // Dry reports whether the operation is only tried.
 func (d *DryRun) Dry() bool { return d.DryRun }
 
+// Try says whether the operation is only tried.
+func (d *DryRun) Try(dry bool) { d.DryRun = dry }
+
 // Unasked is embedded in the parameters of operations of which people expect a question, though undo takes them back.
 type Unasked struct {
 	Yes bool `json:"-" flag:"yes" doc:"do not ask"`
 }
+
+// Sure reports whether a person need not be asked.
+func (u *Unasked) Sure() bool { return u.Yes }
 
 // RawInput is embedded in the parameters of commands that read standard input.
 type RawInput struct {
