@@ -120,25 +120,14 @@ func (t *Turn) Compactor(ctx context.Context) (window.Compactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.compactor(inForce)
+	return t.compactor(inForce), nil
 }
 
-func (t *Turn) compactor(inForce map[string]json.RawMessage) (window.Compactor, error) {
-	if !t.apart(inForce) {
-		return nil, nil
+func (t *Turn) compactor(inForce map[string]json.RawMessage) window.Compactor {
+	if _, can := t.Client.(wire.Compacter); !t.apart(inForce) || t.Client != nil && !can {
+		return nil
 	}
-	client := t.Client
-	if client == nil {
-		var err error
-		if client, err = t.newClient(adapter.Responses, inForce); err != nil {
-			return nil, err
-		}
-	}
-	by, can := client.(wire.Compacter)
-	if !can {
-		return nil, nil
-	}
-	return &compactor{t, inForce, by}, nil
+	return &compactor{t, inForce}
 }
 
 // apart reports whether settings leave it to a provider to compact that can do so apart from a request.
@@ -149,8 +138,8 @@ func (t *Turn) apart(inForce map[string]json.RawMessage) bool {
 
 // summariser names who is asked for the summary of an automatic compaction.
 func (t *Turn) summariser(inForce map[string]json.RawMessage) window.Named {
-	if t.apart(inForce) {
-		return &compactor{turn: t, settings: inForce}
+	if by := t.compactor(inForce); by != nil {
+		return by
 	}
 	return t.completer(inForce)
 }
@@ -159,7 +148,6 @@ func (t *Turn) summariser(inForce map[string]json.RawMessage) window.Named {
 type compactor struct {
 	turn     *Turn
 	settings map[string]json.RawMessage
-	by       wire.Compacter
 }
 
 // Name identifies the server and the model.
@@ -184,11 +172,17 @@ func (c *compactor) Compact(ctx context.Context, d *chatctx.Draft, took func(*ch
 	if err := req.adapt(); err != nil {
 		return nil, err
 	}
+	client := c.turn.Client
+	if client == nil {
+		if client, err = c.turn.newClient(adapter.Responses, c.settings); err != nil {
+			return nil, err
+		}
+	}
 	id := pool.NewID()
 	if err := report(took, &chatctx.Message{ID: id, Meta: pool.Metadata{Provider: adapter.Responses, Model: req.Model, Completed: pool.Now()}}); err != nil {
 		return nil, err
 	}
-	m, err := c.by.Compact(ctx, req.wire)
+	m, err := client.(wire.Compacter).Compact(ctx, req.wire)
 	if m != nil {
 		m.ID, m.Meta.Completed = id, pool.Now()
 	}

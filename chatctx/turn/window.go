@@ -60,10 +60,6 @@ func (t *Turn) Compact(ctx context.Context) (*window.Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	compactor, err := t.compactor(d.Settings)
-	if err != nil {
-		return nil, err
-	}
 	by, asked := t.summariser(d.Settings), *d
 	if err := window.Exclude().Enhance(ctx, d); err != nil {
 		return nil, err
@@ -80,7 +76,7 @@ func (t *Turn) Compact(ctx context.Context) (*window.Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := window.Compact(ctx, t.Context, d.Branch, o, window.Request{Provider: compactor, Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
+	done, err := window.Compact(ctx, t.Context, d.Branch, o, window.Request{Provider: t.compactor(d.Settings), Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return nil, nil
 	}
