@@ -266,18 +266,6 @@ func (r *run) most(n *int) (int, error) {
 	return valueOf(n), nil
 }
 
-// change makes the changes that fill puts into a batch on the branch that the flags name: one transaction, one operation.
-func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
-	st, err := r.writer()
-	if err != nil {
-		return nil, err
-	}
-	b := st.Begin(r.contextRef(), r.branchName())
-	fill(b)
-	c, err := b.Commit(r.ctx)
-	return c, contextHint(err)
-}
-
 // made reports a change: v as JSON, or text with how to undo the change.
 func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) error {
 	return r.emit(v, func() {
