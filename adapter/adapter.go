@@ -84,8 +84,8 @@ const (
 	GoOn        = "OK."             // an assistant message between a result and a user message, if a server requires one
 )
 
-// LeftOut returns the text that stands for an image, a document or another part that the provider does not accept.
-func LeftOut(kind, name, reason string) string {
+// leftOut returns the text that stands for an image, a document or another part that the provider does not accept.
+func leftOut(kind, name, reason string) string {
 	kind = cmp.Or(kind, "part")
 	if name != "" {
 		kind += " " + name

@@ -59,42 +59,6 @@ func Pieces(lists ...List) []Piece {
 	return pieces
 }
 
-// Size returns roughly how many bytes an item takes in a body.
-func (i *Item) Size() int {
-	switch {
-	case i.Media != nil:
-		return 160 + len(i.Media.Data)*4/3 + len(i.Media.URL)
-	case i.Thinking != nil:
-		return 96 + len(i.Thinking.Text) + len(i.Thinking.Signature) + len(i.Thinking.Redacted) + len(i.Thinking.Raw)
-	case i.Raw != nil:
-		return len(i.Raw.Raw)
-	case i.Call != nil:
-		return 160 + len(i.Call.Arguments)*9/8
-	}
-	return 64 + len(i.Text)*17/16
-}
-
-// Size returns roughly how many bytes the conversation takes in a body.
-func (c *Conversation) Size() int {
-	n := 4096
-	for _, t := range c.Tools {
-		n += 96 + len(t.Description) + len(t.Schema)
-	}
-	for _, t := range c.Turns {
-		n += 64
-		for i := range t.Items {
-			n += t.Items[i].Size()
-		}
-		for _, r := range t.Results {
-			n += 96
-			for i := range r.Items {
-				n += r.Items[i].Size()
-			}
-		}
-	}
-	return n
-}
-
 // Plain returns a result as one text, for providers without a mark for errors. Its media were moved out before.
 func (r *Result) Plain() string {
 	text := JoinTexts(r.Items, "\n")

@@ -208,7 +208,7 @@ func (b *builder) unknown(id chatctx.ID, p *pool.Part) Item {
 	if !blank(p.Text) {
 		return Item{Text: p.Text}
 	}
-	text := LeftOut(cleanName(p.Type), cleanName(p.Name), "not known here")
+	text := leftOut(cleanName(p.Type), cleanName(p.Name), "not known here")
 	b.Note(id, "%s", text)
 	return Item{Text: text}
 }
@@ -217,7 +217,7 @@ func (b *builder) mediaItem(id chatctx.ID, p *pool.Part) Item {
 	m, text := newMedia(b.draft, p, &b.rules.Media)
 	switch {
 	case m.left != "":
-		text = LeftOut(m.Kind, m.Name, m.left)
+		text = leftOut(m.Kind, m.Name, m.left)
 		b.Note(id, "%s", text)
 		return Item{Text: text}
 	case text != "":
@@ -290,7 +290,7 @@ func (b *builder) said(t *Turn, p *pool.Part) {
 		}
 		t.Items = append(t.Items, Item{Thinking: p})
 	case pool.ImagePart, pool.DocumentPart:
-		text := LeftOut(p.Type, cleanName(p.Name), "an assistant message takes none")
+		text := leftOut(p.Type, cleanName(p.Name), "an assistant message takes none")
 		b.Note(t.Message, "%s", text)
 		t.Items = append(t.Items, Item{Text: text})
 	default:

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // Fields are a body's top-level members, except those from the branch, in the order in which they are sent.
@@ -45,25 +44,3 @@ func Value(name string, raw json.RawMessage) Fields {
 
 // Text returns an object with one text member, for tags such as {"type":"auto"}.
 func Text(name, text string) Fields { return Value(name, wire.String(text)) }
-
-// Choose returns the tool choice that can be sent, nil if there is none. It needs tools, and a named tool must be among them; otherwise the choice is left out,
-// with a note.
-func (c *Conversation) Choose(s *Settings) *Choice {
-	switch {
-	case s.Choice == nil:
-		return nil
-	case len(c.Tools) == 0:
-		if s.Choice.Mode == "tool" || s.Choice.Mode == "required" {
-			c.Note(chatctx.ID{}, "%s left out: there are no tools", ToolChoice)
-		}
-		return nil
-	case s.Choice.Mode != "tool":
-		return s.Choice
-	}
-	choice := &Choice{"tool", c.ToolName(s.Choice.Tool)}
-	if !c.HasTool(choice.Tool) {
-		c.Note(chatctx.ID{}, "%s left out: there is no tool %s", ToolChoice, s.Choice.Tool)
-		return nil
-	}
-	return choice
-}

@@ -189,7 +189,7 @@ func (c *Conversation) limitMedia() {
 			total += len(m.Data)
 			continue
 		}
-		*i = Item{Text: LeftOut(m.Kind, m.Name, m.left)}
+		*i = Item{Text: leftOut(m.Kind, m.Name, m.left)}
 		c.Note(chatctx.ID{}, "%s; this changes what was sent before", i.Text)
 	}
 }

@@ -45,7 +45,7 @@ var levels = []struct {
 }{{"low", 1024}, {"medium", 4096}, {"high", 16384}}
 
 // Effort returns the level for providers that accept no number: the smallest one with enough tokens.
-func (t *Thinking) Effort() string {
+func Effort(t *Thinking) string {
 	for _, l := range levels {
 		if t.Level == l.name || t.Level == "" && t.Tokens <= l.tokens {
 			return l.name
@@ -64,16 +64,6 @@ func (t *Thinking) Within(tokens, limit int64) (fits int64, note string) {
 		note = fmt.Sprintf("thinking %d instead of %d tokens: max_tokens is %d, and the answer needs some of them", fits, tokens, limit)
 	}
 	return fits, note
-}
-
-// Crowds returns a warning, for a provider that accepts no number, that the thinking may use up max_tokens before the answer; "" if it cannot.
-func (s *Settings) Crowds() string {
-	if t := s.Thinking; t != nil && !t.Off && s.MaxTokens > 0 {
-		if fits, _ := t.Within(t.Tokens, s.MaxTokens); fits < t.Tokens {
-			return fmt.Sprintf("thinking of some %d tokens may leave nothing for the answer: max_tokens is %d, and the provider takes no number", t.Tokens, s.MaxTokens)
-		}
-	}
-	return ""
 }
 
 // Format says what an answer looks like: JSON, or JSON of a Schema.

@@ -25,7 +25,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *s.Temperature != 0.5 || s.TopP != nil || s.MaxTokens != 10 || s.Stop[0] != "END" || s.Thinking.Tokens != 2000 || s.Thinking.Effort() != "medium" || s.Cache || s.TTL != "1h" {
+	if *s.Temperature != 0.5 || s.TopP != nil || s.MaxTokens != 10 || s.Stop[0] != "END" || s.Thinking.Tokens != 2000 || Effort(s.Thinking) != "medium" || s.Cache || s.TTL != "1h" {
 		t.Errorf("%+v", s)
 	}
 	if s.Choice.Mode != "required" || string(s.Format.Schema) != `{"type":"object"}` || !strings.HasPrefix(s.Format.Name, "a_b_") {

@@ -94,21 +94,6 @@ func Sign(m *pool.Message, provider string) {
 	}
 }
 
-// Sum returns the sum of counts, ignoring nil ones; it is nil if all are.
-func Sum(counts ...*int64) *int64 {
-	var sum *int64
-	for _, c := range counts {
-		if c == nil {
-			continue
-		}
-		if sum == nil {
-			sum = new(int64)
-		}
-		*sum += *c
-	}
-	return sum
-}
-
 // Sound returns a message that can be stored, whatever a server sent: it replaces half characters in the message's JSON, leaves out parts, calls and metadata
 // that are invalid, and says so in the metadata.
 func Sound(m *pool.Message) *pool.Message {

@@ -112,18 +112,6 @@ func (o Object) Bytes() json.RawMessage {
 	return append(b, '}')
 }
 
-// Array returns values as a JSON array, byte for byte.
-func Array(values []json.RawMessage) json.RawMessage {
-	b := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, v...)
-	}
-	return append(b, ']')
-}
-
 // String returns text as a JSON string, without the escapes that only HTML needs.
 func String(text string) json.RawMessage { return jsontree.AppendString(nil, text) }
 

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/provider/binding"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -127,7 +127,7 @@ func (k *keeper) partial() *chatctx.Message {
 func (k *keeper) complete(m *chatctx.Message) {
 	m.ID, m.Created, m.Meta.Completed = k.id, k.begun, pool.Now()
 	m.Meta.Model = cmp.Or(m.Meta.Model, k.req.Model)
-	adapter.Bind(m, k.req.sum)
+	binding.Bind(m, k.req.sum)
 	for i := range m.Calls {
 		if name, ok := k.req.names[m.Calls[i].Tool]; ok {
 			m.Calls[i].Tool = name

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/provider/binding"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
@@ -262,7 +263,7 @@ func (r *Request) adapt() error {
 	r.Model = adapter.BareModel(&adapter.Settings{Model: textSetting(d.Settings, "model"), BaseURL: textSetting(d.Settings, "base_url")}, r.Provider)
 	r.wire.Model, r.wire.Body = r.Model, r.Body
 	pieces := body.Prefix()
-	r.sum = adapter.NewChain(pieces...).Sum()
+	r.sum = binding.NewChain(pieces...).Sum()
 	if r.Window != nil { // otherwise it is not the request of a branch
 		r.Chain = chain(pieces, d, r.Window)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -106,7 +107,7 @@ const leastThinking = 1024
 func (r *request) budget(mode *string) int64 {
 	switch *mode {
 	case "adaptive":
-		if why := r.settings.Crowds(); why != "" {
+		if why := bodies.Crowds(r.settings); why != "" {
 			r.NoteAll("%s", why)
 		}
 	case "enabled":
@@ -133,7 +134,7 @@ func (r *request) thinkingMode() (mode, effort string) {
 		r.NoteAll("thinking left out: %s does not think", r.model)
 		return "", ""
 	case r.claude.known && !r.claude.before(4, 6):
-		return "adaptive", t.Effort()
+		return "adaptive", adapter.Effort(t)
 	case !r.loopThinks():
 		r.NoteAll("thinking left out: the turn that the tools are called in began without it")
 		return "", ""
@@ -216,7 +217,7 @@ func (r *request) sampling(thinking bool) {
 
 func (r *request) choice(thinking bool) {
 	s := r.settings
-	choice := r.Choose(s)
+	choice := bodies.Choose(r.Conversation, s)
 	var o adapter.Fields
 	switch {
 	case r.body.past:

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/provider/replies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -213,7 +214,7 @@ func (f *fold) use(raw json.RawMessage) {
 		} `json:"output_tokens_details"`
 	}
 	_ = wire.Decode(f.meta.Usage, &u)
-	f.meta.InputTokens = wire.Sum(u.Input, u.Read, u.Write)
+	f.meta.InputTokens = replies.Sum(u.Input, u.Read, u.Write)
 	f.meta.CacheRead, f.meta.CacheWrite = u.Read, u.Write
 	f.meta.OutputTokens, f.meta.ReasoningTokens = u.Output, u.Details.Thinking
 }
@@ -301,7 +302,7 @@ func (b *block) raw() json.RawMessage {
 	case b.kind == "text":
 		o.Set("text", wire.String(wire.Whole(b.text)))
 		if len(b.citations) > 0 {
-			o.Set("citations", wire.Array(b.citations))
+			o.Set("citations", replies.Array(b.citations))
 		}
 	case b.kind == "thinking":
 		o.Set("thinking", wire.String(wire.Whole(b.text)))

@@ -3,9 +3,12 @@ package anthropic
 
 import (
 	"cmp"
-	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/pool"
 	"slices"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/provider/binding"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Adapter makes bodies of the Messages API.
@@ -41,7 +44,7 @@ func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 
 func render(r *request, c *adapter.Conversation) *Body {
 	r.Conversation = c
-	r.body = &Body{size: r.Size()}
+	r.body = &Body{size: bodies.SizeOf(r.Conversation)}
 	r.tools()
 	r.system()
 	for _, t := range r.Turns {
@@ -62,7 +65,7 @@ type request struct {
 	model    string
 	claude   model
 	body     *Body
-	chain    *adapter.Chain // of the body so far; nil until it is needed
+	chain    *binding.Chain // of the body so far; nil until it is needed
 	chained  int            // messages in it
 }
 
@@ -98,12 +101,12 @@ func (r *request) unbind(t *adapter.Turn) {
 // bound reports whether a reply answers the body so far. If the reply has no record of that, it counts as bound, unless it was imported or a summary stands for
 // what it answered.
 func (r *request) bound(t *adapter.Turn) bool {
-	sum := adapter.BoundTo(t.From)
+	sum := binding.BoundTo(t.From)
 	if sum == "" {
 		return t.From.Source == nil && !r.Turns[0].Summary
 	}
 	if r.chain == nil {
-		r.chain = adapter.NewChain((&Body{Tools: r.body.Tools, System: r.body.System}).Prefix()...)
+		r.chain = binding.NewChain((&Body{Tools: r.body.Tools, System: r.body.System}).Prefix()...)
 	}
 	for ; r.chained < len(r.body.Messages); r.chained++ {
 		r.chain.Add((&Body{Messages: r.body.Messages[r.chained : r.chained+1]}).Prefix()[0].Bytes)

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/provider/anthropic"
+	"github.com/chatctx/chatctx/internal/provider/binding"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -49,7 +50,7 @@ func TestBound(t *testing.T) {
 	reply := func(to ...*pool.Message) *pool.Message {
 		b, _ := bodyOf(t, draftOf(model, to...))
 		m := thought(model, "one")
-		adapter.Bind(m, adapter.NewChain(b.Prefix()...).Sum())
+		binding.Bind(m, binding.NewChain(b.Prefix()...).Sum())
 		return m
 	}
 	first := reply(ask)

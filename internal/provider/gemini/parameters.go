@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 )
 
 // parameters sets all fields except the history.
@@ -39,7 +40,7 @@ func (r *request) parameters() {
 	if len(g.Object) > 0 {
 		f.Put("generationConfig", g)
 	}
-	if c := r.Choose(s); c != nil {
+	if c := bodies.Choose(r.Conversation, s); c != nil {
 		r.choice(c)
 	}
 	s.Apply(&f.Object, "generationConfig", "toolConfig")
@@ -71,10 +72,10 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 		c.Bool("includeThoughts", !t.Off)
 		g.Put("thinkingConfig", c)
 	default:
-		if why := r.settings.Crowds(); why != "" {
+		if why := bodies.Crowds(r.settings); why != "" {
 			r.NoteAll("%s", why)
 		}
-		level := strings.ToUpper(t.Effort())
+		level := strings.ToUpper(adapter.Effort(t))
 		if t.Off && pro {
 			level = "LOW"
 			r.NoteAll("thinking low: %s always thinks", r.model)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/provider/replies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -120,8 +121,8 @@ func (f *fold) figures(m *pool.Metadata) {
 		Thoughts   *int64 `json:"thoughtsTokenCount"`
 	}
 	_ = wire.Decode(m.Usage, &u)
-	m.InputTokens = wire.Sum(u.Prompt, u.Tool)
-	m.OutputTokens = wire.Sum(u.Candidates, u.Thoughts)
+	m.InputTokens = replies.Sum(u.Prompt, u.Tool)
+	m.OutputTokens = replies.Sum(u.Candidates, u.Thoughts)
 	m.CacheRead, m.ReasoningTokens = u.Cached, u.Thoughts
 }
 

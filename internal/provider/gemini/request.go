@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -50,7 +51,7 @@ func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 
 func render(r *request, c *adapter.Conversation) *Body {
 	r.Conversation = c
-	r.body = &Body{Model: r.model, Functions: r.Tools, Tools: r.settings.ExtraTools(), System: r.System, size: r.Size()}
+	r.body = &Body{Model: r.model, Functions: r.Tools, Tools: r.settings.ExtraTools(), System: r.System, size: bodies.SizeOf(r.Conversation)}
 	for _, t := range r.Turns {
 		r.turn(t)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,7 +34,7 @@ var rules = adapter.Rules{
 func open(s *adapter.Settings) (*adapter.Settings, *adapter.Rules, error) { return s, &rules, nil }
 
 func render(s *adapter.Settings, c *adapter.Conversation) *Body {
-	b := &Body{Tools: c.Functions(s), size: c.Size()}
+	b := &Body{Tools: c.Functions(s), size: bodies.SizeOf(c)}
 	if len(c.System) > 0 {
 		b.Messages = append(b.Messages, Message{Role: "system", Content: strings.Join(c.System, "\n\n")})
 	}
@@ -70,7 +71,7 @@ func (b *Body) parameters(c *adapter.Conversation, s *adapter.Settings) {
 	if t := s.Thinking; t != nil && t.Off {
 		f.Bool("think", false)
 	} else if t != nil {
-		f.Text("think", t.Effort())
+		f.Text("think", adapter.Effort(t))
 	}
 	if s.Format != nil && s.Format.Schema != nil {
 		f.Set("format", s.Format.Schema)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/provider/replies"
 )
 
 // ownMembers are members of messages and calls in which a server gives its model's thinking, signed or encrypted, and which it wants back unchanged: Google's
@@ -64,7 +65,7 @@ func whole(details json.RawMessage) json.RawMessage {
 	if len(list) == 0 {
 		return nil
 	}
-	return wire.Array(list)
+	return replies.Array(list)
 }
 
 // continues reports whether a piece goes on with the text or summary of the last one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 )
 
 // Model says what a model accepts, according to its name.
@@ -55,7 +56,7 @@ func (m Model) Effort(t *adapter.Thinking) (word, why string) {
 		}
 		return "", m.Name + " does not think"
 	case !t.Off:
-		return t.Effort(), ""
+		return adapter.Effort(t), ""
 	case m.version >= 5.1:
 		return "none", ""
 	case m.version >= 5:
@@ -96,7 +97,7 @@ func (r *request) parameters() {
 		r.NoteAll("thinking left out: %s", why)
 	}
 	if effort != "" {
-		if why := s.Crowds(); why != "" {
+		if why := bodies.Crowds(s); why != "" {
 			r.NoteAll("%s", why)
 		}
 		f.Text("reasoning_effort", effort)
@@ -107,7 +108,7 @@ func (r *request) parameters() {
 	if len(r.body.Tools) > 0 && s.Parallel != nil {
 		f.Bool("parallel_tool_calls", *s.Parallel)
 	}
-	if c := r.Choose(s); c != nil {
+	if c := bodies.Choose(r.Conversation, s); c != nil {
 		r.choice(c)
 	}
 	s.Apply(&f.Object)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -73,7 +74,7 @@ func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 
 func render(r *request, c *adapter.Conversation) *Body {
 	r.Conversation = c
-	r.body = &Body{Tools: r.Functions(r.settings), size: r.Size()}
+	r.body = &Body{Tools: r.Functions(r.settings), size: bodies.SizeOf(r.Conversation)}
 	r.system()
 	for _, t := range r.Turns {
 		r.turn(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/internal/provider/openai"
+	"github.com/chatctx/chatctx/internal/provider/replies"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -80,7 +81,7 @@ func compactBody(body []byte) ([]byte, error) {
 		input = input[1:]
 	}
 	o = o.Only("model")
-	o.Set("input", wire.Array(input))
+	o.Set("input", replies.Array(input))
 	if len(system) > 0 {
 		o.Set("instructions", wire.String(strings.Join(system, "\n\n")))
 	}

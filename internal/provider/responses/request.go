@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/internal/provider/openai"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -48,7 +49,7 @@ func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 
 func render(r *request, c *adapter.Conversation) *Body {
 	r.Conversation = c
-	r.body = &Body{Tools: r.Functions(r.settings), size: r.Size()}
+	r.body = &Body{Tools: r.Functions(r.settings), size: bodies.SizeOf(r.Conversation)}
 	r.system()
 	for _, t := range r.Turns {
 		r.turn(t)
@@ -231,7 +232,7 @@ func (r *request) parameters() {
 		r.NoteAll("thinking left out: %s", why)
 	}
 	if effort != "" {
-		if why := s.Crowds(); why != "" {
+		if why := bodies.Crowds(s); why != "" {
 			r.NoteAll("%s", why)
 		}
 		f.Put("reasoning", adapter.Text("effort", effort))
@@ -245,7 +246,7 @@ func (r *request) parameters() {
 	if len(r.body.Tools) > 0 && s.Parallel != nil {
 		f.Bool("parallel_tool_calls", *s.Parallel)
 	}
-	if c := r.Choose(s); c != nil && c.Mode == "tool" {
+	if c := bodies.Choose(r.Conversation, s); c != nil && c.Mode == "tool" {
 		o := adapter.Text("type", "function")
 		o.Text("name", c.Tool)
 		f.Put("tool_choice", o)

@@ -1,4 +1,5 @@
-package adapter
+// Package binding ties a reply's thinking to the request that it answers, by a hash of the request's pieces.
+package binding
 
 import (
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,7 +20,7 @@ const prefixKey = "chatctx.prefix"
 type Chain struct{ hash hash.Hash }
 
 // NewChain returns the chain of pieces.
-func NewChain(pieces ...Piece) *Chain {
+func NewChain(pieces ...adapter.Piece) *Chain {
 	c := &Chain{sha256.New()}
 	for _, p := range pieces {
 		c.Add(p.Bytes)
