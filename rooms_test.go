@@ -124,6 +124,9 @@ var rooms = map[string]map[string]string{
 	"branch": {
 		"pool": "messages and ids",
 	},
+	"internal/engine": {
+		"chatctx/kv": "its transactions",
+	},
 	"chatctx/kv/boltkv": {
 		"internal/leftover":           "files of killed programs",
 		"chatctx/kv":                  "reads and writes",
@@ -138,6 +141,7 @@ var rooms = map[string]map[string]string{
 		"unsafe":                      "calls the system",
 		"internal/jsontree":           "texts in JSON",
 		"internal/nolink":             "follows no link",
+		"internal/engine":             "purposes and roles",
 	},
 	"chatctx/kv/memkv": {
 		"chatctx/kv":                "reads and writes",
@@ -153,6 +157,7 @@ var rooms = map[string]map[string]string{
 		"github.com/jackc/pgx/v5/pgconn":  "knows server errors",
 		"github.com/jackc/pgx/v5/pgtype":  "types of values",
 		"github.com/jackc/pgx/v5/pgxpool": "pools connections",
+		"internal/engine":                 "purposes and roles",
 	},
 	"internal/provider/wiretest": {
 		"adapter/wire": "sends and streams",
@@ -180,6 +185,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/sys/windows":     "looks for processes",
 		"syscall":                      "calls the system",
 		"internal/jsontree":            "canonical arguments",
+		"internal/engine":              "purposes and roles",
 	},
 	"internal/grant": {
 		"internal/base":        "the open store",
@@ -213,6 +219,7 @@ var rooms = map[string]map[string]string{
 		"internal/words":       "cuts into words",
 		"chatctx/kv":           "reads and writes",
 		"pool":                 "messages and ids",
+		"internal/engine":      "purposes and roles",
 	},
 	"internal/journal": {
 		"internal/stored":              "bytes of records",
@@ -289,6 +296,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv/memkv":     "the memory engine",
 		"pool":                 "messages and ids",
 		"internal/jsontree":    "texts in JSON",
+		"internal/engine":      "purposes and roles",
 	},
 	"chatctx": {
 		"internal/poolstore":   "messages in a transaction",
@@ -669,6 +677,7 @@ var rooms = map[string]map[string]string{
 		"internal/toolcall":      "lives of calls",
 		"internal/view":          "references resolved",
 		"internal/grant":         "tokens of a store",
+		"internal/engine":        "purposes and roles",
 	},
 	"internal/operation/toy": {
 		"internal/contract":  "the JSON promised",
@@ -750,6 +759,7 @@ var rooms = map[string]map[string]string{
 		"internal/journal":                "changes with undo",
 		"internal/toolcall":               "lives of calls",
 		"internal/view":                   "references resolved",
+		"internal/engine":                 "purposes and roles",
 	},
 	"internal/cluster": {
 		"chatctx/record":    "the records",

@@ -46,13 +46,6 @@ func Fetch(tx Tx, keys ...Key) error {
 	return nil
 }
 
-// Doubt reports whether the newest change of the database may be lost: its engine found the record of it damaged, and the one before counts. It is the
-// engine's state before the transaction.
-func Doubt(tx Tx) bool {
-	d, is := tx.(interface{ Doubt() bool })
-	return is && d.Doubt()
-}
-
 // RwTx reads and writes. It sees its own writes.
 type RwTx interface {
 	Tx
@@ -120,26 +113,6 @@ type Namer interface {
 	// all means that any key may have changed.
 	WatchNames(ctx context.Context, bucket string, prefix []byte) (signal <-chan struct{}, changed func() (keys [][]byte, all bool), err error)
 }
-
-// Granter is implemented by engines with users.
-type Granter interface {
-	// Grant gives a user of the database one role and takes the others away. It returns fs.ErrNotExist if there is no such user, and fs.ErrPermission if
-	// this user may not grant.
-	Grant(ctx context.Context, role Role, user string) error
-	// Owns reports whether this user has the role of an owner.
-	Owns(ctx context.Context) (bool, error)
-}
-
-// Role is what a user may do with a database.
-type Role string
-
-// The roles. An owner may do everything, a writer read and change records, a reader read them.
-const (
-	RoleOwner  Role = "owner"
-	RoleWriter Role = "writer"
-	RoleReader Role = "reader"
-	RoleNone   Role = "none"
-)
 
 // Care is a task that concerns a database as a whole.
 type Care string
@@ -273,34 +246,3 @@ func (e *LockedError) Error() string {
 
 // Unwrap returns ErrLocked.
 func (e *LockedError) Unwrap() error { return ErrLocked }
-
-type purposeKey struct{}
-
-// WithPurpose sets the purpose of the transactions under ctx: a word that others see while they wait. Waiting for a holder whose purpose is one of
-// LongPurposes has no limit.
-func WithPurpose(ctx context.Context, purpose string) context.Context {
-	return context.WithValue(ctx, purposeKey{}, purpose)
-}
-
-// Purpose returns the purpose that WithPurpose set, or "".
-func Purpose(ctx context.Context) string {
-	p, _ := ctx.Value(purposeKey{}).(string)
-	return p
-}
-
-type waitingKey struct{}
-
-// WithWaiting has tell called when a transaction under ctx has waited for a second for a holder with one of LongPurposes. The goroutine that waits calls it,
-// once for each wait. A nil tell is not called. Engines on a server do not call it.
-func WithWaiting(ctx context.Context, tell func(Holder)) context.Context {
-	return context.WithValue(ctx, waitingKey{}, tell)
-}
-
-// Waiting returns the function that WithWaiting set, or nil.
-func Waiting(ctx context.Context) func(Holder) {
-	tell, _ := ctx.Value(waitingKey{}).(func(Holder))
-	return tell
-}
-
-// LongPurposes are the purposes that may hold a file for as long as the disk takes.
-var LongPurposes = []string{"backup", "vacuum", "purge", "check", "gc", "redact", "repair", "restore", "index"}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // FuzzPrefix: a key is within the range of a prefix if and only if it begins with it.
@@ -52,10 +53,10 @@ func TestLockedError(t *testing.T) {
 
 func TestPurpose(t *testing.T) {
 	ctx := context.Background()
-	if got := kv.Purpose(ctx); got != "" {
+	if got := engine.Purpose(ctx); got != "" {
 		t.Errorf("purpose of nothing: %q", got)
 	}
-	if got := kv.Purpose(kv.WithPurpose(ctx, "backup")); got != "backup" {
+	if got := engine.Purpose(engine.WithPurpose(ctx, "backup")); got != "backup" {
 		t.Errorf("purpose: %q", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -251,7 +252,7 @@ func (t *versionTx) change() error {
 			t.from, t.older, t.Tx = t.older, 0, t.rw
 		}
 	}
-	if t.err == nil && kv.Doubt(t.rw) {
+	if t.err == nil && engine.Doubt(t.rw) {
 		t.doubt = true
 		t.err = t.rw.Put(MetaBucket, MetaDoubt, binary.BigEndian.AppendUint64(nil, uint64(pool.Now())))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/plural"
 )
@@ -31,7 +32,7 @@ func Backup(ctx context.Context, s *base.Store, w io.Writer) error {
 	if due {
 		return base.Conflict("a purge or redaction was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
 	}
-	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
+	return k.Backup(engine.WithPurpose(ctx, "backup"), w)
 }
 
 // notKept returns the error for an engine that keeps no file. It says what to do instead.

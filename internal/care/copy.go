@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/poolstore"
@@ -31,7 +32,7 @@ var AllBuckets = append([]string{base.MetaBucket, base.ContextBucket, base.Recen
 // Reopen takes back a store that has moved, or begun to: it opens again as it was, in today's form, and the copy goes on by itself. It returns where the store
 // had moved to, ErrConflict if it has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
 func Reopen(ctx context.Context, path string, o base.Options) (to string, err error) {
-	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), from: path}
+	c := &copying{ctx: engine.WithPurpose(ctx, "restore"), from: path}
 	o.Create = false
 	if c.source, err = c.open(path, o, moveMark); err != nil {
 		return "", err
@@ -57,7 +58,7 @@ func Reopen(ctx context.Context, path string, o base.Options) (to string, err er
 
 // owned returns fs.ErrPermission if a store is on a server and this user is not its owner.
 func owned(ctx context.Context, db kv.DB) error {
-	g, is := db.(kv.Granter)
+	g, is := db.(engine.Granter)
 	if !is {
 		return nil
 	}
@@ -76,7 +77,7 @@ func CopyStore(ctx context.Context, from, to string, o base.Options, co record.C
 	if from == to {
 		return nil, base.Invalidf("a store cannot be copied onto itself: name another one")
 	}
-	c := &copying{ctx: kv.WithPurpose(ctx, "restore"), CopyOptions: co, from: from, to: to}
+	c := &copying{ctx: engine.WithPurpose(ctx, "restore"), CopyOptions: co, from: from, to: to}
 	o.Create = false
 	var err error
 	mark := moveMark
@@ -242,7 +243,7 @@ func (c *copying) snapshot(fn func(kv.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(k.Backup(kv.WithPurpose(c.ctx, "backup"), f), f.Close()); err != nil {
+	if err := errors.Join(k.Backup(engine.WithPurpose(c.ctx, "backup"), f), f.Close()); err != nil {
 		return err
 	}
 	db, err := boltkv.Open(f.Name(), boltkv.Options{ReadOnly: true, IdleHold: -1})

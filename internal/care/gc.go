@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/poolstore"
@@ -41,7 +42,7 @@ type Collected struct {
 // receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back. It runs also with o.DryRun, for which its
 // caller gives it a trial.
 func GC(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected, error) {
-	ctx = kv.WithPurpose(ctx, "gc")
+	ctx = engine.WithPurpose(ctx, "gc")
 	var err error
 	if o.OlderThan, err = fitting(ctx, s, o); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/jsontree"
@@ -61,7 +62,7 @@ func finishLater(s *base.Store) func() {
 	var begun atomic.Bool
 	return func() {
 		if begun.CompareAndSwap(false, true) { // it changes the store itself
-			_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
+			_ = finishPurge(engine.WithPurpose(context.Background(), "purge"), s, &Collected{})
 		}
 	}
 }
@@ -81,7 +82,7 @@ var openingKeys = [][]byte{base.MetaFormat, base.MetaStore, metaPurging, base.Me
 func (f *opening) check(tx kv.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if kv.Doubt(tx) {
+	if engine.Doubt(tx) {
 		f.warnings.Add(base.DoubtText)
 	}
 	return tx.GetMany(base.MetaBucket, openingKeys, func(i int, value []byte) error {

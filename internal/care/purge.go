@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/journal"
@@ -491,7 +492,7 @@ var errNothing = errors.New("nothing to remove")
 
 // purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
 func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
-	ctx = kv.WithPurpose(ctx, "purge")
+	ctx = engine.WithPurpose(ctx, "purge")
 	out := &Purged{}
 	err := s.Update(ctx, func(tx kv.RwTx) (err error) {
 		if out.marks, err = base.NewGoneMarks(tx); err != nil {

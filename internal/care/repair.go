@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/pool"
@@ -35,7 +36,7 @@ const RecoveredBranch = "recovered"
 // their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails with ErrDamaged;
 // then Salvage reads what it can into a new file.
 func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*record.Repaired, error) {
-	ctx = kv.WithPurpose(ctx, "repair")
+	ctx = engine.WithPurpose(ctx, "repair")
 	out := &record.Repaired{}
 	found, err := Problems(ctx, s)
 	if err != nil || len(found) == 0 && !o.pages {

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/stored"
@@ -27,7 +28,7 @@ func Salvage(ctx context.Context, from, to string, o base.Options) (out *record.
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return nil, base.Conflict("%s is there already: name a new file", to)
 	}
-	ctx = kv.WithPurpose(ctx, "repair")
+	ctx = engine.WithPurpose(ctx, "repair")
 	if err := sameVersion(ctx, from); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // Vacuum rewrites the file without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. It returns
@@ -19,7 +20,7 @@ func Vacuum(ctx context.Context, s *base.Store) error {
 		return err
 	}
 	if due {
-		return finishPurge(kv.WithPurpose(ctx, "vacuum"), s, &Collected{})
+		return finishPurge(engine.WithPurpose(ctx, "vacuum"), s, &Collected{})
 	}
-	return k.Rewrite(kv.WithPurpose(ctx, "vacuum"), nil)
+	return k.Rewrite(engine.WithPurpose(ctx, "vacuum"), nil)
 }

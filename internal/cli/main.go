@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/chatctx/chatctx/chatctx/approval"
-	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 	_ "github.com/chatctx/chatctx/internal/firstgc"
 )
 
@@ -73,7 +73,7 @@ func execute(ctx context.Context, con *console, args []string) error {
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
 	r := &run{con: con, cmd: cmd, name: p.name(), line: p, in: p.in, common: p.common, talks: talksOf(ctx, p.in), opened: &closers{}, executors: &executors{}}
-	r.piped, r.ctx = besideCommand(con, p), kv.WithWaiting(ctx, r.sayWaiting)
+	r.piped, r.ctx = besideCommand(con, p), engine.WithWaiting(ctx, r.sayWaiting)
 	defer r.close()
 	if cmd.paged && !r.json() {
 		con.page()

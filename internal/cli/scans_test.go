@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
-// TestUpdatesDoNotScan counts the scans in Updates on a server: there are none, but in those of the commands that go over everything by nature, which say what they do (kv.LongPurposes). The
+// TestUpdatesDoNotScan counts the scans in Updates on a server: there are none, but in those of the commands that go over everything by nature, which say what they do (engine.IsLong). The
 // scripts are held to it too.
 func TestUpdatesDoNotScan(t *testing.T) {
 	proxy := serverProxy(t)

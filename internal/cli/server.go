@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv" // opens postgres://
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
@@ -33,7 +34,7 @@ func serverLooks() map[string]look {
 			}
 		})),
 		"store.grant": as(func(r *run, _ *operation.Grant, v operation.Grant) {
-			r.printf("%s is %s of %s\n", clean(v.User), map[bool]string{true: "no user", false: string(v.Role)}[v.Role == kv.RoleNone], clean(r.storeName()))
+			r.printf("%s is %s of %s\n", clean(v.User), map[bool]string{true: "no user", false: string(v.Role)}[v.Role == engine.RoleNone], clean(r.storeName()))
 		}),
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
-	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/ui"
 )
 
@@ -38,7 +38,7 @@ func doUI(r *run) error {
 	if err := r.con.out.flush(); err != nil {
 		return err
 	}
-	return ui.Run(kv.WithWaiting(r.ctx, nil), ui.Options{Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices,
+	return ui.Run(engine.WithWaiting(r.ctx, nil), ui.Options{Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices,
 		Editor: editorOf, Command: r.commandTool, Turn: r.turnOnScreen})
 }
 

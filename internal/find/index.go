@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/charset"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/view"
@@ -421,7 +422,7 @@ func (x *indexer) store(tx kv.RwTx) error {
 // Index puts all waiting documents into the search index, in portions, and then merges what is due. After each portion it calls progress, if
 // that is not nil, with the number of documents done.
 func Index(ctx context.Context, s *base.Store, progress func(done int)) error {
-	ctx = kv.WithPurpose(ctx, "index")
+	ctx = engine.WithPurpose(ctx, "index")
 	for done, changed := 0, 0; ; {
 		n, more, err := indexSome(ctx, s, 1, largePortion, time.Minute)
 		if errors.Is(err, errChanged) && changed < changedOften {
@@ -443,7 +444,7 @@ func Index(ctx context.Context, s *base.Store, progress func(done int)) error {
 // Reindex builds the search index anew from the store. Other programs can go on; until it is done, their searches read everything. If it is interrupted, it
 // has to be started again from the beginning.
 func Reindex(ctx context.Context, s *base.Store, progress func(done int)) error {
-	ctx = kv.WithPurpose(ctx, "index")
+	ctx = engine.WithPurpose(ctx, "index")
 	if k, ok := s.Engine.(kv.Keeper); ok {
 		if err := k.CheckPages(ctx, func(string) {}); err != nil {
 			return err

@@ -136,7 +136,7 @@ var bugs = []bug{
 	// what one door knows, every door knows: rules that all doors share, a bug each
 	{"a store of before is never brought up", `if t.older = version; version < shortKeys {`, `if version < shortKeys {`, []string{"chatctx:TestKeptStores"}},
 	{"an open program goes on at a newer format", `if version, t.err = Version(raw); t.err == nil`, `if version, _ = Version(raw); t.err == nil`, []string{"chatctx:TestAnOpenProgramStopsAtANewerFormat"}},
-	{"a damaged newest page goes unsaid", `if t.err == nil && kv.Doubt(t.rw) {`, `if t.err != nil && kv.Doubt(t.rw) {`, []string{"chatctx:TestNewestChangeInDoubt"}},
+	{"a damaged newest page goes unsaid", `if t.err == nil && engine.Doubt(t.rw) {`, `if t.err != nil && engine.Doubt(t.rw) {`, []string{"chatctx:TestNewestChangeInDoubt"}},
 	{"keys of later versions are dropped", `if len(m) == 0 { return nil } to := v.FieldByIndex(s.unknown)`, `if len(m) > 0 { return nil }
 	to := v.FieldByIndex(s.unknown)`, []string{"internal/base:Unknown", "pool"}},
 	{"a clock that is ahead ends a living claim", `if sameBoot(c) && c.PID > 0 && c.PID != os.Getpid() && c.Ticks != 0 && ticks() != 0 {`, `if c.Ticks != 0 && ticks() < 0 {`, []string{"internal/base:Claim"}},

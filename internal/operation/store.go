@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 func init() { Register(Group{Heading: "The file", Of: fileOperations}) }
@@ -46,12 +47,12 @@ func initStore(r *Request, _ *struct{}) (Made, error) {
 
 // Grant is what a user of the database may do. It changes no record, so a store that is only read takes it.
 type Grant struct {
-	Role kv.Role `json:"role" arg:"ROLE" words:"owner writer reader none" doc:"what the user may do"`
-	User string  `json:"user" arg:"USER" doc:"a role of the database"`
+	Role engine.Role `json:"role" arg:"ROLE" words:"owner writer reader none" doc:"what the user may do"`
+	User string      `json:"user" arg:"USER" doc:"a role of the database"`
 }
 
 func grantStore(r *Request, in *Grant) (Grant, error) {
-	g, is := base.Of(r.Store).Engine.(kv.Granter)
+	g, is := base.Of(r.Store).Engine.(engine.Granter)
 	if !is {
 		return *in, base.Invalid("grant is for stores on a server; who may use a file is the file's own mode")
 	}

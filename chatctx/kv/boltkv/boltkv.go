@@ -32,7 +32,7 @@ type Options struct {
 	// ReadOnly refuses every Update with kv.ErrReadOnly.
 	ReadOnly bool
 	// Wait bounds how long a transaction waits for other programs; 0 means 5 seconds, less than 0 not at all. Time during which the holder has one of
-	// kv.LongPurposes does not count.
+	// engine.IsLong does not count.
 	Wait time.Duration
 	// IdleHold is how long the file stays open for the next transaction; 0 means 2 ms, less than 0 not at all.
 	IdleHold time.Duration

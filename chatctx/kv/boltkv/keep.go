@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
@@ -31,10 +32,10 @@ const copyBatch = 8 << 20
 
 // longPurpose gives ctx the purpose unless it already has one for which others wait without a limit.
 func longPurpose(ctx context.Context, purpose string) context.Context {
-	if slices.Contains(kv.LongPurposes, kv.Purpose(ctx)) {
+	if engine.IsLong(engine.Purpose(ctx)) {
 		return ctx
 	}
-	return kv.WithPurpose(ctx, purpose)
+	return engine.WithPurpose(ctx, purpose)
 }
 
 // Space implements kv.Keeper.

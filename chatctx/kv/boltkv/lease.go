@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/nolink"
 )
 
@@ -353,10 +353,10 @@ func (l *lease) sign(p *patience) {
 
 // say changes the shown purpose to that of the latest transaction, unless one with a long purpose is still there.
 func (l *lease) say(p *patience) {
-	if l.users > 1 && slices.Contains(kv.LongPurposes, l.signed.Purpose) {
+	if l.users > 1 && engine.IsLong(l.signed.Purpose) {
 		return
 	}
-	if purpose := kv.Purpose(p.ctx); purpose != l.signed.Purpose && l.lock != nil {
+	if purpose := engine.Purpose(p.ctx); purpose != l.signed.Purpose && l.lock != nil {
 		l.sign(p)
 	}
 }
@@ -364,7 +364,7 @@ func (l *lease) say(p *patience) {
 // heldLong returns the holder of the file that has one of the long purposes, or nil.
 func (l *lease) heldLong() *kv.Holder {
 	for _, h := range l.holders() {
-		if !h.Waits && slices.Contains(kv.LongPurposes, h.Purpose) {
+		if !h.Waits && engine.IsLong(h.Purpose) {
 			return h
 		}
 	}

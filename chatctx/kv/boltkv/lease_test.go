@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "s.db") }
@@ -167,7 +168,7 @@ func TestLongPurpose(t *testing.T) {
 		"Update": func(ctx context.Context) error { return db.Update(ctx, func(tx kv.RwTx) error { return nil }) },
 	} {
 		waits, cancel := context.WithTimeout(ctx, time.Minute)
-		err := try(kv.WithWaiting(waits, func(h kv.Holder) {
+		err := try(engine.WithWaiting(waits, func(h kv.Holder) {
 			if h.PID != holder.Process.Pid || h.Purpose != "backup" || h.Waits {
 				t.Errorf("%s is told that it waits for %v", what, h)
 			}

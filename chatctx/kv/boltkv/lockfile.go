@@ -12,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/nolink"
-	"golang.org/x/sync/semaphore"
 )
 
 // The lock file lies beside the store, with ".lock" added to its name. Its text is for people: a line for each program that has the store open, in a slot
@@ -298,7 +300,7 @@ func holderOf(line []byte) *kv.Holder {
 
 // holder is this program, in a transaction that begins now.
 func holder(p *patience) kv.Holder {
-	return kv.Holder{PID: os.Getpid(), Command: command(), Purpose: kv.Purpose(p.ctx), Since: time.Now()}
+	return kv.Holder{PID: os.Getpid(), Command: command(), Purpose: engine.Purpose(p.ctx), Since: time.Now()}
 }
 
 // command is this program's name in lock files. It leaves out arguments, which may hold private text.

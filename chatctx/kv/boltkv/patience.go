@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // errOutOfPatience ends a wait; the lease turns it into a *kv.LockedError.
@@ -84,7 +85,7 @@ func (p *patience) pay() {
 		p.left -= p.unpaid
 	}
 	p.unpaid = 0
-	if tell := kv.Waiting(p.ctx); by != nil && tell != nil && !p.told && time.Since(p.begun) >= soon {
+	if tell := engine.Waiting(p.ctx); by != nil && tell != nil && !p.told && time.Since(p.begun) >= soon {
 		p.told = true
 		tell(*by)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // Replace puts the file fresh, which must lie in the same folder, in the place of the file at path, or at path if there is none. No program has the old
@@ -28,7 +29,7 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return openError(path, true, err)
 	}
-	p := newPatience(kv.WithPurpose(ctx, "restore"), o.Wait)
+	p := newPatience(engine.WithPurpose(ctx, "restore"), o.Wait)
 	if err := l.lockRoom(p, toReplace, info); err != nil {
 		return err
 	}

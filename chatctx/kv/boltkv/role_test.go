@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 var ctx = context.Background()
@@ -78,7 +79,7 @@ func roleAppend(db kv.DB, end <-chan struct{}) error {
 
 // roleHold stays inside an Update.
 func roleHold(db kv.DB, end <-chan struct{}) error {
-	return db.Update(kv.WithPurpose(ctx, os.Getenv("BOLTKV_PURPOSE")), func(tx kv.RwTx) error {
+	return db.Update(engine.WithPurpose(ctx, os.Getenv("BOLTKV_PURPOSE")), func(tx kv.RwTx) error {
 		fmt.Println("inside")
 		<-end
 		return nil

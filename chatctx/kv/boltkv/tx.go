@@ -277,7 +277,7 @@ type tx struct {
 	ended bool
 }
 
-// Doubt implements kv.Doubt.
+// Doubt implements engine.Doubt.
 func (t *tx) Doubt() bool { return t.file.doubt.Load() }
 
 func (t *tx) Get(bucket string, key []byte) ([]byte, error) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // A store has three roles of the database, made when the first user gets one. They cannot log in; users are their members.
@@ -25,7 +25,7 @@ import (
 // ends with a hash.
 
 // roleName is the role of a store. Roles belong to the whole server, so database and schema stand in the name; one that would be too long ends with a hash.
-func (d *database) roleName(role kv.Role) string {
+func (d *database) roleName(role engine.Role) string {
 	name := fmt.Sprintf("%s_%s_%s", d.name(), d.schema, role)
 	if len(name) <= 63 {
 		return name
@@ -35,13 +35,13 @@ func (d *database) roleName(role kv.Role) string {
 	return strings.ToValidUTF8(name[:63-len(tail)], "") + tail
 }
 
-// Grant implements kv.Granter.
-func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
+// Grant implements engine.Granter.
+func (d *database) Grant(ctx context.Context, role engine.Role, user string) error {
 	if err := d.door.Enter(ctx); err != nil {
 		return err
 	}
 	defer d.door.Leave()
-	if role != kv.RoleNone && role != kv.RoleOwner && role != kv.RoleWriter && role != kv.RoleReader {
+	if role != engine.RoleNone && role != engine.RoleOwner && role != engine.RoleWriter && role != engine.RoleReader {
 		return fmt.Errorf("pgkv: the role %q is none of owner, writer, reader and none", role)
 	}
 	conn, err := d.acquire(ctx)
@@ -69,7 +69,7 @@ func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
 	return d.told(ctx, err)
 }
 
-// Owns implements kv.Granter.
+// Owns implements engine.Granter.
 func (d *database) Owns(ctx context.Context) (bool, error) {
 	if err := d.door.Enter(ctx); err != nil {
 		return false, err
@@ -93,8 +93,8 @@ func (d *database) Owns(ctx context.Context) (bool, error) {
 // rolesSQL makes the store's roles with their rights, unless they exist.
 func (d *database) rolesSQL(me string) string {
 	var sql strings.Builder
-	owner, writer, reader := d.role(kv.RoleOwner), d.role(kv.RoleWriter), d.role(kv.RoleReader)
-	for _, role := range []kv.Role{kv.RoleOwner, kv.RoleWriter, kv.RoleReader} {
+	owner, writer, reader := d.role(engine.RoleOwner), d.role(engine.RoleWriter), d.role(engine.RoleReader)
+	for _, role := range []engine.Role{engine.RoleOwner, engine.RoleWriter, engine.RoleReader} {
 		name := d.roleName(role)
 		fmt.Fprintf(&sql, "do $made$ begin if not exists (select from pg_roles where rolname = %s) then create role %s nologin; end if; end $made$; ", literal(name), d.role(role))
 	}
@@ -112,10 +112,10 @@ func (d *database) rolesSQL(me string) string {
 }
 
 // memberSQL makes a user a member of one role and of no other.
-func (d *database) memberSQL(role kv.Role, user string) string {
+func (d *database) memberSQL(role engine.Role, user string) string {
 	var sql strings.Builder
 	name := pgx.Identifier{user}.Sanitize()
-	for _, other := range []kv.Role{kv.RoleOwner, kv.RoleWriter, kv.RoleReader} {
+	for _, other := range []engine.Role{engine.RoleOwner, engine.RoleWriter, engine.RoleReader} {
 		if other == role {
 			fmt.Fprintf(&sql, "grant %s to %s; ", d.role(other), name)
 		} else {
@@ -125,7 +125,7 @@ func (d *database) memberSQL(role kv.Role, user string) string {
 	return sql.String()
 }
 
-func (d *database) role(role kv.Role) string { return pgx.Identifier{d.roleName(role)}.Sanitize() }
+func (d *database) role(role engine.Role) string { return pgx.Identifier{d.roleName(role)}.Sanitize() }
 
 // literal returns a text as an SQL literal.
 func literal(text string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
@@ -33,26 +34,26 @@ func TestRoles(t *testing.T) {
 }
 
 // usersOf makes a user for each role.
-func usersOf(t *testing.T, db kv.DB, schema string) map[kv.Role]string {
-	users := map[kv.Role]string{}
-	for _, role := range []kv.Role{kv.RoleReader, kv.RoleWriter, kv.RoleOwner, kv.RoleNone} {
+func usersOf(t *testing.T, db kv.DB, schema string) map[engine.Role]string {
+	users := map[engine.Role]string{}
+	for _, role := range []engine.Role{engine.RoleReader, engine.RoleWriter, engine.RoleOwner, engine.RoleNone} {
 		users[role] = `U "` + schema + `" ` + string(role)
 		sql(t, "create role "+pgx.Identifier{users[role]}.Sanitize()+" login")
-		for _, first := range []kv.Role{kv.RoleWriter, role} { // what somebody had before goes
-			if err := db.(kv.Granter).Grant(ctx, first, users[role]); err != nil {
+		for _, first := range []engine.Role{engine.RoleWriter, role} { // what somebody had before goes
+			if err := db.(engine.Granter).Grant(ctx, first, users[role]); err != nil {
 				t.Fatalf("%s: %v", role, err)
 			}
 		}
 	}
-	if err := db.(kv.Granter).Grant(ctx, kv.RoleReader, "nobody_"+schema); !errors.Is(err, fs.ErrNotExist) {
+	if err := db.(engine.Granter).Grant(ctx, engine.RoleReader, "nobody_"+schema); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a user who is not there: %v", err)
 	}
 	return users
 }
 
-func refusesByRole(t *testing.T, schema string, users map[kv.Role]string) {
+func refusesByRole(t *testing.T, schema string, users map[engine.Role]string) {
 	reads, writes, owns := 1, 2, 3
-	rank := map[kv.Role]int{kv.RoleNone: 0, kv.RoleReader: 1, kv.RoleWriter: 2, kv.RoleOwner: 3}
+	rank := map[engine.Role]int{engine.RoleNone: 0, engine.RoleReader: 1, engine.RoleWriter: 2, engine.RoleOwner: 3}
 	for _, test := range []struct {
 		needs int
 		sql   string
@@ -87,22 +88,22 @@ func refusesByRole(t *testing.T, schema string, users map[kv.Role]string) {
 	}
 }
 
-func opensByRole(t *testing.T, db kv.DB, url string, users map[kv.Role]string) {
-	as := func(role kv.Role) string {
+func opensByRole(t *testing.T, db kv.DB, url string, users map[engine.Role]string) {
+	as := func(role engine.Role) string {
 		return strings.Replace(url, "postgres@/", pathEscape(users[role])+"@/", 1)
 	}
-	writer := open(t, as(kv.RoleWriter))
+	writer := open(t, as(engine.RoleWriter))
 	defer closeDB(t, writer)
 	if err := add(writer, true, 2); err != nil {
 		t.Errorf("an Update by a writer: %v", err)
 	}
-	if err := writer.(kv.Granter).Grant(ctx, kv.RoleOwner, users[kv.RoleWriter]); !errors.Is(err, fs.ErrPermission) {
+	if err := writer.(engine.Granter).Grant(ctx, engine.RoleOwner, users[engine.RoleWriter]); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a writer grants: %v", err)
 	}
-	reader := open(t, as(kv.RoleReader))
+	reader := open(t, as(engine.RoleReader))
 	defer closeDB(t, reader)
 	for user, owns := range map[kv.DB]bool{db: true, writer: false, reader: false} {
-		if is, err := user.(kv.Granter).Owns(ctx); is != owns || err != nil {
+		if is, err := user.(engine.Granter).Owns(ctx); is != owns || err != nil {
 			t.Errorf("%s owns: %t, %v", user.(kv.Hosted).User(), is, err)
 		}
 	}
@@ -110,7 +111,7 @@ func opensByRole(t *testing.T, db kv.DB, url string, users map[kv.Role]string) {
 	if err := add(reader, true, 3); !errors.Is(err, kv.ErrReadOnly) {
 		t.Errorf("an Update by a reader: %v", err)
 	}
-	if err := openError(as(kv.RoleNone)); !errors.Is(err, fs.ErrPermission) {
+	if err := openError(as(engine.RoleNone)); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("Open without a role: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // statements has the statements of one database.
@@ -82,7 +83,7 @@ type session struct {
 
 func (d *database) newSession(ctx context.Context, begin statement) *session {
 	return &session{db: d, ctx: ctx, begin: begin, known: known{of: map[place][]byte{}, dirty: map[place]bool{}},
-		erases: slices.Contains(kv.LongPurposes, kv.Purpose(ctx))}
+		erases: engine.IsLong(engine.Purpose(ctx))}
 }
 
 // askAfter sends calls after the unsent writes, so that they see these.

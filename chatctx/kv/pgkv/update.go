@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 const (
@@ -101,7 +102,7 @@ func pause(ctx context.Context, try int) {
 func (d *database) attempt(ctx context.Context, fn func(kv.RwTx) error, lane string, try int) (err error, mine bool) {
 	s := d.newSession(ctx, d.sql.beginUpdate)
 	if s.erases { // others see the purpose, as in pg_stat_activity
-		s.begin.sql += " -- " + kv.Purpose(ctx)
+		s.begin.sql += " -- " + engine.Purpose(ctx)
 	}
 	tx := &writer{reader{session: s, page: updatePage}}
 	defer func() {
