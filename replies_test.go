@@ -72,7 +72,7 @@ var asTheyAre = map[string]string{
 	"pool": "says what a message is", "internal/poolstore": "stores messages", "internal/care": "keeps the file", "internal/intake": "takes messages in", "internal/find": "finds every word that is stored",
 	"internal/base": "passes texts to the embedder's hook", "adapter": "sends a history as it is", "internal/provider/anthropic": "reads and writes a provider's format",
 	"internal/provider/openai": "reads and writes a provider's format", "internal/provider/responses": "reads and writes a provider's format", "adapter/wire": "carries replies with their ends",
-	"internal/provider/wiretest": "tests adapters", "adapter/adaptertest": "tests adapters", "internal/tokens": "counts what is sent", "internal/cluster": "tests a server",
+	"internal/provider/binding": "ties a reply to its request", "internal/provider/wiretest": "tests adapters", "adapter/adaptertest": "tests adapters", "internal/tokens": "counts what is sent", "internal/cluster": "tests a server",
 	"chatctx/exchange": "reads and writes other programs' files; those for people show how a message ended (internal/show, Message.Refusal)",
 }
 
