@@ -481,17 +481,9 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 // may be a range.
 func (b *Batch) Pick(from string, refs ...record.Ref) {
 	b.history("pick", func(t *journal.Txn, s *Step) error {
-		src, err := t.Branch(from)
+		pieces, err := t.ToPick(from, refs)
 		if err != nil {
 			return err
-		}
-		all, err := t.WithResults(src, refs)
-		if err != nil {
-			return err
-		}
-		var pieces []branch.Piece
-		for _, pos := range all {
-			pieces = append(pieces, branchstore.Slice(src.Pieces, pos-1, pos)...)
 		}
 		return t.Bring(pieces, s)
 	})
@@ -561,6 +553,23 @@ func (b *Batch) RemoveBranch(name string) {
 		}
 		t.OnContext = true
 		return t.Remove(gone)
+	})
+}
+
+// RestoreBranch brings a removed branch back, as an undo of its removal does, whatever was done since. as gives it another name; "" keeps its own, which may be in
+// use by now (ErrConflict). If two removed ones have the name it is an ErrAmbiguous, whose candidates name the operations that removed them.
+func (b *Batch) RestoreBranch(name, as string) {
+	b.step("branch restore", func(t *journal.Txn, _ *Step) error {
+		if err := base.Named("branch", name); err != nil {
+			return err
+		}
+		if as != "" {
+			if err := branchstore.CheckNewName(as); err != nil {
+				return err
+			}
+		}
+		t.OnContext = true
+		return t.RestoreBranch(name, as)
 	})
 }
 

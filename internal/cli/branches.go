@@ -13,14 +13,19 @@ func init() { lookGroups = append(lookGroups, branchLooks) }
 
 func branchCommands() []*command {
 	return []*command{{name: "tree"}, {name: "fork"}, {name: "switch"},
-		{name: "branch", does: "list, remove and rename branches", scope: onContext, subs: []*command{{name: "ls"}, {name: "rm"}, {name: "mv"}}},
+		{name: "branch", does: "list, remove, restore and rename branches", scope: onContext, subs: []*command{{name: "ls"}, {name: "rm"}, {name: "restore"}, {name: "mv"}}},
 		{name: "edit"},
 	}
 }
 
 func branchLooks() map[string]look {
 	return map[string]look{
-		"branches.list": as(func(r *run, _ *operation.Conversation, b *record.BranchInfo) { r.branchLine(b) }),
+		"branches.list": as(func(r *run, _ *operation.BranchList, b operation.ListedBranch) {
+			r.branchLine(b.BranchInfo)
+			if b.Removed != 0 {
+				r.printf("    removed %s by operation %s, kept until %s\n", moment(b.Removed), b.Operation, moment(b.Until))
+			}
+		}).orNone(func(r *run) { r.note("no branch was removed that can come back") }),
 		"branches.fork": preparing(func(_ *run, in *operation.Forking) error {
 			in.Activate = !in.Stay
 			return nil
@@ -40,12 +45,18 @@ func branchLooks() map[string]look {
 		"branches.rename": as(func(r *run, in *operation.Renaming, v contract.Where) {
 			r.printf("branch %s of %s is now %s\n", clean(in.Branch), titled(v.Title, v.Context), clean(in.Name))
 		}),
-		"branches.remove": as(func(r *run, in *operation.Removing, v operation.RemovedBranch) {
-			if v.DryRun {
+		"branches.prune": as(func(r *run, _ *operation.Pruning, v operation.RemovedBranch) {
+			switch {
+			case v.Left != "":
+				r.printf("left branch %s alone: %s\n", clean(v.Name), clean(v.Left))
+			case v.DryRun:
 				r.printf("would remove branch %s, %s\n", clean(v.Name), count(v.Messages, "message"))
-				return
+			default:
+				r.printf("removed branch %s of %s\n", clean(v.Name), titled(v.Title, v.Context))
 			}
-			r.printf("removed branch %s of %s\n", clean(in.Branch), titled(v.Title, v.Context))
+		}).orNone(func(r *run) { r.note("no branch is that old") }),
+		"branches.restore": as(func(r *run, _ *operation.Restoring, v contract.Where) {
+			r.printf("branch %s of %s is back\n", clean(v.Branch), titled(v.Title, v.Context))
 		}),
 		"tree": whole(func(r *run, _ *operation.TreeRows, t operation.ShownTree) { r.drawTree(t) }),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
@@ -62,14 +63,18 @@ func (t *Txn) Positions(b *branch.Branch, ref record.Ref) ([]int, error) {
 	return all, nil
 }
 
-// Locate returns the branch and position of a message with which a new branch begins: on b if possible, else on the branch that holds it.
+// Locate returns the branch and position of a message with which a new branch begins: on b if possible, else on the branch that holds it, else on one that held
+// it.
 func (t *Txn) Locate(b *branch.Branch, ref record.Ref) (*branch.Branch, int, error) {
 	id, on, pos, err := t.Reader().Locate(b, ref)
+	if errors.Is(err, base.ErrNotFound) && view.IdDigits(string(ref)) != "" {
+		err = base.NotFoundSince("message", string(ref), "if it was here, gc or a purge took it")
+	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if on == nil {
-		return nil, 0, base.NotFound("branch with the message", record.Short(id))
+		return t.onceHeld(id, false)
 	}
 	l, err := t.Load(on.ID)
 	if err != nil {
@@ -378,6 +383,42 @@ func (t *Txn) Remove(b *branch.Branch) error {
 	t.Touch(b)
 	t.Rec.Branches--
 	if err := t.Show(b, b.Pieces, false); err != nil {
+		return err
+	}
+	return t.reindex()
+}
+
+// RestoreBranch brings the removed branch of a name back, under another name if as is not empty.
+func (t *Txn) RestoreBranch(name, as string) error {
+	all, err := view.RemovedBranches(t.Tx, t.ID, t.Rec)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(r view.RemovedBranch) bool { return r.Name != name && r.ID.String() != name })
+	if len(all) == 0 {
+		return base.NotFoundSince("removed branch", name, "it was not removed, or gc or a purge took it")
+	}
+	if len(all) > 1 {
+		words := make([]string, len(all))
+		for i, r := range all {
+			words[i] = fmt.Sprintf("%s, removed by operation %d: chatctx undo %[2]d", plural.Count(r.Messages, "message"), r.Operation)
+		}
+		return base.Ambiguous("removed branch", name, words, 0)
+	}
+	if err := t.free(cmp.Or(as, all[0].Name)); err != nil {
+		if as == "" && errors.Is(err, base.ErrConflict) {
+			err = base.Conflict("there is a branch %q already: give the removed one another name, chatctx branch restore %q --as NAME", name, name)
+		}
+		return err
+	}
+	l, err := t.Load(all[0].ID)
+	if err != nil {
+		return err
+	}
+	l.Removed, l.Name = 0, cmp.Or(as, l.Name)
+	t.Touch(l.Branch)
+	t.Rec.Branches++
+	if err := t.Show(l.Branch, l.Pieces, true); err != nil {
 		return err
 	}
 	return t.reindex()

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,13 +9,17 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
 )
 
 func init() { Register(Group{Heading: "Branches", Of: branchOperations}) }
@@ -22,7 +27,8 @@ func init() { Register(Group{Heading: "Branches", Of: branchOperations}) }
 func branchOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*Operation{
-		Define("branches.list", "GET "+in+"/branches", Read, "list the branches, the active one first", listBranches).As("branch ls", "chatctx branch ls"),
+		Define("branches.list", "GET "+in+"/branches", Read, "list the branches, the active one first", listBranches).As("branch ls", "chatctx branch ls --removed").
+			With("With --removed, those that were removed and can come back, the last one first. gc leaves them for 30 days, if it is not told otherwise."),
 		Define("branches.get", "GET "+at, Read, "get one branch, with its prompts, the settings in force, and who answers on it", getBranch),
 		Define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, with the branches that continue there", listSiblings),
 		Define("branches.fork", "POST "+at+"/fork", Write, "make a branch with everything up to and including a message, and go on in it", forkBranch).
@@ -31,8 +37,12 @@ func branchOperations() []*Operation {
 			As("edit", `chatctx edit @-1 "And by train?" --as trains`).
 			With("The message keeps its other parts, and the old branch stays as it is. Without TEXT your editor opens (VISUAL, EDITOR)."),
 		Define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch).As("branch mv", "chatctx branch mv main.2 trains"),
-		Define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; the active and the last one are not removed", removeBranch).
-			As("branch rm", "chatctx branch rm trains").With("undo brings it back, so it does not ask."),
+		Define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; the active and the last one are not removed", removeBranch),
+		Define("branches.prune", "POST "+in+"/prune", Write, "remove branches, or all but the named ones, as one operation", pruneBranches).
+			As("branch rm", "chatctx branch rm trains\nchatctx branch rm --all-but main trains --dry-run").
+			With("undo brings them back, and so does branch restore, so it does not ask. The active branch, one on which an answer is being written and one whose calls wait are never removed: named, they are refused (5); with --all-but and --older-than they stay, and are named."),
+		Define("branches.restore", "POST "+in+"/restore-branch", Write, "bring a removed branch back", restoreBranch).As("branch restore", "chatctx branch restore trains").
+			With("It works whatever was done since (branch ls --removed shows the branches). If two removed ones have the name, it names the operations that removed them (4), and undo takes one back."),
 		Define("branches.activate", "POST "+at+"/activate", Write, "go on in another branch", activateBranch).As("switch", "chatctx switch main").
 			With("A part of the name is enough if no other branch has it. Without a name, on a terminal, you choose from a list."),
 		Define("tree", "GET "+in+"/tree", Read, "draw all branches", readTree).As("tree", "chatctx tree").
@@ -40,13 +50,61 @@ func branchOperations() []*Operation {
 	}
 }
 
-func listBranches(r *Request, in *Conversation) (List[*record.BranchInfo], error) {
+// BranchList says which branches to list.
+type BranchList struct {
+	Conversation
+	Removed bool `json:"removed,omitempty" flag:"removed" doc:"those that were removed instead, with when, by which operation and until when gc leaves them"`
+}
+
+// ListedBranch is a branch of a list, with what is known of its removal.
+type ListedBranch struct {
+	*record.BranchInfo
+	Operation string    `json:"operation,omitempty"` // that removed it
+	Removed   pool.Time `json:"removed_at,omitzero"`
+	Until     pool.Time `json:"kept_until,omitzero"`
+}
+
+// keptFor is how long gc leaves what was removed, if it is not told otherwise.
+const keptFor = pool.Time(30 * 24 * time.Hour / time.Microsecond)
+
+func listBranches(r *Request, in *BranchList) (List[ListedBranch], error) {
+	var out []ListedBranch
 	c, err := r.settled(in.Context)
 	if err != nil {
-		return List[*record.BranchInfo]{}, err
+		return ListOf(out), err
 	}
-	all, err := c.Branches(r.Ctx)
-	return ListOf(all), err
+	if !in.Removed {
+		all, err := c.Branches(r.Ctx)
+		for _, b := range all {
+			out = append(out, ListedBranch{BranchInfo: b})
+		}
+		return ListOf(out), err
+	}
+	err = view.At(r.Ctx, base.ContextOf(c.Store(), c.ID), func(tx kv.Tx, rec *base.ContextRecord) error {
+		out = nil
+		all, err := view.RemovedBranches(tx, c.ID, rec)
+		for _, b := range all {
+			info := &record.BranchInfo{ID: b.ID, Name: b.Name, Revision: b.Revision, Messages: b.Messages, Head: b.Head, From: b.From, At: b.At, Created: b.Created}
+			out = append(out, ListedBranch{info, fmt.Sprint(b.Operation), b.Removed, b.Removed + keptFor})
+		}
+		return err
+	})
+	return ListOf(out), err
+}
+
+// Restoring names a removed branch.
+type Restoring struct {
+	ContextChange
+	Branch string `json:"branch" arg:"NAME" doc:"the name of the removed branch"`
+	As     string `json:"as,omitempty" flag:"as" doc:"bring it back as {NAME}"`
+}
+
+func restoreBranch(r *Request, in *Restoring) (contract.Where, error) {
+	v, err := where(r.onContext(in.Context, func(b *chatctx.Batch) { b.RestoreBranch(in.Branch, in.As) }))
+	if err == nil {
+		v.Branch = cmp.Or(in.As, in.Branch)
+	}
+	return v, err
 }
 
 // shownBranch is a branch with everything in force on it.
@@ -156,7 +214,8 @@ type RemovedBranch struct {
 	Operation string     `json:"operation,omitempty"`
 	Context   chatctx.ID `json:"context"`
 	*record.BranchInfo
-	Title string `json:"-"` // the conversation's
+	Left  string `json:"left,omitempty"` // why it was left alone
+	Title string `json:"-"`              // the conversation's
 }
 
 func removeBranch(r *Request, in *Removing) (v RemovedBranch, err error) {
@@ -176,6 +235,121 @@ func removeBranch(r *Request, in *Removing) (v RemovedBranch, err error) {
 		v.Operation, v.Title = done.Operation, done.Title
 	}
 	return v, err
+}
+
+// Pruning names branches to remove.
+type Pruning struct {
+	ContextChange
+	Branches  []string   `json:"branches,omitempty" arg:"[BRANCH…]" doc:"the names of the branches"`
+	AllBut    bool       `json:"all_but,omitempty" flag:"all-but" doc:"remove all branches but the named ones"`
+	OlderThan *time.Time `json:"-" flag:"older-than" doc:"only those without a change since {WHEN}"`
+	DryRun
+	Unasked
+}
+
+func pruneBranches(r *Request, in *Pruning) (List[RemovedBranch], error) {
+	var out []RemovedBranch
+	if len(in.Branches) == 0 && in.OlderThan == nil {
+		return ListOf(out), base.Invalid("branch rm needs the names of branches, or --older-than")
+	}
+	c, err := r.Store.Context(r.Ctx, in.Context)
+	if err != nil {
+		return ListOf(out), err
+	}
+	all, err := r.chosen(c, in)
+	if err != nil {
+		return ListOf(out), err
+	}
+	named := len(in.Branches) > 0 && !in.AllBut
+	var gone []string
+	for _, b := range all {
+		v := RemovedBranch{DryRun: in.Dry(), Context: c.ID, BranchInfo: b}
+		if v.Left, err = r.holds(c, b); err != nil {
+			return ListOf(out), err
+		}
+		if named && v.Left != "" {
+			return ListOf(out), &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q cannot be removed: %s", b.Name, v.Left)}
+		}
+		if out = append(out, v); v.Left == "" {
+			gone = append(gone, b.Name)
+		}
+	}
+	if in.Dry() || len(gone) == 0 {
+		return ListOf(out), nil
+	}
+	done, err := r.onContext(in.Context, func(b *chatctx.Batch) {
+		for _, name := range gone {
+			b.RemoveBranch(name)
+		}
+	})
+	for i := range out {
+		if err == nil && out[i].Left == "" {
+			out[i].Operation, out[i].Title = done.Operation, done.Title
+		}
+	}
+	return ListOf(out), err
+}
+
+// chosen returns the branches that are meant: the named ones, or with AllBut the others, of these those that nobody has changed since a time, if one is given.
+func (r *Request) chosen(c *chatctx.ChatContext, in *Pruning) (out []*record.BranchInfo, err error) {
+	all, err := c.Branches(r.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range in.Branches {
+		b, err := c.Branch(r.Ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !in.AllBut && !slices.ContainsFunc(out, func(o *record.BranchInfo) bool { return o.ID == b.ID }) {
+			out = append(out, b)
+		}
+		all = slices.DeleteFunc(all, func(o *record.BranchInfo) bool { return o.ID == b.ID })
+	}
+	if in.AllBut || len(in.Branches) == 0 {
+		out = all
+	}
+	if in.OlderThan == nil {
+		return out, nil
+	}
+	changed, err := lastChanges(r, c)
+	return slices.DeleteFunc(out, func(b *record.BranchInfo) bool { return changed[b.ID] >= pool.TimeOf(*in.OlderThan) }), err
+}
+
+// lastChanges returns when each branch was made or last changed.
+func lastChanges(r *Request, c *chatctx.ChatContext) (at map[chatctx.ID]pool.Time, err error) {
+	err = view.At(r.Ctx, base.ContextOf(c.Store(), c.ID), func(tx kv.Tx, rec *base.ContextRecord) error {
+		at = map[chatctx.ID]pool.Time{}
+		all, err := view.BranchInfos(tx, c.ID, rec)
+		for _, b := range all {
+			at[b.ID] = b.Created
+			op, err := base.GetOperation(tx, c.ID, b.Newest)
+			if err != nil {
+				return err
+			}
+			if op != nil {
+				at[b.ID] = max(b.Created, op.At)
+			}
+		}
+		return err
+	})
+	return at, err
+}
+
+// holds returns why a branch is never removed: people are on it, an answer is being written on it, or its calls wait; "" for no reason.
+func (r *Request) holds(c *chatctx.ChatContext, b *record.BranchInfo) (string, error) {
+	if b.Active {
+		return "it is the active branch; switch to another one first", nil
+	}
+	claim, err := r.replying(c, b.Name)
+	if err != nil || claim != nil {
+		return "an answer is being written on it; wait for it, or stop it with chatctx interrupt", err
+	}
+	calls, err := newTreeReader(r, c).openCalls(r)
+	if n := calls[b.Name]; n > 0 {
+		return fmt.Sprintf("%s wait on it: chatctx calls ls --branch %q", plural.Count(n, "call"), b.Name), err
+	}
+	return "", err
 }
 
 // Switching names the branch to go on in. On the command line the person may choose it.

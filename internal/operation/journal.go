@@ -85,7 +85,7 @@ type ToUndo struct {
 
 // plain are the operations that the scope write alone may undo. Others decide about calls, or set what may run or where requests go: undoing them needs
 // the scopes decide and admin.
-var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": true, "branch mv": true, "branch rm": true, "switch": true, "rewind": true, "drop": true, "clear": true, "interrupt": true, "pick": true,
+var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": true, "branch mv": true, "branch rm": true, "branch restore": true, "switch": true, "rewind": true, "drop": true, "clear": true, "interrupt": true, "pick": true,
 	"merge": true, "take": true, "tag": true, "tag rm": true, "mark": true, "label": true, "label rm": true, "rename": true, "title": true, "system": true, "prompt": true, "reply": true, "send": true, "ask": true,
 	"import": true, "new": true, "rm": true, "restore": true, "copy": true}
 
