@@ -36,7 +36,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 	task := a.post(main+"/tasks", object{"goal": "Find a boat"})["context"].(string)
 	place := strings.NewReplacer("{context}", id, "{branch}", "main", "{tag}", "t", "{label}", "l", "{rule}", rule, "{tool}", "sail", "{call}", "c1")
 	bodies := map[string]object{
-		"contexts.rename": {"title": "x"}, "labels.add": {"label": "x"}, "branches.fork": {"name": "x"}, "branches.edit": {"message": "@1", "text": "x"}, "branches.rename": {"name": "x"},
+		"contexts.rename": {"title": "x"}, "labels.add": {"label": "x"}, "branches.fork": {"name": "x"}, "branches.edit": {"message": "@1", "text": "x"}, "branches.rename": {"name": "x"}, "branches.restore": {"branch": "x"},
 		"messages.append": {"messages": []object{{"role": "user", "content": "x"}}}, "send": {"text": "x", "model": "plain"}, "retry": {"model": "plain"}, "history.rewind": {"message": "@1"},
 		"history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@1"}}, "history.merge": {"from": "other"}, "marks.set": {"messages": []string{"@1"}, "mark": "pinned"},
 		"tags.set": {"message": "@1", "tag": "x"}, "take": {"message": "@2"}, "prompts.set": {"system": "x"}, "settings.setBranch": {"settings": object{"model": "m"}},
