@@ -650,7 +650,6 @@ var rooms = map[string]map[string]string{
 		"internal/view":                   "references resolved",
 	},
 	"internal/operation": {
-		"chatctx/kv":             "a transaction that reads",
 		"internal/plural":        "counts in words",
 		"internal/poolstore":     "messages in a transaction",
 		"chatctx/record":         "the records",
