@@ -39,6 +39,8 @@ func RemovedBranches(tx kv.Tx, id pool.ID, rec *base.ContextRecord) (out []Remov
 		one.BranchInfo, err = DescribeBranch(tx, id, rec, b)
 		out = append(out, one)
 	}
-	slices.SortFunc(out, func(a, b RemovedBranch) int { return cmp.Or(cmp.Compare(b.Operation, a.Operation), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b RemovedBranch) int {
+		return cmp.Or(cmp.Compare(b.Operation, a.Operation), cmp.Compare(a.Name, b.Name))
+	})
 	return out, err
 }
