@@ -775,6 +775,12 @@ func (r *run) gone(c *convo) {
 		for _, k := range op.on {
 			needs(needed, op.before[k])
 			needs(needed, op.after[k])
+			if c.branches[k] == nil { // removed: its history stays with its record, which an undo may have changed since
+				for _, other := range c.ops {
+					needs(maybe, other.before[k])
+					needs(maybe, other.after[k])
+				}
+			}
 		}
 		for _, m := range op.passed {
 			maybe[m] = true
