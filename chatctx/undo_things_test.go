@@ -187,3 +187,22 @@ func TestOperationsOfBeforeStandOnEachOther(t *testing.T) {
 	undoOp(t, c, "main", title)
 	closeChecked(t, s)
 }
+
+// TestAnOperationThatComesBackIsInItsPlace takes an older operation back and brings it back by name: undo without a name meets it where it was done.
+func TestAnOperationThatComesBackIsInItsPlace(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "one")
+		for _, step := range []func(*Batch){func(b *Batch) { b.SetTitle("T") }, func(b *Batch) { b.Label("l") }, func(b *Batch) { b.Tag("g", "@1") }} {
+			b := c.Begin("")
+			step(b)
+			commit(t, b)
+		}
+		undoOp(t, c, "", "2")
+		undoOp(t, c, "", newestOperation(t, c))
+		for _, op := range []string{"3", "2", "1"} {
+			done, err := c.Undo(t.Context(), "")
+			failOn(t, err)
+			want(t, done.Undid.ID, op)
+		}
+	})
+}
