@@ -101,17 +101,22 @@ func compaction(model string, answer []byte) (*pool.Message, error) {
 	f.use(r.Usage)
 	m := &pool.Message{Role: pool.Assistant, Meta: f.meta}
 	m.Meta.Provider, m.Meta.Model, m.Meta.FinishReason = Provider, cmp.Or(r.Model, model), cmp.Or(r.Incomplete.Reason, r.Status)
-	whole := false
+	whole, sound := false, true
 	for _, item := range r.Output {
 		m.Content = append(m.Content, pool.Part{Type: pool.CompactionPart, Provider: Provider, Model: model, Raw: bytes.Clone(item)})
 		var v struct {
 			Type      string
 			Encrypted string `json:"encrypted_content"`
 		}
-		whole = whole || wire.Decode(item, &v) == nil && v.Type == pool.CompactionPart && v.Encrypted != ""
+		err := wire.Decode(item, &v)
+		sound = sound && err == nil && v.Type != ""
+		whole = whole || v.Type == pool.CompactionPart && v.Encrypted != ""
 	}
-	if !whole {
+	switch {
+	case !whole:
 		m.Content, m.Meta.Error = nil, "it has no compaction"
+	case !sound: // the provider would refuse it in each further request
+		m.Content, m.Meta.Error = nil, "a part of it is no item of a conversation"
 	}
 	return m, nil
 }
