@@ -115,7 +115,7 @@ func changing(t *testing.T, name string) (a *api, params object) {
 	task := a.must("tasks.start", of(object{"goal": "Find a boat"}))["context"]
 	params = map[string]object{
 		"contexts.new": {"title": "x", "activate": true}, "contexts.copy": {"activate": true}, "contexts.rename": {"title": "x"}, "labels.add": {"label": "x"}, "labels.remove": {"label": "l"}, "branches.fork": {"name": "x"},
-		"branches.edit": {"message": "@1", "text": "x"}, "branches.rename": {"name": "x"}, "branches.remove": {"branch": "other"}, "messages.append": {"messages": []object{{"role": "user", "content": "x"}}},
+		"branches.edit": {"message": "@1", "text": "x"}, "branches.rename": {"name": "x"}, "branches.remove": {"branch": "other"}, "branches.prune": {"branches": []string{"other"}}, "messages.append": {"messages": []object{{"role": "user", "content": "x"}}},
 		"history.rewind": {"message": "@1"}, "history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@-1"}}, "history.merge": {"from": "other"},
 		"marks.set": {"messages": []string{"@1"}, "mark": "pinned"}, "tags.set": {"message": "@1", "tag": "x"}, "tags.remove": {"tag": "t"}, "take": {"branch": "other", "message": "@1"}, "prompts.set": {"system": "x"},
 		"settings.setBranch": {"settings": object{"model": "m"}}, "settings.setContext": {"settings": object{"model": "m"}}, "settings.setStore": {"settings": object{"model": "m"}},
@@ -129,6 +129,9 @@ func changing(t *testing.T, name string) (a *api, params object) {
 	switch name { // what must be there before
 	case "contexts.restore":
 		a.must("contexts.trash", object{"context": first})
+	case "branches.restore":
+		a.must("branches.remove", object{"context": first, "branch": "other"})
+		params["branch"] = "other"
 	case "operations.undo":
 		a.must("contexts.new", object{})
 	case "redo":

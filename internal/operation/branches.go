@@ -343,7 +343,7 @@ func (r *Request) holds(c *chatctx.ChatContext, b *record.BranchInfo) (string, e
 	}
 	claim, err := r.replying(c, b.Name)
 	if err != nil || claim != nil {
-		return "an answer is being written on it; wait for it, or stop it with chatctx interrupt", err
+		return fmt.Sprintf("an answer is being written on it; wait for it, or stop it with chatctx interrupt --branch %q", b.Name), err
 	}
 	calls, err := newTreeReader(r, c).openCalls(r)
 	if n := calls[b.Name]; n > 0 {
