@@ -70,12 +70,10 @@ func TestJournalTakesBack(t *testing.T) {
 	d.at(1)
 	d.press("T", "x", "enter")
 	d.at(2)
-	d.press("T", "y", "enter", "J", "j", "u")
-	d.says("operation 2 (tag) stands on 1 (tag)")
-	d.press("k", "u")
-	d.says("took back 2 tag")
+	d.press("T", "y", "enter", "J", "j", "u") // the older one: a later tag of another name is not in its way
+	d.says("took back 1 tag")
 	d.press("q")
-	if s := plain(d.model); !strings.Contains(s, "[x]") || strings.Contains(s, "[y]") {
+	if s := plain(d.model); strings.Contains(s, "[x]") || !strings.Contains(s, "[y]") {
 		t.Errorf("the tree is\n%s", s)
 	}
 }
