@@ -81,7 +81,7 @@ func readGptmeLines(r *reading, t *thread, prefix string) error {
 		id := itoa(n)
 		msgs := gptmeShape.read(v, id)
 		msgs[0].Hidden = v.get("hide").bool()
-		if i, known := t.seen[id]; same && known && t.records[i].message != nil && t.sameAs(i, msgs[0]) {
+		if i, known := t.seen[id]; same && known && t.sameAs(i, msgs[0]) {
 			parent = id
 			r.duplicated()
 			return nil

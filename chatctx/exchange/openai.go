@@ -223,8 +223,9 @@ func (o *openAI) choices(list value) {
 	for c := range list.items() {
 		o.n++
 		id := itoa(o.n)
-		if o.message(id, parent, c.get("message")) {
-			o.t.records[o.t.seen[id]].message.Meta.FinishReason = c.get("finish_reason").str()
+		o.message(id, parent, c.get("message"))
+		if m := o.t.message(id); m != nil {
+			m.Meta.FinishReason = c.get("finish_reason").str()
 		}
 	}
 }

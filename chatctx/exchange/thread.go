@@ -299,8 +299,19 @@ func sameMessage(a, b *chatctx.Message) bool {
 	return a.Role == b.Role && a.Created == b.Created && poolstore.Words(a) == poolstore.Words(b)
 }
 
-// sameAs is sameMessage for the message of record i, even if it is on the shelf.
+// message returns the first message of the record with an id; nil if there is no such record, or if its message was left out.
+func (t *thread) message(id string) *chatctx.Message {
+	if i, there := t.seen[id]; there {
+		return t.records[i].message
+	}
+	return nil
+}
+
+// sameAs is sameMessage for the message of record i, even if it is on the shelf. A message that was left out is like no other.
 func (t *thread) sameAs(i int, m *chatctx.Message) bool {
+	if t.records[i].message == nil {
+		return false
+	}
 	t.r.shelf.back(t.records[i].message)
 	return sameMessage(t.records[i].message, m)
 }

@@ -224,6 +224,7 @@ const aRule = `ID=$(chatctx rules add ask write_file --json | field rule)
 var examplesNeed = map[string]string{
 	"artifact show":  "printf hello > hello.bin; chatctx add user Look. --file hello.bin\n",
 	"bisect":         "printf '#!/bin/sh\\ncat > turns; ! grep -q Genoa turns\\n' > judge; chmod +x judge\n",
+	"branch restore": "chatctx branch rm trains\n",
 	"branch mv":      "chatctx branch rm trains; chatctx edit @3 'How far is it?'; chatctx switch main\n",
 	"calls approve":  aCallWaits,
 	"calls cancel":   aCallWaits,
@@ -264,7 +265,7 @@ var examplesNeed = map[string]string{
 }
 
 // alone are the commands whose lines each want the store as it was before the others.
-var alone = map[string]bool{"compact": true, "calls run": true}
+var alone = map[string]bool{"branch rm": true, "compact": true, "calls run": true}
 
 const claudeCode = `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"Hello"}}`
 
