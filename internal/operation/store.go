@@ -24,7 +24,7 @@ func fileOperations() []*Operation {
 		Define("store.init", "POST", Admin, "make an empty store, in a file or on a PostgreSQL server", initStore).Creating().With(initHelp).
 			As("init", "chatctx init --store 'postgres://me@db.example.org/team?search_path=chats'"),
 		Define("store.grant", "GET", Admin, "say what a user of the database may do with a store on a server: owner, writer, reader or none", grantStore).With(grantHelp).
-			As("grant", "chatctx grant writer ann"),
+			As("grant", "chatctx grant writer ann").Fails("not_found"),
 	}
 }
 
