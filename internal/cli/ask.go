@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -263,9 +264,9 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	}
 	switch {
 	case failed != nil && r.ctx.Err() != nil:
-		return &partialError{r.ctx.Err(), keptText(done, kept) + "; " + r.askAgainHint(again)}
+		return contract.Partly(r.ctx.Err(), keptText(done, kept)+"; "+r.askAgainHint(again))
 	case failed != nil && len(done) > 0:
-		return withHint(talkHint(&partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}), r.askAgainHint(again))
+		return withHint(talkHint(contract.Partly(failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers)))), r.askAgainHint(again))
 	case failed != nil:
 		return withHint(talkHint(failed), "the message is on the branch; "+r.askAgainHint(again))
 	case waits.all() > 0:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ const callFields = "call, id, message, context, branch, tool_name, arguments, ex
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
-		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}}, callDecisions(), callRuns(), callWatches())}}
+		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}, {name: "approve"}, {name: "deny"}, {name: "cancel"}, {name: "expire"}}, callRuns(), callWatches())}}
 }
 
 // byFlag is embedded in the parameters of commands that decide.
@@ -61,22 +60,6 @@ func (r *run) atLeastOne(n *int) error {
 		return usagef("%s -n takes a number of 1 or more", r.name)
 	}
 	return nil
-}
-
-// callDecisions are the commands that decide.
-func callDecisions() []*command {
-	decided := callFields + ", operation; a line each"
-	return []*command{
-		{name: "approve", does: "approve calls", scope: onBranch, run: in(doCallsApprove),
-			more: "Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all.",
-			json: decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
-		{name: "deny", does: "deny calls", scope: onBranch, run: in(doCallsDeny),
-			more: "A tool message with the denial goes to the end of the branch.",
-			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
-		{name: "cancel", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, run: in(doCallsCancel),
-			json: decided, example: "chatctx calls cancel @:1"},
-		{name: "expire"},
-	}
 }
 
 // callRuns are the commands that run calls and answer them.
@@ -120,33 +103,6 @@ func (r *run) callStore() (*chatctx.Store, error) {
 		return r.reader()
 	}
 	return st, err
-}
-
-// callFilter returns the filter for the command's conversation and branch, if it names them, and for a tool and a state, if these are not "".
-func (r *run) callFilter(st *chatctx.Store, tool, state string) (f record.CallFilter, err error) {
-	if r.contextRef() != "" || r.branchName() != "" {
-		c, err := st.Context(r.ctx, r.contextRef())
-		if err != nil {
-			return f, contextHint(err)
-		}
-		f.Context, f.Branch = c.ID, r.branchName()
-		if f.Branch != "" {
-			if _, err := c.Branch(r.ctx, f.Branch); err != nil {
-				return f, err
-			}
-		}
-	}
-	f.Tool = tool
-	if _, err := path.Match(f.Tool, ""); err != nil {
-		return f, usagef("the pattern %q cannot be read", f.Tool)
-	}
-	if state != "" {
-		f.State = contract.CallStates[state]
-		if f.State == "" {
-			return f, &usageError{fmt.Sprintf("no state %q", state), "an open call is pending, approved, running or uncertain"}
-		}
-	}
-	return f, nil
 }
 
 // judgedLine prints a call on one line. A call that the rules decide is not shown as waiting.

@@ -15,7 +15,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/toolcall"
@@ -119,14 +118,15 @@ func doCallsReview(r *run, in *byFlag) error {
 	if err != nil {
 		return err
 	}
-	f, err := r.callFilter(st, "", "")
+	listing := operation.CallListing{State: "pending"}
+	operation.Locate(&listing, r.contextRef(), r.branchName())
+	f, err := listing.Filter(r.request())
 	if err != nil {
-		return err
+		return contextHint(err)
 	}
 	if !r.con.asks() {
 		return r.wantsTerminal("calls review needs a terminal", "decide without one: "+r.again("calls approve CALL")+", "+r.again("calls deny CALL"))
 	}
-	f.State = contract.CallStates["pending"]
 	typed := bufio.NewReader(r.con.in)
 	v := &reviewer{r: r, st: st, by: in.By, editor: true, line: func(prompt string) (string, error) {
 		fmt.Fprint(r.con.err, prompt)

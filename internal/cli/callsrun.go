@@ -190,7 +190,7 @@ func (r *run) runNamed(st *chatctx.Store, in *callsRunIn) error {
 		err := r.runOne(st, ref, in)
 		switch {
 		case err != nil && done > 0:
-			return &partialError{err, fmt.Sprintf("%s %s run", count(done, "call"), are(done))}
+			return contract.Partly(err, fmt.Sprintf("%s %s run", count(done, "call"), are(done)))
 		case err != nil:
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/toolcall"
@@ -136,7 +137,7 @@ func (s *chat) unanswered() error {
 	for at, c := range s.said {
 		if wait := r.stranded(c, at.branch); wait != "" {
 			why := fmt.Errorf("%s in the queue of branch %q and nobody answers there", wait, clean(at.branch))
-			all = errors.Join(all, &hinted{&partialError{why, "all else is on the branch"}, "to have an answer: " + r.toAsk("send --continue", c, at.branch)})
+			all = errors.Join(all, &hinted{contract.Partly(why, "all else is on the branch"), "to have an answer: " + r.toAsk("send --continue", c, at.branch)})
 		}
 	}
 	return all

@@ -71,15 +71,6 @@ type hinted struct {
 
 func (e *hinted) Unwrap() error { return e.error }
 
-// partialError is work that was done in part: err stopped it, and done says what is there nevertheless.
-type partialError struct {
-	err  error
-	done string
-}
-
-func (e *partialError) Error() string { return e.err.Error() + "; " + e.done }
-func (e *partialError) Unwrap() error { return e.err }
-
 // toldError is an error that a command has reported already.
 type toldError struct{ error }
 
@@ -102,7 +93,7 @@ var (
 // classify returns the exit code of an error and its kind in JSON: here for the errors of this package, in contract for the library's.
 func classify(err error) (code int, kind string) {
 	var usage *usageError
-	var partial *partialError
+	var partial *contract.PartialError
 	var damage *damageFound
 	var waits *waitsError
 	var denied *deniedError
@@ -147,9 +138,9 @@ func printError(w io.Writer, err error, asJSON bool) {
 	}
 	if code == exitInterrupted {
 		text := "interrupted"
-		var partial *partialError
+		var partial *contract.PartialError
 		if errors.As(err, &partial) {
-			text += "; " + partial.done
+			text += "; " + partial.Done
 		}
 		fmt.Fprintf(w, "chatctx: %s\n", text)
 		return

@@ -24,6 +24,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/leftover"
@@ -122,7 +123,7 @@ func notHeld(format string, left []string) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return &partialError{fmt.Errorf("%s cannot hold all of the branch: %s", format, strings.Join(left, "; ")), "all else is written"}
+	return contract.Partly(fmt.Errorf("%s cannot hold all of the branch: %s", format, strings.Join(left, "; ")), "all else is written")
 }
 
 // exportChosen puts the contexts that the command line names, or that fit its filters, into the options. It returns done if the command was only to list
@@ -244,7 +245,7 @@ func importPaths(r *run, in *importIn, paths []string) error {
 	}
 	switch rep.Outcome() {
 	case exchange.Partial:
-		return &partialError{errors.New("not everything could be read"), leftOut(rep)}
+		return contract.Partly(errors.New("not everything could be read"), leftOut(rep))
 	case exchange.Nothing:
 		return errors.New("nothing could be read" + firstWarning(rep))
 	}
@@ -255,9 +256,9 @@ func importPaths(r *run, in *importIn, paths []string) error {
 func stopped(err error, rep *exchange.Report) error {
 	switch interrupted := errors.Is(err, context.Canceled); {
 	case rep.Changed():
-		return &partialError{err, fmt.Sprintf("%s in %s %s stored; the same import again adds the rest", count(rep.Messages, "message"), count(rep.Contexts, "conversation"), are(rep.Messages))}
+		return contract.Partly(err, fmt.Sprintf("%s in %s %s stored; the same import again adds the rest", count(rep.Messages, "message"), count(rep.Contexts, "conversation"), are(rep.Messages)))
 	case interrupted:
-		return &partialError{err, "nothing new is stored; the same import again begins anew"}
+		return contract.Partly(err, "nothing new is stored; the same import again begins anew")
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -206,7 +207,7 @@ func doAppend(r *run, in *appendIn) error {
 	err := a.all()
 	if err != nil && a.stored+a.known > 0 {
 		n := a.stored + a.known
-		return &partialError{err, fmt.Sprintf("%s %s stored, up to line %d", count(n, "message"), are(n), a.line)}
+		return contract.Partly(err, fmt.Sprintf("%s %s stored, up to line %d", count(n, "message"), are(n), a.line))
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -29,7 +30,7 @@ type entry struct {
 //	N    int          `flag:"n" default:"20" doc:"at most {N}"` the value without the flag
 //	Dir  string       `flag:"dir" env:"CHATCTX_DIR" doc:"…"`    the variable that has the value if the command line does not; an empty one is unset
 //
-// Fields are texts, truths, numbers, times, slices of them, or types with UnmarshalText, whose error says what the flag takes, or is a usageError. They check the form of a value alone: what
+// Fields are texts, truths, numbers, times, JSON, slices of them, or types with UnmarshalText, whose error says what the flag takes, or is a usageError. They check the form of a value alone: what
 // a name means in the store is found in the command.
 func in[T any](do func(*run, *T) error) *entry {
 	return &entry{paramsOf(reflect.TypeFor[T]()), func() any { return new(T) }, func(r *run, in any) error { return do(r, in.(*T)) }}
@@ -149,6 +150,8 @@ func kindFor(t reflect.Type) kind {
 		t = t.Elem()
 	}
 	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		return text
 	case t.Kind() == reflect.Slice:
 		return several
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
@@ -169,6 +172,12 @@ func kindFor(t reflect.Type) kind {
 
 // put parses a text into a field. what names the field in an error.
 func put(field reflect.Value, kind kind, what, s string) error {
+	if raw, ok := field.Addr().Interface().(*json.RawMessage); ok {
+		if *raw = json.RawMessage(s); !json.Valid(*raw) {
+			return usagef("%s is not JSON", what)
+		}
+		return nil
+	}
 	switch field.Kind() {
 	case reflect.Slice:
 		one := reflect.New(field.Type().Elem()).Elem()

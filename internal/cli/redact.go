@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/secrets"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func redactCommand() *command {
@@ -146,7 +147,7 @@ func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
 	if left == 0 && blind == "" {
 		return errBeside()
 	}
-	return &partialError{errors.New("not everything could be redacted or searched"), "the rest is done"}
+	return contract.Partly(errors.New("not everything could be redacted or searched"), "the rest is done")
 }
 
 // notSearched says how many files of which kind could not be searched.

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -251,7 +252,7 @@ func (r *run) replayAll(p *turn.Replay, of string, askers []*asker, system *stri
 	}
 	switch {
 	case failed != nil && done > 0:
-		return &partialError{failed, fmt.Sprintf("%d of %d replays came to an end", done, len(askers))}
+		return contract.Partly(failed, fmt.Sprintf("%d of %d replays came to an end", done, len(askers)))
 	case failed != nil:
 		return talkHint(failed)
 	case waits.all() > 0:

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
@@ -186,7 +187,7 @@ func (r *run) nameLeftovers(left []string) {
 
 // errBeside is the error of an erasure that could not reach files of other programs.
 func errBeside() error {
-	return &partialError{errors.New("other files may still hold what was erased"), "in the store it is gone"}
+	return contract.Partly(errors.New("other files may still hold what was erased"), "in the store it is gone")
 }
 
 func (r *run) printErased(v operation.Erased) {

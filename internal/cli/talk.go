@@ -380,7 +380,7 @@ func (r *run) asksAgain(t *turn.Turn, out *turn.Outcome, err error) error {
 	case len(out.Asked) == 0 || out.Reply() != nil:
 		return err
 	case r.ctx.Err() != nil:
-		return &partialError{err, "the message is on the branch without an answer; to ask again: " + again}
+		return contract.Partly(err, "the message is on the branch without an answer; to ask again: "+again)
 	}
 	return withHint(err, "the message is on the branch; to ask again: "+again)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/journal"
 )
 
@@ -196,7 +197,7 @@ func (r *run) entitle(all []*untitled) error {
 		r.note("take %s back: %s", map[bool]string{true: "it", false: "them"}[done == 1], r.onStore("undo "+last))
 	}
 	if failed != nil && done > 0 {
-		return &partialError{failed, fmt.Sprintf("%d of %s", done, count(len(all), "title")) + map[bool]string{true: " is", false: " are"}[done == 1] + " there"}
+		return contract.Partly(failed, fmt.Sprintf("%d of %s", done, count(len(all), "title"))+map[bool]string{true: " is", false: " are"}[done == 1]+" there")
 	}
 	return talkHint(failed)
 }

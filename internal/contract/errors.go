@@ -45,6 +45,19 @@ type Error struct {
 	More       int      `json:"more_candidates,omitempty"` // how many there are beyond those listed
 }
 
+// PartialError is work that was done in part: an error stopped it, and Done says what is there nevertheless.
+type PartialError struct {
+	error
+	Done string
+}
+
+// Partly returns the error of work that err stopped, with what is done.
+func Partly(err error, done string) error { return &PartialError{err, done} }
+
+func (e *PartialError) Error() string { return e.error.Error() + "; " + e.Done }
+
+func (e *PartialError) Unwrap() error { return e.error }
+
 // Text is an error's text. Of a file it has the name and what is wrong, without the system call that failed.
 func Text(err error) string {
 	var path *fs.PathError
@@ -109,9 +122,12 @@ func Classify(err error) (code int, kind string) {
 	var budget *enhancer.BudgetError
 	var part *pool.OutcomeError
 	var unusable *enhancer.UnusableError
+	var partial *PartialError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, chatctx.ErrStopped):
 		return Interrupted, "interrupted"
+	case errors.As(err, &partial):
+		return Partial, "partial"
 	case errors.As(err, &provider):
 		return Provider, string(provider.Kind)
 	case errors.As(err, &part):

@@ -34,9 +34,12 @@ func callOperations() []*Operation {
 			As("calls log", "chatctx calls log --json").With("The steps of a call, from the first on, lead to its present state."),
 		Define("calls.get", "GET "+at, Read, "show a call: its arguments, as a diff where they change a file, and what was decided", getCall).
 			As("calls show", "chatctx calls show @:1"),
-		Define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, with its own arguments or others", approveCall),
-		Define("calls.deny", "POST "+at+"/deny", Decide, "deny a call", denyCall),
-		Define("calls.cancel", "POST "+at+"/cancel", Decide, "give up a call that waits, or an approved one that nobody has begun to run", cancelCall),
+		Define("calls.approve", "POST "+at+"/approve", Decide, "approve calls", approveCalls).
+			As("calls approve", "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\"").
+			With("Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all."),
+		Define("calls.deny", "POST "+at+"/deny", Decide, "deny calls", denyCalls).As("calls deny", "chatctx calls deny @:1 --reason \"not in this folder\"").
+			With("A tool message with the denial goes to the end of the branch."),
+		Define("calls.cancel", "POST "+at+"/cancel", Decide, "give calls up, also approved ones that nobody has begun to run", cancelCalls).As("calls cancel", "chatctx calls cancel @:1"),
 		Define("calls.expire", "POST "+at+"/expire", Decide, "let calls count as denied when nobody has decided in time", expireCall).
 			As("calls expire", "chatctx calls expire @:1 --in 10m"),
 		Define("calls.claim", "POST "+at+"/claim", Run, "take an approved call to run it: of several who try, one gets it", claimCall).
@@ -321,79 +324,6 @@ func (r *Request) plan(c *record.Call) (*approval.Plan, error) {
 	e, end := r.Executor(in)
 	defer end()
 	return e.Plan(r.Ctx, c)
-}
-
-type approveParams struct {
-	callChange
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"arguments to run the call with; by default those of the model"`
-	Reason    string          `json:"reason,omitempty" doc:"why, for the call's history"`
-	Always    int             `json:"always,omitempty" doc:"also add a rule: its number among the call's offers, from 1; 0 means none. Needs admin"`
-}
-
-func approveCall(r *Request, in *approveParams) (contract.Call, error) {
-	if string(in.Arguments) == "null" { // like a missing one
-		in.Arguments = nil
-	}
-	c, err := r.call(in.Target, in.CallName)
-	if err != nil {
-		return contract.Call{}, err
-	}
-	b := r.Store.Begin(c.Context.String(), c.Branch)
-	if in.Always != 0 {
-		if err := r.need(Admin); err != nil {
-			return contract.Call{}, err
-		}
-		j, err := toolcall.Judge(r.Ctx, base.Of(r.Store), c)
-		if err != nil {
-			return contract.Call{}, err
-		}
-		if in.Arguments != nil {
-			j.Question.Arguments = in.Arguments
-		}
-		offers := approval.Offers(j.Question)
-		if in.Always < 1 || in.Always > len(offers) {
-			return contract.Call{}, base.Invalid("always is %d, and the call has %d offers", in.Always, len(offers))
-		}
-		rule := offers[in.Always-1]
-		rule.Reason = in.Reason
-		b.AddRule(*rule, chatctx.RuleScope{})
-	}
-	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Name: r.By, Reason: in.Reason, Arguments: in.Arguments})
-	return r.decided(b.Commit(r.Ctx))
-}
-
-func (r *Request) decided(done *chatctx.Committed, err error) (contract.Call, error) {
-	if err != nil {
-		return contract.Call{}, err
-	}
-	r.Revision = &done.Revision
-	v := contract.CallOf(done.Last().Call)
-	v.Operation = done.Operation
-	return v, nil
-}
-
-type reasonParams struct {
-	callChange
-	Reason string `json:"reason,omitempty" doc:"why; the model gets the reason of a denial word for word"`
-}
-
-func (r *Request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
-	c, err := r.call(in.Target, in.CallName)
-	if err != nil {
-		return contract.Call{}, err
-	}
-	v.Name, v.Reason = r.By, in.Reason
-	b := r.Store.Begin(c.Context.String(), c.Branch)
-	b.Decide(c.Ref(), v)
-	return r.decided(b.Commit(r.Ctx))
-}
-
-func denyCall(r *Request, in *reasonParams) (contract.Call, error) {
-	return r.decide(in, chatctx.Verdict{Status: pool.Denied})
-}
-
-func cancelCall(r *Request, in *reasonParams) (contract.Call, error) {
-	return r.decide(in, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCancel})
 }
 
 // Expiring sets when a call expires.

@@ -27,3 +27,11 @@ func Or(words []string) string {
 	}
 	return strings.Join(words, "")
 }
+
+// Are returns a number of things, and is or are.
+func Are(n int, what string) string {
+	if n == 1 {
+		return Count(n, what) + " is"
+	}
+	return Count(n, what) + " are"
+}
