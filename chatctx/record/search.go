@@ -14,11 +14,17 @@ type SearchOptions struct {
 	Beginnings bool
 	// Parts makes each word of Text match also the beginning of a part of an identifier, such as http of parseHTTPRequest. It reads all words of the index.
 	Parts bool
+	// Any makes one word of Text enough, as for a question: first come the messages in which a passage has the most and rarest words. It goes before Best,
+	// Beginnings and Parts.
+	Any bool
 	// Regexp replaces Text. It is matched against each text as it is, so the search reads everything.
 	Regexp string
 	// Context is a reference to a context; "" means all contexts.
 	Context string
 	Labels  []string // the context has all of these
+	// Folders are names of one folder, in which the context was held: the setting calls.folder, or the folder that an imported file names. A sub-context without
+	// a folder was held in that of its parent.
+	Folders []string
 	Role    pool.Role
 	Model   string
 	Tool    string // the tool that the message calls or has a result of

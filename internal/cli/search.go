@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -29,6 +30,7 @@ type searchIn struct {
 	Regexp  bool      `flag:"regexp" doc:"TEXT is a regular expression (RE2); it reads everything"`
 	Context string    `flag:"context" doc:"only in the conversation {CTX}"`
 	Label   []string  `flag:"label" doc:"only in conversations with the {LABEL}; may be given again"`
+	Folder  string    `flag:"folder" doc:"only in conversations that were held in the folder {DIR}"`
 	Role    pool.Role `flag:"role" doc:"only messages of the {ROLE}"`
 	Model   string    `flag:"model" doc:"only messages that the {MODEL} wrote"`
 	Tool    string    `flag:"tool" doc:"only calls of the tool {NAME}, and its results"`
@@ -36,6 +38,7 @@ type searchIn struct {
 	Until   instant   `flag:"until" doc:"only what was created before {WHEN}"`
 	Trash   bool      `flag:"trash" doc:"in the trash too"`
 	Unheld  bool      `flag:"unheld" doc:"also messages that no branch holds, as after a rewind"`
+	Any     bool      `flag:"any" doc:"one of the words is enough, as for a question: the best passages first"`
 	Best    bool      `flag:"best" doc:"the best matches first; else the newest"`
 	Most    int       `flag:"n" default:"20" doc:"at most {N}; 0: all"`
 	Reindex bool      `flag:"reindex" doc:"rebuild the index"`
@@ -46,7 +49,7 @@ func (in *searchIn) narrowed() (names []string) {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"context", in.Context != ""}, {"label", len(in.Label) > 0}, {"role", in.Role != ""}, {"model", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != 0},
+	}{{"context", in.Context != ""}, {"label", len(in.Label) > 0}, {"folder", in.Folder != ""}, {"role", in.Role != ""}, {"model", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != 0},
 		{"until", in.Until != 0}} {
 		if f.given {
 			names = append(names, "--"+f.name)
@@ -130,7 +133,7 @@ func (r *run) widen(in *searchIn, o record.SearchOptions) string {
 }
 
 func (in *searchIn) options() (record.SearchOptions, error) {
-	o := record.SearchOptions{Context: in.Context, Labels: in.Label, Role: in.Role, Model: in.Model, Tool: in.Tool,
+	o := record.SearchOptions{Context: in.Context, Labels: in.Label, Folders: operation.FolderNames(in.Folder), Any: in.Any, Role: in.Role, Model: in.Model, Tool: in.Tool,
 		Since: pool.Time(in.Since), Until: pool.Time(in.Until), Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: in.Most}
 	text := strings.Join(in.Text, " ")
 	if in.Regexp {
@@ -145,8 +148,8 @@ func (in *searchIn) options() (record.SearchOptions, error) {
 		return o, usagef("search -n takes a number of 0 or more")
 	case o.Role != "" && o.Role != pool.System && o.Role != pool.User && o.Role != pool.Assistant && o.Role != pool.ToolRole:
 		return o, &usageError{fmt.Sprintf("no role %q", o.Role), "a message is from system, user, assistant or tool"}
-	case o.Best && o.Regexp != "":
-		return o, usagef("search --best ranks words, and takes no expression")
+	case (o.Best || o.Any) && o.Regexp != "":
+		return o, usagef("search --best and --any rank words, and take no expression")
 	}
 	return o, nil
 }

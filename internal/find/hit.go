@@ -68,8 +68,12 @@ func (r *hitReader) full() bool {
 // look looks into a document and keeps it if it is a hit.
 func (r *hitReader) look(d index.Doc) error {
 	r.looked++
+	fits, err := r.fits(r.tx, d)
+	if !fits || err != nil {
+		return err
+	}
 	rec, err := r.context(docContext(d))
-	if rec == nil || err != nil || rec.Trashed != 0 && !r.o.Trash {
+	if rec == nil || err != nil {
 		return err
 	}
 	h := &Hit{Context: docContext(d), Title: rec.Title, Trashed: rec.Trashed != 0, Score: r.score, doc: d}
@@ -123,9 +127,6 @@ func (r *hitReader) context(id pool.ID) (*base.ContextRecord, error) {
 // narrowed reports whether a document fits all options but the words.
 func (r *hitReader) narrowed(h *Hit, rec *base.ContextRecord) bool {
 	o, m, at := &r.o, h.Message, rec.Created
-	if slices.ContainsFunc(o.Labels, func(l string) bool { return !slices.Contains(rec.Labels, l) }) {
-		return false
-	}
 	if m != nil {
 		at = m.Created
 	}
@@ -141,6 +142,9 @@ func (r *hitReader) narrowed(h *Hit, rec *base.ContextRecord) bool {
 
 // matches reports whether the texts match the query, and makes the snippet of the first match.
 func (r *hitReader) matches(h *Hit, texts []field) bool {
+	if r.clues != nil {
+		return r.anyMatches(h, texts)
+	}
 	if r.re != nil {
 		for _, f := range texts {
 			if at := r.re.FindStringIndex(f.text); at != nil {

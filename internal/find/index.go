@@ -154,6 +154,14 @@ type document struct {
 	fields  []field // of message
 }
 
+// allFields returns the texts of a document.
+func (d *document) allFields() []field {
+	if d.text != nil {
+		return []field{{"text", *d.text}}
+	}
+	return d.fields
+}
+
 // contentKeys names the records that readDocument reads first.
 func contentKeys(batch []index.Waiting) []kv.Key {
 	keys := make([]kv.Key, len(batch))

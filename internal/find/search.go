@@ -53,7 +53,7 @@ func Search(ctx context.Context, s *base.Store, o record.SearchOptions) iter.Seq
 			q.exact = nil
 			err = q.run()
 		}
-		if version, ok := q.query.AsVersion(); ok && err == nil { // the exact form came first
+		if version, ok := q.query.AsVersion(); ok && err == nil && q.clues == nil { // the exact form came first
 			q.query, q.finder, q.exact = version, words.NewFinder(version), nil
 			err = q.run()
 		}
@@ -75,7 +75,12 @@ type search struct {
 	exact  *words.Finder      // not nil while only exact matches, accents included, are given
 	passed int                // inexact matches that were passed over meanwhile
 	given  map[index.Doc]bool // hits that were given, since a document may come twice
-	Yield  func(*Hit) bool
+
+	clues    []words.Phrase   // with Any
+	passages *words.Passages  // of the clues
+	fitting  map[pool.ID]bool // whether a conversation is searched, of those that were asked about
+
+	Yield func(*Hit) bool
 }
 
 func NewSearch(ctx context.Context, s *base.Store, o record.SearchOptions) (*search, error) {
@@ -88,7 +93,9 @@ func NewSearch(ctx context.Context, s *base.Store, o record.SearchOptions) (*sea
 	} else if q.query = words.Parse(o.Text); len(q.query) == 0 {
 		return nil, base.Invalidf("%q has no word to look for", o.Text)
 	}
-	if o.Parts {
+	if o.Any && o.Regexp == "" {
+		q.clues = words.Clues(o.Text)
+	} else if o.Parts {
 		q.query = q.query.AsParts()
 	} else if o.Beginnings {
 		q.query, _ = q.query.AsBeginnings()
@@ -118,6 +125,8 @@ func (q *search) run() error {
 		return err
 	}
 	switch {
+	case q.clues != nil:
+		return q.any()
 	case st == nil || q.re != nil:
 		return q.Everything()
 	case q.o.Best:
@@ -293,23 +302,25 @@ func (q *search) span(r *hitReader, docs *index.Docs, s index.Span, before *uint
 
 // Everything reads all contexts, the last changed first, and in each the newest messages first.
 func (q *search) Everything() error {
+	return q.eachContext(q.look)
+}
+
+// eachContext calls fn with the documents of each context, that of the last changed first.
+func (q *search) eachContext(fn func([]index.Doc) error) error {
 	ids, err := view.Recent(q.ctx, q.store)
-	if err != nil {
-		return err
-	}
 	for _, id := range ids {
+		if err != nil {
+			break
+		}
 		if q.in != (pool.ID{}) && q.in != id {
 			continue
 		}
-		docs, err := allDocs(q.ctx, q.store, id)
-		if err != nil {
-			return err
-		}
-		if err := q.look(docs); err != nil {
-			return err
+		var docs []index.Doc
+		if docs, err = allDocs(q.ctx, q.store, id); err == nil {
+			err = fn(docs)
 		}
 	}
-	return nil
+	return err
 }
 
 // allDocs returns the documents of a context: its title, prompts and messages, each kind with the newest first.

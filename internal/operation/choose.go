@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"iter"
+	"path/filepath"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -12,6 +13,7 @@ import (
 // Filters select conversations by their properties. On the command line they may stand in place of names.
 type Filters struct {
 	Labels    []string   `json:"labels,omitempty" flag:"label" doc:"only those with the {LABEL}; may be given again"`
+	Folder    string     `json:"folder,omitempty" flag:"folder" doc:"only those that were held in the folder {DIR}"`
 	OlderThan *time.Time `json:"-" flag:"older-than" doc:"only those last changed before {WHEN}"`
 	Words     string     `json:"words,omitempty" flag:"words" doc:"only those in which search finds {WORDS}"`
 	Empty     bool       `json:"empty,omitempty" flag:"empty" doc:"only those without a message"`
@@ -20,12 +22,27 @@ type Filters struct {
 
 // Given reports whether there is a filter.
 func (f *Filters) Given() bool {
-	return len(f.Labels) > 0 || f.OlderThan != nil || f.Words != "" || f.Empty || f.Untitled
+	return len(f.Labels) > 0 || f.Folder != "" || f.OlderThan != nil || f.Words != "" || f.Empty || f.Untitled
 }
 
 // options are those of the filters, without the words.
 func (f *Filters) options() chatctx.ListOptions {
-	return chatctx.ListOptions{Labels: f.Labels, Until: timeOf(f.OlderThan), Empty: f.Empty, Untitled: f.Untitled}
+	return chatctx.ListOptions{Labels: f.Labels, Folders: FolderNames(f.Folder), Until: timeOf(f.OlderThan), Empty: f.Empty, Untitled: f.Untitled}
+}
+
+// FolderNames returns the names of a folder: as it was given, from the root, and without links. None for "".
+func FolderNames(dir string) (names []string) {
+	if dir == "" {
+		return nil
+	}
+	names = []string{dir}
+	if full, err := filepath.Abs(dir); err == nil {
+		names = append(names, full)
+		if real, err := filepath.EvalSymlinks(full); err == nil {
+			names = append(names, real)
+		}
+	}
+	return names
 }
 
 // Listed returns the conversations that fit, in the order of ls.

@@ -67,6 +67,7 @@ type ListOptions struct {
 	Trash        bool      // those in the trash instead
 	Parent       pool.ID   // only children of this context
 	Labels       []string  // only those that have all of these
+	Folders      []string  // only those that were held in the folder of which these are names
 	Empty        bool      // only those without a message
 	Untitled     bool      // only those without a title of their own: none, or one made from the first message
 	Orderly      bool      // pinned contexts first; archived ones only if Labels asks for them, or in the trash
@@ -138,7 +139,7 @@ func Contexts(ctx context.Context, s *base.Store, o ListOptions) iter.Seq2[*Cont
 		for len(ids) > 0 && err == nil {
 			n := min(len(ids), listBatch)
 			var infos []*ContextInfo
-			if infos, err = described(ctx, s, ids[:n]); err != nil {
+			if infos, err = described(ctx, s, ids[:n], o.Folders); err != nil {
 				break
 			}
 			for _, info := range infos {
@@ -164,7 +165,7 @@ func pages(ctx context.Context, s *base.Store, o *ListOptions, give func(*Contex
 	given := map[pool.ID]bool{}
 	each := func(ids []pool.ID, order func(a, b *ContextInfo) int) (more bool, err error) {
 		ids = slices.DeleteFunc(ids, func(id pool.ID) bool { return given[id] })
-		infos, err := described(ctx, s, ids)
+		infos, err := described(ctx, s, ids, o.Folders)
 		if order != nil {
 			slices.SortStableFunc(infos, order)
 		}
@@ -271,7 +272,7 @@ func withLabels(ctx context.Context, s *base.Store, o *ListOptions) (infos []*Co
 		return nil, false, err
 	}
 	for part := range slices.Chunk(ids, listBatch) {
-		more, err := described(ctx, s, part)
+		more, err := described(ctx, s, part, o.Folders)
 		if err != nil {
 			return nil, false, err
 		}
@@ -323,7 +324,7 @@ func Labels(ctx context.Context, s *base.Store) (map[string]int, error) {
 	return out, err
 }
 
-func described(ctx context.Context, s *base.Store, ids []pool.ID) ([]*ContextInfo, error) {
+func described(ctx context.Context, s *base.Store, ids []pool.ID, folders []string) ([]*ContextInfo, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -340,6 +341,14 @@ func described(ctx context.Context, s *base.Store, ids []pool.ID) ([]*ContextInf
 			}
 			if rec == nil {
 				continue
+			}
+			if len(folders) > 0 {
+				if in, err := base.InFolder(tx, rec, folders); err != nil || !in {
+					if err != nil {
+						return err
+					}
+					continue
+				}
 			}
 			info, err := InfoOf(s, tx, id, rec)
 			if err != nil {
