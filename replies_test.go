@@ -84,6 +84,7 @@ var needNotAsk = map[string]string{
 	"internal/window.*once.Complete": "hands replies on", "internal/window.complete": "hands replies on to Ask", "chatctx/turn.*completer.Complete": "hands replies on", "chatctx/turn.*keeper.read": "hands replies on", "chatctx/turn.*Outcome.Reply": "hands replies on",
 	"chatctx/turn.*Outcome.spent": "adds up tokens, which are paid however a reply ended", "chatctx/turn.*sending.stored": "notes what is on the branch",
 	"chatctx/turn.*Answer.Kept": "asks whether calls of a first round may have run", "chatctx/turn.ReadReplay": "takes the questions, and the tokens of the old answers",
+	"internal/operation.textFor": "quotes what was said; sayCalls says that it broke off",
 	// texts that no model's reply is
 	"internal/window.SummaryParts": "of a stored summary, which Ask let in", "internal/window.SummaryText": "of a stored summary, which Ask let in", "internal/window.partsOf": "of a stored summary, which Ask let in",
 	"internal/window.*summary.message": "builds a summary", "internal/window.*steps.narrowDigest": "of a stored digest, which Ask or rules made", "internal/task.tellParent": "builds the message about a task",

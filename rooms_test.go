@@ -649,7 +649,12 @@ var rooms = map[string]map[string]string{
 		"internal/toolcall":               "lives of calls",
 		"internal/view":                   "references resolved",
 	},
+	"internal/quote": {
+		"chatctx/secrets": "leaves keys out",
+	},
 	"internal/operation": {
+		"internal/quote":         "frames for models",
+		"internal/words":         "finds passages",
 		"internal/plural":        "counts in words",
 		"internal/poolstore":     "messages in a transaction",
 		"chatctx/record":         "the records",
@@ -680,6 +685,14 @@ var rooms = map[string]map[string]string{
 		"internal/grant":         "tokens of a store",
 		"internal/engine":        "purposes and roles",
 	},
+	"internal/mcpserver": {
+		"chatctx":            "the front door",
+		"internal/codec":     "JSON of structs",
+		"internal/operation": "the table of operations",
+		"internal/quote":     "frames for models",
+		"github.com/modelcontextprotocol/go-sdk/jsonrpc": "counts requests",
+		"github.com/modelcontextprotocol/go-sdk/mcp":     "speaks to agents",
+	},
 	"internal/operation/toy": {
 		"internal/contract":  "the JSON promised",
 		"internal/operation": "the table of operations",
@@ -706,6 +719,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/serve/page": {},
 	"internal/cli": {
+		"internal/mcpserver":              "answers agents",
 		"internal/window":                 "fits the window",
 		"internal/poolstore":              "messages in a transaction",
 		"internal/branchstore":            "histories in a transaction",

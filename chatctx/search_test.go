@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -465,4 +466,101 @@ func indexOf(t *testing.T, s *Store) (st *index.State) {
 		t.Fatalf("the index: %+v, %v", st, err)
 	}
 	return st
+}
+
+// TestSearchAny: one word of a question is enough, the passage with the most and rarest words comes first, and it is the same with and without an index.
+func TestSearchAny(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s)
+	long := strings.Repeat("the port is one of many and the text goes on ", 40)
+	for _, text := range []string{"the staging database listens on port 6543, behind the pool", long + "staging " + long + " database", "the harbour of Lisbon", "数据库连接失败，因为密码错误", "die Datenbanken antworten langsam"} {
+		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, indexed := range []bool{false, true} {
+		if indexed {
+			if err := find.Reindex(t.Context(), s.at(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for question, want := range map[string]string{
+			"Which port did we choose for the staging database?": "staging database listens on port 6543",
+			"Warum war die Datenbank so langsam?":                "die Datenbanken antworten langsam",
+			"为什么数据库连接不上？":                                        "数据库连接失败",
+			"what of Lisbon's harbours":                          "the harbour of Lisbon",
+		} {
+			got := found(t, s, record.SearchOptions{Text: question, Any: true})
+			if len(got) == 0 || !strings.Contains(got[0], want) {
+				t.Errorf("indexed %v: %s: %q", indexed, question, got)
+			}
+		}
+		if got := found(t, s, record.SearchOptions{Text: "zebra quagga", Any: true}); len(got) != 0 {
+			t.Errorf("%q", got)
+		}
+		if got := found(t, s, record.SearchOptions{Text: "port staging", Any: true, Limit: 1}); len(got) != 1 {
+			t.Errorf("%q", got)
+		}
+	}
+	for _, err := range s.Search(t.Context(), record.SearchOptions{Text: "?!", Any: true}) {
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestSearchFolder: a conversation was held in the folder of its tools, else in the one that its source names, and a sub-context where its parent was.
+func TestSearchFolder(t *testing.T) {
+	s := open(t, "")
+	data := func(title, name, json string) *ChatContext {
+		c := newContext(t, s)
+		b := c.Begin("")
+		b.SetTitle(title)
+		b.SetContextData(name, []byte(json))
+		b.Append(pool.NewText(pool.User, "okapi"))
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	claude := data("claude", "claude-code", `{"gitBranch":"main","cwd":"/work/site/"}`)
+	data("codex", "codex", `{"records":[1,{"payload":{"cwd":"/work/site"}}]}`)
+	data("pi", "pi-mono", `{"about":{"cwd":"/work/site"}}`)
+	data("gemini", "gemini", `{"projectHash":"`+fmt.Sprintf("%x", sha256.Sum256([]byte("/work/site")))+`"}`)
+	data("windows", "goose", `{"working_dir":"C:\\Work\\site"}`)
+	data("below", "claude-code", `{"cwd":"/work/site/below"}`)
+	data("none", "claude-code", `{"cwd":7,"about":[],"records":{}}`)
+	tools := data("tools", "claude-code", `{"cwd":"/elsewhere"}`)
+	b := tools.Begin("")
+	b.SetContextSettings(map[string]json.RawMessage{"calls.folder": json.RawMessage(`"/work/site"`)})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.New(t.Context(), record.NewContext{Title: "child", Parent: claude.ID, Messages: []*Message{pool.NewText(pool.User, "okapi")}}); err != nil {
+		t.Fatal(err)
+	}
+	for folders, want := range map[string]string{"/work/site": "child claude codex gemini pi tools", "/nowhere /work/site": "child claude codex gemini pi tools", `C:/Work/site/`: "windows", "/work/site/below": "below", "/work": "", "": "below child claude codex gemini none pi tools windows", "/elsewhere": ""} {
+		for _, any := range []bool{false, true} {
+			var got []string
+			for h, err := range s.Search(t.Context(), record.SearchOptions{Text: "okapi", Any: any, Folders: strings.Fields(folders)}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, h.Title)
+			}
+			if slices.Sort(got); strings.Join(got, " ") != want {
+				t.Errorf("%q, any %v: %q", folders, any, got)
+			}
+		}
+		var listed []string
+		for info, err := range s.Contexts(t.Context(), ListOptions{Folders: strings.Fields(folders)}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed = append(listed, info.Title)
+		}
+		if slices.Sort(listed); strings.Join(listed, " ") != want {
+			t.Errorf("ls of %q: %q", folders, listed)
+		}
+	}
 }

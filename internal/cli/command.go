@@ -60,7 +60,7 @@ func commandTable() []group {
 		{"Taking back", journalCommands()},
 		{"Other tools' files", exchangeCommands()},
 		{"Space and erasure", spaceCommands()},
-		{"Other programs", serveCommands()},
+		{"Other programs", append(serveCommands(), mcpCommand())},
 		{"The file", fileCommands()},
 		{"The program", programCommands()},
 	}

@@ -76,7 +76,7 @@ var (
 	scriptDoes    = lazily(`^(?:env|stdin|cp|make|(?:! )?exec|mkdir|keep|symlink|setlast|rm|replace|cutfile|shorten|answers|picture) `)
 	scriptForThis = lazily(`^\[(?:!windows|file|!server)\] `)
 	severalAtOnce = lazily(`^ (?:ask|retry|compare|replay)\b.*(?:--models[ =]\S*,|--models?[ =].*--models?[ =]|-n[ =]?[2-9])`)
-	notRecorded   = lazily(`&\w*&?$|exec sh -c .*cmp|chatctx (?:--\S+ \S+ )*(?:serve|web)(?: --(?:listen|stdio|no-open|cert|key|host).*)?$`)
+	notRecorded   = lazily(`&\w*&?$|exec sh -c .*cmp|chatctx (?:--\S+ \S+ )*(?:serve|web|mcp)(?: --(?:write|everywhere|listen|stdio|no-open|cert|key|host).*)?$`)
 )
 
 // linesOfScript keeps the command lines of a script and what they need.
@@ -137,7 +137,7 @@ var valuesTyped = map[string][2]string{
 
 // goesOn are the commands that do not end by themselves: of these only refusals and help are recorded.
 var goesOn = map[string]bool{
-	"serve": true, "web": true, "calls watch": true, "calls wait": true, "chat": true, "ui": true, "calls review": true, "bisect": true,
+	"serve": true, "web": true, "mcp": true, "calls watch": true, "calls wait": true, "chat": true, "ui": true, "calls review": true, "bisect": true,
 }
 
 // goesOnWith are flags with which a command does not end.

@@ -234,6 +234,9 @@ func (q *search) read(docs []index.Doc, weights []float64) (out []clued, err err
 		for _, d := range some {
 			one := clued{ranked{doc: d.Doc, n: math.MaxUint64}, make([]bool, len(q.clues))}
 			for _, f := range d.allFields() {
+				if f.name == "kept" {
+					continue // what only an import knows of
+				}
 				_, weight := passages.Best(f.text[:min(len(f.text), maxPassage)], one.has)
 				one.score = max(one.score, weight)
 			}
@@ -299,6 +302,9 @@ func (q *search) inOrder(all []clued) error {
 func (r *hitReader) anyMatches(h *Hit, texts []field) bool {
 	most := 0.0
 	for _, f := range texts {
+		if f.name == "kept" {
+			continue
+		}
 		text := f.text[:min(len(f.text), maxPassage)]
 		if at, weight := r.passages.Best(text, make([]bool, len(r.clues))); weight > most {
 			most, h.Field = weight, f.name

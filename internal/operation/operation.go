@@ -74,6 +74,7 @@ type Command struct {
 	Each    bool   // In has one conversation; the command line takes several, and does it for each
 	Creates bool   // it makes the store if there is none
 	List    string // the operation that the command does without arguments; "" for none
+	Tool    string // its name as a tool of chatctx mcp; "" for an operation that models do not have
 }
 
 // Event is a kind of event of a stream.
@@ -116,6 +117,9 @@ func (o *Operation) As(typed, example string) *Operation {
 	o.Typed, o.Example = typed, example
 	return o
 }
+
+// AsTool makes an operation a tool of chatctx mcp.
+func (o *Operation) AsTool(name string) *Operation { o.Tool = name; return o }
 
 // With adds to a command's help.
 func (o *Operation) With(more string) *Operation { o.More = more; return o }

@@ -25,6 +25,8 @@ type Request struct {
 	Name    string          // of the store, as others may see it
 	By      string          // the caller's name, which is recorded with decisions; "" means the store's person
 	Rights  []Right         // the caller's
+	Folder  string          // in which the caller works; "" if that is not known
+	Folders []string        // the names of the folder whose conversations alone the caller may recall; nil: those of all
 	Page    int             // the approximate largest size of an answer, in bytes; 0 for a caller that takes the items of a list as they come
 	Reserve func(int) error // reserves room for an answer of about so many bytes; it may wait
 
