@@ -25,7 +25,7 @@ var readerLines = []string{
 	"ls", "ls --json -n 5", "show", "show @", "show MSG --json", "label", "label ls", "status", "status --json", "log", "log -n 2 --json", "search words", "request", "explain", "tree", "branch", "branch ls",
 	"calls", "calls ls --json", "calls show CALL", "calls log", "calls log CALL", "calls watch --existing -n 1", "rules", "rules ls", "rules test CALL", "rules diff deny read", "tools", "tools ls", "sub", "sub ls",
 	"tokens", "compact --dry-run --digest --keep-tokens 1", "prune --dry-run", "pin", "sessions", "artifact", "artifact ls", "cost", "compare main side", "diff main side", "tag", "system", "prompt", "config", "config model", "op", "op log",
-	"export", "serve token", "serve token ls", "check", "check --full", "stats", "rewind MSG --dry-run", "gc --dry-run", "send --dry-run more", "completion bash", "__complete show ", "help", "version",
+	"export", "mcp", "serve token", "serve token ls", "check", "check --full", "stats", "rewind MSG --dry-run", "gc --dry-run", "send --dry-run more", "completion bash", "__complete show ", "help", "version",
 }
 
 // writers are the commands that read on no account, and why one writes that one may take for a reader: calls wait lets the rules decide, search and those that count tokens keep what they found out in a file,
