@@ -42,5 +42,5 @@ func doMCP(r *run, in *mcpIn) error {
 	if err != nil {
 		return err
 	}
-	return mcpserver.Serve(r.ctx, o)
+	return mcpserver.Serve(r.ctx, o, os.Stdin, os.Stdout)
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 
@@ -40,13 +41,18 @@ Everything after > in an answer is quoted. It says what was said then: check it 
 const noteInstructions = `
 Call note when a decision, its reason, or a failure should be known next time.`
 
-// Serve answers over standard input and output until the input ends or ctx is done.
-func Serve(ctx context.Context, o Options) error {
-	if err := New(o).Run(ctx, answering{&mcp.StdioTransport{}}); err != nil && ctx.Err() == nil {
+// Serve answers what comes in, a message a line, until that ends or ctx is done. It closes neither side.
+func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
+	if err := New(o).Run(ctx, answering{&mcp.IOTransport{Reader: io.NopCloser(in), Writer: leftOpen{out}}}); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return nil
 }
+
+// leftOpen is a writer that nobody closes.
+type leftOpen struct{ io.Writer }
+
+func (leftOpen) Close() error { return nil }
 
 // server answers by the table of operations.
 type server struct{ Options }
