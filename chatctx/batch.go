@@ -252,6 +252,7 @@ func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 		b.keys = append(b.keys, o.Key)
 	}
 	b.ready(messages)
+	b.texts("prompt", &a.O.System)
 	b.steps = append(b.steps, step{what: "append", key: o.Key, msgs: messages, do: a.Step})
 }
 
@@ -323,9 +324,9 @@ const MostKey = journal.MostKey
 // AppendOptions are options of AppendWith. Expect, if not nil, is the revision that the branch must have, else the append fails with ErrConflict. Key makes
 // the append happen once: a second one with the same key within 24 hours returns what the first made, and fails with ErrConflict if it has other messages or
 // another branch, or if one of the messages has left the branch. Copies gives a message whose id this context does not have an id of its own, and records the
-// original as CopiedFrom.
+// original as CopiedFrom. System, if not empty, becomes the branch's system prompt together with the messages.
 //
-// Fields: Expect *uint64; Key string; Copies bool. Methods: CheckKey() error. For more of each: go doc internal/journal.AppendOptions
+// Fields: Expect *uint64; Key string; Copies bool; System string. Methods: CheckKey() error. For more of each: go doc internal/journal.AppendOptions
 type AppendOptions = journal.AppendOptions
 
 // ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves
@@ -703,15 +704,7 @@ func (b *Batch) SetPrompt(text string) {
 func (b *Batch) prompt(what, text string, field func(*branch.Branch) *string) {
 	b.texts("prompt", &text)
 	b.step(what, func(t *journal.Txn, _ *Step) error {
-		id, err := t.PutPrompt(text)
-		if err != nil {
-			return err
-		}
-		if f := field(t.Target); *f != id {
-			*f = id
-			t.Touch(t.Target)
-		}
-		return nil
+		return t.SetPrompt(field(t.Target), text)
 	})
 }
 

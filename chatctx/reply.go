@@ -64,6 +64,9 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 	if err == nil {
 		err = c.store.at().Ready(messages)
 	}
+	if err == nil {
+		err = c.store.at().Texts("prompt", &o.System)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +114,9 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *record.Claim, o AppendOp
 		out.Holder = holder
 		made.What = "queue"
 		made.Placed, err = queue(t, holder, msgs)
+	}
+	if err == nil && !again {
+		err = t.Begins(o)
 	}
 	if err == nil && !again {
 		err = t.Stands(made, t.Target)

@@ -79,7 +79,7 @@ func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage)
 		if err != nil {
 			return err
 		}
-		merged, changed, err := view.ChangeSettings(have, set)
+		merged, changed, err := view.ChangeStoreSettings(have, set)
 		if err != nil || !changed {
 			return err
 		}

@@ -218,7 +218,7 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.R
 	b.Name("ask")
 	if m != nil {
 		messages = append(messages, m)
-		b.Append(m)
+		b.AppendWith(chatctx.AppendOptions{System: turns[0].System}, m)
 	}
 	without, err := FitAll(ctx, branchName, turns, messages...)
 	if err != nil {

@@ -143,7 +143,9 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 	if req.info, err = t.Context.Branch(ctx, d.Branch); err != nil {
 		return nil, err
 	}
-	d.Settings = t.settings(d.Settings)
+	if d.Settings = t.settings(d.Settings); len(more) > 0 && t.System != "" {
+		d.System = t.System
+	}
 	return req, t.misled(d.Ignored, d.Settings)
 }
 

@@ -33,6 +33,8 @@ type Turn struct {
 	Branch  string // "" means the active one
 	// Settings override those in force on the branch: model, provider, base_url …
 	Settings map[string]json.RawMessage
+	// System, if not empty, becomes the branch's system prompt together with the messages of Send, or with that of Ask if the first of its turns has it.
+	System string
 	// Client, if not nil, is used instead of the one that the settings name.
 	Client wire.Client
 	// Enhancers run right after exclude, or where window.Before and window.After put them.
@@ -117,7 +119,7 @@ func (o *Outcome) Reply() *chatctx.Message {
 // With an error the Outcome still says what was stored: the messages, and what arrived of a reply, unfinished; it is nil if nothing was. Errors to test for are
 // *wire.Error, chatctx.ErrStopped, ErrRounds, ErrTokens, those of adapters (nothing was sent), and the context's cause.
 func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome, error) {
-	begun, err := t.Context.BeginReply(ctx, t.Branch, chatctx.AppendOptions{}, messages...)
+	begun, err := t.Context.BeginReply(ctx, t.Branch, chatctx.AppendOptions{System: t.System}, messages...)
 	if err != nil {
 		return nil, err
 	}

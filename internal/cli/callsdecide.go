@@ -31,7 +31,7 @@ func decisions[In any](done string, check func(*run, *In) error) look {
 			r.note("%s", clean(err.Error()))
 		}
 		for _, done := range d.Last {
-			r.note("take it back: %s", r.undoOf(done))
+			r.note("undo with: %s", r.undoOf(done))
 		}
 		return nil
 	}

@@ -217,6 +217,8 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 		return sub.tagNames()
 	case "LABEL":
 		return sub.labelNames()
+	case "TEMPLATE":
+		return sub.templateNames()
 	case "OP":
 		return sub.operationNumbers()
 	case "MODEL":
@@ -388,6 +390,9 @@ func (r *run) modelNames() []candidate {
 func settingValues(models []candidate) []candidate {
 	var list []candidate
 	for _, s := range settings.All() {
+		if s.Scope == settings.OfStore {
+			continue
+		}
 		list = append(list, candidate{s.Name + "=", s.Does})
 		words := strings.Fields(s.Words)
 		if s.Type == settings.Truth {

@@ -74,7 +74,7 @@ func readNew(r *run, in *operation.NewConversation) (err error) {
 func (r *run) newContext(_ *operation.NewConversation, v contract.Named) {
 	r.printf("made conversation %s with branch %s; it is the current one\n", named(v.Title, v.Context), clean(v.Branch))
 	about := subject{context: v.Context}
-	r.note("add to it: %s   take it back: %s", r.lineAbout("add user TEXT", about), r.lineAbout("undo", about))
+	r.note("add to it: %s   undo with: %s", r.lineAbout("add user TEXT", about), r.lineAbout("undo", about))
 	r.noteOther(v.Context)
 }
 

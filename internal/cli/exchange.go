@@ -538,7 +538,7 @@ func (r *run) printReport(rep *exchange.Report, made []madeBy, dry bool) {
 			look = r.lineAbout("tree", subject{context: c.ID})
 		}
 	}
-	take := "look at it: " + look + "   take it back: "
+	take := "look at it: " + look + "   undo with: "
 	for _, op := range made {
 		r.note("%s%s", take, r.lineAbout("undo "+op.Operation, subject{context: op.Context}))
 		take = "and: "

@@ -230,7 +230,7 @@ func (r *run) appended(a *appender) error {
 	}
 	r.printf("added %s to %s%s\n", count(a.stored, "message"), placed(a.last), known)
 	if a.newest != "" {
-		r.note("take it back: %s", r.lineAbout("undo "+a.newest, subject{context: a.last.Context}))
+		r.note("undo with: %s", r.lineAbout("undo "+a.newest, subject{context: a.last.Context}))
 	}
 	return nil
 }

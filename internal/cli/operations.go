@@ -245,6 +245,9 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 	default:
 		_, err = r.writer()
 	}
+	if _, ok := in.(interface{ Storeless() }); ok && errors.Is(err, chatctx.ErrNotExist) && r.common.Store == "" {
+		err = nil
+	}
 	return err
 }
 
@@ -326,7 +329,7 @@ func (r *run) noteDone(done *chatctx.Committed) {
 	case done.Operation == "":
 		r.note("nothing was changed")
 	default:
-		r.note("take it back: %s", r.undoOf(done))
+		r.note("undo with: %s", r.undoOf(done))
 		r.noteSummaries(done)
 	}
 }

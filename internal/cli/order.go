@@ -87,6 +87,12 @@ func (o *orderer) find(name string) (found *flag, own bool) {
 	return all[i], i < n
 }
 
+// knows reports whether a word of several letters is the name of a flag.
+func (o *orderer) knows(name string) bool {
+	f, _ := o.find(name)
+	return f != nil && utf8.RuneCountInString(name) > 1
+}
+
 // long takes --name, --name=value and --name value.
 func (o *orderer) long(a string) error {
 	name, value, has := strings.Cut(a, "=")
@@ -112,7 +118,7 @@ func (o *orderer) short(letters string) error {
 			continue
 		}
 		f, own := o.find(whole[:size])
-		if f == nil {
+		if name, _, _ := strings.Cut(whole, "="); f == nil || takesValue(f) && o.knows(name) {
 			return o.noShort(whole)
 		}
 		if takesValue(f) || strings.HasPrefix(letters, "=") {

@@ -123,9 +123,9 @@ func flagTyped(all []*flag, kept string) string {
 		switch {
 		case f.name != name[2:]:
 		case takesValue(f):
-			return name + " " + quote(value)
+			return f.dashed() + " " + quote(value)
 		case value == "true":
-			return name
+			return f.dashed()
 		}
 	}
 	return quote(kept)

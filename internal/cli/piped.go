@@ -34,7 +34,15 @@ func besideCommand(con *console, p *parsed) *piped {
 
 // beside returns the text of an argument with what standard input adds to it: nothing, unless input.piped is append.
 func (r *run) beside(text string, in rawFlag) (string, error) {
-	if r.piped == nil || text == "" || !slices.Contains(r.line.args, text) {
+	if text == "" || !slices.Contains(r.line.args, text) {
+		return text, nil
+	}
+	return r.withPiped(text, in)
+}
+
+// withPiped is beside for a text that stands in no argument.
+func (r *run) withPiped(text string, in rawFlag) (string, error) {
+	if r.piped == nil {
 		return text, nil
 	}
 	if r.inputPiped() != "append" {

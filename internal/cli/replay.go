@@ -198,11 +198,11 @@ func (r *run) replayed(v *replayJSON, of string, made int) {
 		r.printf("; %s that was not made before: it waits", count(v.Waiting, "call"))
 	}
 	r.printf("\n")
-	all := "it"
+	all := ""
 	if made > 1 {
-		all = fmt.Sprintf("all %d", made)
+		all = fmt.Sprintf("all %d ", made)
 	}
-	r.note("compare: %s   take %s back: %s", r.again("compare "+quote(of)+" "+quote(v.Branch)), all, r.again("undo --branch "+quote(v.Branch)))
+	r.note("compare: %s   undo %swith: %s", r.again("compare "+quote(of)+" "+quote(v.Branch)), all, r.again("undo --branch "+quote(v.Branch)))
 }
 
 // replayAll asks one model after the other.

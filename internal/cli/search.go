@@ -37,7 +37,8 @@ type searchIn struct {
 	Since   instant   `flag:"since" doc:"only what was created since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
 	Until   instant   `flag:"until" doc:"only what was created before {WHEN}"`
 	Trash   bool      `flag:"trash" doc:"in the trash too"`
-	Unheld  bool      `flag:"unheld" doc:"also messages that no branch holds, as after a rewind"`
+	Unheld  bool      `flag:"unreferenced" doc:"also messages that no branch holds, as after a rewind"`
+	Old     bool      `flag:"unheld,hidden" doc:"the old name of --unreferenced"`
 	Any     bool      `flag:"any" doc:"one of the words is enough, as for a question: the best passages first"`
 	Best    bool      `flag:"best" doc:"the best matches first; else the newest"`
 	Most    int       `flag:"n" default:"20" doc:"at most {N}; 0: all"`
@@ -124,7 +125,7 @@ func (r *run) widen(in *searchIn, o record.SearchOptions) string {
 		more = append(more, "parts of words: "+r.partsOfWords(o))
 	}
 	if !o.Trash || !o.Unheld {
-		more = append(more, "--trash looks into the trash, --unheld at what no branch holds any more")
+		more = append(more, "--trash looks into the trash, --unreferenced at what no branch holds any more")
 	}
 	if len(more) == 0 {
 		return ""
@@ -134,7 +135,7 @@ func (r *run) widen(in *searchIn, o record.SearchOptions) string {
 
 func (in *searchIn) options() (record.SearchOptions, error) {
 	o := record.SearchOptions{Context: in.Context, Labels: in.Label, Folders: operation.FolderNames(in.Folder), Any: in.Any, Role: in.Role, Model: in.Model, Tool: in.Tool,
-		Since: pool.Time(in.Since), Until: pool.Time(in.Until), Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: in.Most}
+		Since: pool.Time(in.Since), Until: pool.Time(in.Until), Trash: in.Trash, Unheld: in.Unheld || in.Old, Best: in.Best, Limit: in.Most}
 	text := strings.Join(in.Text, " ")
 	if in.Regexp {
 		o.Regexp = text

@@ -112,7 +112,7 @@ func (r *run) configured(in *operation.Configuring, v operation.Configured) {
 		r.printf("of %s:\n", of)
 		r.printSettings(v.Settings.Settings)
 		if v.Done != nil {
-			r.note("take it back: %s", r.undoOf(v.Done))
+			r.note("undo with: %s", r.undoOf(v.Done))
 		}
 	case len(in.Set) > 0:
 		of := map[string]string{operation.InStore: "the store, in force wherever conversation and branch have no own value", operation.InContext: "all of " + titled(r.done.Title, r.done.Context)}[v.Place]

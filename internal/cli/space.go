@@ -232,7 +232,7 @@ func doRestoreFrom(r *run, in *restoreFromIn) error {
 		r.printf("%s is as it was in %s: %s, %s\n", clean(path), clean(in.File), count(back.Stats.Contexts, "conversation"), count(back.Stats.Messages, "message"))
 		if back.Kept != "" {
 			r.note("the store that was there is kept: %s", back.Kept)
-			r.note("take it back: %s", r.again("restore-from --yes "+quote(back.Kept)))
+			r.note("undo with: %s", r.again("restore-from --yes "+quote(back.Kept)))
 		}
 	})
 }

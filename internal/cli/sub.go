@@ -166,7 +166,7 @@ func doSubStart(r *run, in *subStartIn) error {
 	}
 	return r.emit(subToJSON(info), func() {
 		r.printf("started %s\n", named(info.Title, info.ID))
-		r.note("let it run: %s   take it back: %s", r.onStore("sub run "+short(child.ID)), r.lineAbout("undo", subject{context: child.ID}))
+		r.note("let it run: %s   undo with: %s", r.onStore("sub run "+short(child.ID)), r.lineAbout("undo", subject{context: child.ID}))
 	})
 }
 

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // noCommand is the error for a word that stands in a command's place.
@@ -33,13 +34,16 @@ func (o *orderer) noFlag(typed, name string) error {
 		}
 	}
 	hint := "chatctx " + strings.TrimLeft(o.out.name()+" --help", " ") + " lists the flags; -- ends them: put it before text that begins with a dash"
+	if s, ok := settings.Lookup(strings.ReplaceAll(name, "-", "_")); ok && s.Name == strings.ReplaceAll(name, "-", "_") && slices.Contains(names, "model") {
+		return &usageError{"no flag " + typed, "it is a setting of the branch: chatctx config " + s.Name + "=…"}
+	}
 	return &usageError{"no flag " + typed, suggest(name, names, "--", hint)}
 }
 
 // noShort is noFlag for what stands behind one dash: a letter, or a long flag that lacks a dash.
 func (o *orderer) noShort(whole string) error {
 	name, _, _ := strings.Cut(whole, "=")
-	if f, _ := o.find(name); f != nil && utf8.RuneCountInString(whole) > 1 {
+	if o.knows(name) {
 		return &usageError{"no flag -" + whole, "did you mean --" + whole + "?"}
 	}
 	return o.noFlag("-"+whole, name)

@@ -123,13 +123,16 @@ type askIn struct {
 	askFlags
 	Image []string `flag:"image" doc:"an image {FILE}, after the text; may be given again"`
 	File  []string `flag:"file" doc:"a {FILE} of any kind, after the text, - for standard input as text; may be given again"`
+	templateFlags
 	thinkingFlag
 	rawFlag
 	manyFlags
 }
 
 // none reports whether the command line has no message.
-func (in *askIn) none() bool { return in.Text == "" && len(in.Image)+len(in.File) == 0 }
+func (in *askIn) none() bool {
+	return in.Text == "" && in.Template == "" && len(in.Image)+len(in.File) == 0
+}
 
 type sendIn struct {
 	askIn
@@ -176,7 +179,11 @@ func (r *run) talk() (*chatctx.ChatContext, string, error) {
 }
 
 func doSend(r *run, in *sendIn) error {
-	m, err := r.sendMessage(in)
+	template, err := r.filled(in.templateFlags)
+	if err != nil {
+		return err
+	}
+	m, err := r.sendMessage(in, template.Text)
 	if err != nil {
 		return err
 	}
@@ -192,10 +199,14 @@ func doSend(r *run, in *sendIn) error {
 		return err
 	}
 	c, name, err := r.talk()
+	if err == nil {
+		err = r.joins(c, name, template.System)
+	}
 	if err != nil {
 		return err
 	}
 	t := r.turn(c, name)
+	t.System = template.System
 	var msgs []*chatctx.Message
 	if m != nil {
 		msgs = append(msgs, m)
@@ -228,8 +239,8 @@ func (r *run) couldAsk(t *turn.Turn, in *sendIn, m *chatctx.Message) error {
 	return r.notTaken(err)
 }
 
-// sendMessage returns the user's message, nil under --continue.
-func (r *run) sendMessage(in *sendIn) (*chatctx.Message, error) {
+// sendMessage returns the user's message, which may begin with a template's text, nil under --continue.
+func (r *run) sendMessage(in *sendIn, template string) (*chatctx.Message, error) {
 	empty := in.none()
 	switch {
 	case in.Continue && !empty:
@@ -241,7 +252,7 @@ func (r *run) sendMessage(in *sendIn) (*chatctx.Message, error) {
 	case empty && r.con.inTTY:
 		return nil, r.needsText()
 	}
-	text, files, err := r.saidText(&in.askIn)
+	text, files, err := r.saidText(&in.askIn, template)
 	if err != nil {
 		return nil, err
 	}
@@ -265,9 +276,9 @@ func (r *run) needsText() error {
 	return &usageError{r.name + " needs the text", "usage: chatctx " + r.name + " TEXT, or - for standard input; send --continue answers what the branch ends with"}
 }
 
-// saidText returns the text of a message: that of the command line, and standard input if - asks for it or if there is nothing else. A - among the files means
+// saidText returns the text of a message: a template's, that of the command line, and standard input if - asks for it or if there is nothing else. A - among the files means
 // the same, and is not among those that it returns.
-func (r *run) saidText(in *askIn) (text string, files []string, err error) {
+func (r *run) saidText(in *askIn, template string) (text string, files []string, err error) {
 	words, input := slices.DeleteFunc([]string{in.Text, in.Input}, func(w string) bool { return w == "" }), 0
 	for i, w := range words {
 		if w == "-" {
@@ -287,10 +298,19 @@ func (r *run) saidText(in *askIn) (text string, files []string, err error) {
 	if input > 1 {
 		return "", nil, usagef("standard input can be read only once, and - stands for it %d times", input)
 	}
-	if len(words) == 0 && len(files)+len(in.Image) == 0 {
+	if len(words) == 0 && template == "" && len(files)+len(in.Image) == 0 {
 		words = []string{"-"}
 	}
 	var texts []string
+	if template != "" && len(words) == 0 {
+		template, err = r.withPiped(template, in.rawFlag)
+	}
+	if template != "" {
+		texts = append(texts, template)
+	}
+	if err != nil {
+		return "", nil, err
+	}
 	for _, w := range words {
 		text, err := r.text(w, in.rawFlag)
 		if err != nil {
@@ -446,7 +466,7 @@ func (r *run) notCompacted(err error) {
 }
 
 func (r *run) tellCompacted(t *turn.Turn, done *window.Compacted) {
-	r.note("%s\ntake it back: %s", r.compacted(t, done), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
+	r.note("%s\nundo with: %s", r.compacted(t, done), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
 }
 
 // nextRequest says on a line of its own what the branch's next request takes, if that can be told.
@@ -590,14 +610,11 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	req, _, err := r.foresee(t)
 	told := err == nil && req.Options.Notify
 	parts := []string{line}
-	if told {
+	if told && (req.Forecast.Due || 2*req.Forecast.Tokens > req.Forecast.Budget && req.Forecast.Budget > 0) {
 		parts = append(parts, "the next request: "+req.Forecast.String())
 	}
-	r.note("%s", r.onLines(append(parts, "take it back: "+r.lineAbout("undo "+out.Operation, subject{context: t.Context.ID}))))
-	if !told || req.Options.Budget != 0 || req.Draft.Settings["budget"] != nil {
-		return
-	}
-	if _, before := r.con.told.LoadOrStore("budget of "+req.Options.Model, true); !before {
+	r.note("%s", r.onLines(append(parts, "undo with: "+r.lineAbout("undo "+out.Operation, subject{context: t.Context.ID}))))
+	if told && req.Options.Budget == 0 && req.Draft.Settings["budget"] == nil && view.FirstTold(r.ctx, base.Of(r.st), t.Context.ID, req.Options.Model) {
 		r.note("context window of %s unknown; nothing was trimmed. Set it: chatctx config budget=N, in tokens", clean(req.Options.Model))
 	}
 }

@@ -194,7 +194,7 @@ func (r *run) entitle(all []*untitled) error {
 		}
 	}
 	if last != "" {
-		r.note("take %s back: %s", map[bool]string{true: "it", false: "them"}[done == 1], r.onStore("undo "+last))
+		r.note("undo with: %s", r.onStore("undo "+last))
 	}
 	if failed != nil && done > 0 {
 		return contract.Partly(failed, fmt.Sprintf("%d of %s", done, count(len(all), "title"))+map[bool]string{true: " is", false: " are"}[done == 1]+" there")

@@ -153,7 +153,28 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 	if s.Placed, err = t.Append(t.Target, msgs); err != nil {
 		return err
 	}
+	if err := t.Begins(a.O); err != nil {
+		return err
+	}
 	return t.Stands(s, t.Target)
+}
+
+// Begins sets the system prompt that an append brings along.
+func (t *Txn) Begins(o AppendOptions) error {
+	if o.System == "" {
+		return nil
+	}
+	return t.SetPrompt(&t.Target.System, o.System)
+}
+
+// SetPrompt sets a prompt of the batch's branch, which is a field of it; "" removes it.
+func (t *Txn) SetPrompt(of *string, text string) error {
+	id, err := t.PutPrompt(text)
+	if err == nil && *of != id {
+		*of = id
+		t.Touch(t.Target)
+	}
+	return err
 }
 
 // Expect returns ErrConflict if a revision is expected and the branch is at another one.

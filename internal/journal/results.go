@@ -51,11 +51,12 @@ type Step struct {
 // AppendOptions are options of AppendWith. Expect, if not nil, is the revision that the branch must have, else the append fails with ErrConflict. Key makes
 // the append happen once: a second one with the same key within 24 hours returns what the first made. It fails with ErrConflict if it has other messages or
 // another branch, or if one of the messages has left the branch. Copies gives a message whose id this context does not have an id of its own, and records
-// the original as CopiedFrom.
+// the original as CopiedFrom. System, if not empty, becomes the branch's system prompt together with the messages.
 type AppendOptions struct {
 	Expect *uint64
 	Key    string
 	Copies bool
+	System string
 }
 
 // NewStep returns a Step of that kind.

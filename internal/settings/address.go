@@ -84,11 +84,11 @@ func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// takenOf returns the settings of a place that are in the table and have a valid value; null is valid for all.
+// takenOf returns the settings of a place that are in the table, can be in force and have a valid value; null is valid for all.
 func takenOf(place map[string]json.RawMessage) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(place))
 	for name, value := range place {
-		if row, ok := Lookup(name); ok && (string(value) == "null" || row.takes(value)) {
+		if row, ok := Lookup(name); ok && row.Scope != OfStore && (string(value) == "null" || row.takes(value)) {
 			out[name] = value
 		}
 	}

@@ -138,6 +138,8 @@ func (s *Setting) takes(value json.RawMessage) bool {
 		return isFormat(value)
 	case Choice:
 		return isChoice(value)
+	case Pattern:
+		return isTemplate(value)
 	}
 	return json.Valid(value)
 }

@@ -12,6 +12,9 @@ const HeldPrefix = "held."
 // accepts them. held are their names, sorted. If the file has a setting under both names, the held one gets the prefix twice.
 func Hold(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
 	for name, value := range from {
+		if IsOfStore(name) {
+			continue
+		}
 		if out == nil {
 			out = make(map[string]json.RawMessage, len(from))
 		}
@@ -28,6 +31,9 @@ func Hold(from map[string]json.RawMessage) (out map[string]json.RawMessage, held
 // HoldAll is Hold for settings that only the store's owner sets: all of them are held.
 func HoldAll(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
 	for name, value := range from {
+		if IsOfStore(name) {
+			continue
+		}
 		if out == nil {
 			out = make(map[string]json.RawMessage, len(from))
 		}
@@ -35,6 +41,15 @@ func HoldAll(from map[string]json.RawMessage) (out map[string]json.RawMessage, h
 		out[HeldPrefix+bare], held = value, append(held, bare)
 	}
 	return out, sorted(held)
+}
+
+// IsOfStore reports whether only the store has a setting, held or not: no file brings it along or takes it away.
+func IsOfStore(name string) bool {
+	for strings.HasPrefix(name, HeldPrefix) {
+		name = strings.TrimPrefix(name, HeldPrefix)
+	}
+	row, _ := Lookup(name)
+	return row.Scope == OfStore
 }
 
 // bareName returns a setting's name without one prefix, unless the place also has the setting in force.
@@ -68,7 +83,9 @@ func Said(of map[string]json.RawMessage) map[string]json.RawMessage {
 	}
 	out := make(map[string]json.RawMessage, len(of))
 	for name, value := range of {
-		out[bareName(of, name)] = value
+		if !IsOfStore(name) {
+			out[bareName(of, name)] = value
+		}
 	}
 	return out
 }

@@ -115,6 +115,8 @@ const (
 	// Beside is Nearest, but a place with its own address or another provider puts the addresses of wider places out of force, together with these values
 	// there. A key counts only for the address of its own place, or if no place has an address.
 	Beside Scope = "with its address"
+	// OfStore means that only the store has it, it is in force nowhere, and no file brings it along or takes it away.
+	OfStore Scope = "of the store"
 )
 
 // String returns the scope for people.
@@ -145,6 +147,7 @@ const (
 	Format   Type = "form of an answer"
 	Choice   Type = "choice of tools"
 	JSON     Type = "JSON"
+	Pattern  Type = "template, {\"text\": …, \"system\": …}"
 )
 
 // most is the largest whole number of a setting, which fits an int on every machine.
@@ -249,6 +252,8 @@ var table = []Setting{
 	{Name: "embedding.model", Group: Working, Type: Text, Does: "the model that makes vectors for sessions --search"},
 	{Name: "embedding.base_url", Group: Working, Type: Address, Does: "the address of the server that makes vectors"},
 	{Name: "embedding.key_env", Group: Working, Type: Variable, Scope: Beside, Does: "the environment variable that holds the key for the embedding.base_url of the same place"},
+
+	{Name: "template.", Group: Working, Type: Pattern, Scope: OfStore, Does: "a text with gaps, which send --template fills"},
 
 	{Name: "openai.", Group: Own, Type: JSON, Does: "a field of OpenAI's Chat Completions, as it is"},
 	{Name: "openai-responses.", Group: Own, Type: JSON, Does: "a field of OpenAI's Responses, as it is"},

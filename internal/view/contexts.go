@@ -311,8 +311,18 @@ func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 // SettingsKey names the record that StoreSettings reads.
 var SettingsKey = kv.Key{Bucket: base.MetaBucket, Key: base.MetaSettings}
 
-// ChangeSettings returns a place's settings with the ones in set changed, and those that go along with these. It reports whether anything changed.
+// ChangeSettings returns the settings of a context or a branch with the ones in set changed, and those that go along with these. It reports whether anything changed.
 func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
+	for name, value := range set {
+		if settings.IsOfStore(name) && string(value) != "null" {
+			return nil, false, base.Invalidf("only the store can have the setting %s", name)
+		}
+	}
+	return ChangeStoreSettings(have, set)
+}
+
+// ChangeStoreSettings is ChangeSettings for the store's own.
+func ChangeStoreSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
 	if err := settings.CheckAll(set); err != nil {
 		return nil, false, base.Invalidf("%v", err)
 	}

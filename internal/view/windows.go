@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // ModelWindow is the context window that a server reported for a model.
@@ -44,6 +45,21 @@ func SetModelWindow(ctx context.Context, s *base.Store, server, model string, w 
 		value += "?"
 	}
 	return s.Update(base.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, windowKey(server, model), []byte(value)) })
+}
+
+// FirstTold reports whether nobody was told yet that the window of a model is unknown in a conversation, and keeps that it was. It is no operation, and no export has
+// it. Where it cannot be kept, it is told again.
+func FirstTold(ctx context.Context, s *base.Store, id pool.ID, model string) (first bool) {
+	key := windowKey("told "+id.String(), model)
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		raw, err := tx.Get(base.MetaBucket, key)
+		first = raw == nil
+		return err
+	})
+	if err == nil && first {
+		_ = s.Update(base.Remakeable(ctx), func(tx kv.RwTx) error { return tx.Put(base.MetaBucket, key, []byte("told")) })
+	}
+	return first || err != nil
 }
 
 // windowKey hashes the names, since they may be private.
