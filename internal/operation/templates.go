@@ -22,7 +22,7 @@ func templateOperations() []*Operation {
 	return []*Operation{
 		Define("templates.save", "POST", Admin, "keep a template: a text in which {{KEY}} is a gap", saveTemplate).Creating().
 			With("send --template NAME -p KEY=VALUE fills the gaps and sends it; so does ask. A value is put in as it is, and no gap is looked for in it. A system prompt becomes that of the branch to which the text is sent. It is kept in the store, or with --file in a file of your own: NAME.txt, and NAME.system.txt for the system prompt, in the folder templates beside the config file; of two with one name the file's counts. No export, import or copy carries templates.").
-			As("template save", "chatctx template save review \"Review this {{language}} code:\"\nchatctx template save review - --system 'You are strict.' < review.txt"),
+			As("template save", "chatctx template save review \"Review this {{language}} code:\"\nchatctx template save review - --system \"You are strict.\" < review.txt"),
 		Define("templates.list", "GET", Read, "list the templates, with their gaps and where they are", listTemplates).As("template ls", "chatctx template ls"),
 		Define("templates.show", "GET", Read, "show a template", showTemplate).Fails("not_found").As("template show", "chatctx template show review"),
 		Define("templates.remove", "POST", Admin, "remove a template from the store, or with --file its files", removeTemplate).Fails("not_found").As("template rm", "chatctx template rm review"),
