@@ -223,9 +223,9 @@ const aRule = `ID=$(chatctx rules add ask write_file --json | field rule)
 
 // examplesNeed is what an example needs beside that store. ID takes the place of an id that is made up.
 var examplesNeed = map[string]string{
-	"template save": `printf 'Review this.\n' > review.txt`,
-	"template show": `chatctx template save review "Review this."`,
-	"template rm":   `chatctx template save review "Review this."`,
+	"template save":  `printf 'Review this.\n' > review.txt`,
+	"template show":  `chatctx template save review "Review this."`,
+	"template rm":    `chatctx template save review "Review this."`,
 	"artifact show":  "printf hello > hello.bin; chatctx add user Look. --file hello.bin\n",
 	"bisect":         "printf '#!/bin/sh\\ncat > turns; ! grep -q Genoa turns\\n' > judge; chmod +x judge\n",
 	"branch restore": "chatctx branch rm trains\n",
