@@ -255,7 +255,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 				return err
 			}
 			r.tellWaiting(calls)
-			waits.addAll(&w)
+			waits.Join(w.Open)
 			waits.goOn = append(waits.goOn, r.goesOn(a.Turn))
 		}
 	}
@@ -269,7 +269,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 		return withHint(talkHint(contract.Partly(failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers)))), r.askAgainHint(again))
 	case failed != nil:
 		return withHint(talkHint(failed), "the message is on the branch; "+r.askAgainHint(again))
-	case waits.all() > 0:
+	case waits.All() > 0:
 		return &waits
 	}
 	return nil

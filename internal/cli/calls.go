@@ -20,12 +20,13 @@ const callFields = "call, id, message, context, branch, tool_name, arguments, ex
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
-		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}, {name: "approve"}, {name: "deny"}, {name: "cancel"}, {name: "expire"}}, callRuns(), callWatches())}}
+		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}, {name: "approve"}, {name: "deny"}, {name: "cancel"}, {name: "expire"}, {name: "claim"}, {name: "resolve"}, {name: "run"}, {name: "wait"}, {name: "watch"}},
+			callReview())}}
 }
 
 // byFlag is embedded in the parameters of commands that decide.
 type byFlag struct {
-	By string `flag:"by" doc:"the {NAME} of who decides, noted beside the user's"`
+	By string `flag:"by" doc:"the {NAME} of who does it, noted beside the user's"`
 }
 
 func callLooks() map[string]look {
@@ -62,39 +63,19 @@ func (r *run) atLeastOne(n *int) error {
 	return nil
 }
 
-// callRuns are the commands that run calls and answer them.
-func callRuns() []*command {
+// callReview is the command that asks a person about calls, and the last of those about calls.
+func callReview() []*command {
 	return []*command{
-		{name: "claim"}, {name: "resolve"},
-		{name: "run", does: "run approved calls with the stored tools (see tools), and put their results on the branch", scope: onBranch, run: in(doCallsRun),
-			more: "Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait.",
-			json: callFields + ", result (message), position, operation, note (only of an approval that does not hold what the tool runs); a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
-	}
-}
-
-// callWatches are the commands that follow calls.
-func callWatches() []*command {
-	return []*command{
-		{name: "wait", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, run: in(doCallsWait),
-			json: callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
-		{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, run: in(doCallsWatch),
-			json: callFields + "; a line each", example: "chatctx calls watch --json"},
 		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, run: in(doCallsReview),
 			json: callFields + "; a line each that was decided", example: "chatctx calls review"},
 		{name: "log"},
 	}
 }
 
-// callName is a call's name in text.
-func callName(c *record.Call) string { return fmt.Sprintf("%s:%d", short(c.Message), c.Index) }
-
-// callState returns a call's state in words.
-func callState(c *record.Call) string {
-	if c.Execution == "" || c.Execution == pool.NotRun {
-		return string(c.Status)
-	}
-	return string(c.Execution)
-}
+var (
+	callName  = operation.NameOf
+	callState = operation.StateOf
+)
 
 // callStore opens the store so that rules can decide. A store that cannot be written is opened to read.
 func (r *run) callStore() (*chatctx.Store, error) {

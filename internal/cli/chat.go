@@ -496,11 +496,11 @@ func (s *chat) whom(p *parsed) []string {
 	switch in := p.in.(type) {
 	case *providerFlag:
 		if in.Provider == "" {
-			return flagWords(whom.providerFlag)
+			return flagWords(providerFlag{whom.Provider})
 		}
 	case asksWhom:
 		many, can := p.in.(interface{ several() bool })
-		if _, named := in.asks(); !named && !(can && many.several()) {
+		if _, named := in.Asks(); !named && !(can && many.several()) {
 			return flagWords(whom)
 		}
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,11 +15,8 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
-	"github.com/chatctx/chatctx/internal/screen"
-	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/chatctx/chatctx/subtask"
 )
 
 func contextCommands() []*command {
@@ -28,18 +24,13 @@ func contextCommands() []*command {
 		{name: "new"},
 		{name: "ls"},
 		{name: "use"},
-		{name: "show", does: "show a message, or the conversation if none is named", scope: onBranch, run: in(doShow), paged: true,
-			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent, task (of a sub-context, as sub show); with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
-			example: `chatctx show @-1
-chatctx show 8f3a21bc --save pictures`},
+		{name: "show"},
 		{name: "rename"},
 		titleCommand(),
 		{name: "rm"},
 		{name: "label"},
 		{name: "restore"},
-		{name: "status", does: "where you are: conversation, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
-			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, " + contract.WindowFields + ", cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
-			example: "chatctx status"},
+		{name: "status"},
 	}
 }
 
@@ -206,128 +197,5 @@ func contextLooks() map[string]look {
 		}, as(func(r *run, in *operation.NewTitle, v contract.Named) {
 			r.printf("conversation %s is now %s\n", short(v.Context), titled(v.Title, v.Context))
 		})),
-	}
-}
-
-type showIn struct {
-	Ref  record.Ref `arg:"[REF]"`
-	Save string     `flag:"save" doc:"write the message's images and files into {DIR}; a file that is there stays"`
-	Text bool       `flag:"text" doc:"the text alone, as it is stored"`
-}
-
-// doShow shows a message, or the context.
-func doShow(r *run, in *showIn) error {
-	if in.Ref == "" {
-		if in.Save != "" || in.Text {
-			return &usageError{"show --save and --text need a message", "chatctx show @ --save DIR"}
-		}
-		return showContext(r)
-	}
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return err
-	}
-	if part, err := snap.Range(r.ctx, in.Ref); err != nil || part != nil {
-		return cmp.Or(err, error(&usageError{"show takes one message, not a range", "all of it: " + r.again("log "+quote(string(in.Ref)))}))
-	}
-	e, err := snap.Find(r.ctx, in.Ref)
-	if err != nil {
-		return err
-	}
-	if dir := in.Save; dir != "" {
-		return saveParts(r, c, snap, e, dir)
-	}
-	if in.Text {
-		text := e.Text()
-		if ending := screen.OutcomeText(e.Message); e.Role == pool.Assistant && ending != "" {
-			r.note("this answer is %s", ending)
-		}
-		if r.con.tty {
-			text = clean(text)
-		}
-		return r.emit(map[string]string{"text": e.Text()}, func() { r.printf("%s", text) })
-	}
-	marks, err := c.Marks(r.ctx)
-	if err != nil {
-		return err
-	}
-	var tasks []*chatctx.TaskInfo
-	if len(e.Calls) > 0 && !r.json() {
-		if tasks, err = subtask.List(r.ctx, c, subtask.ListOptions{Ended: true}); err != nil {
-			return err
-		}
-	}
-	return r.emit(e, func() {
-		r.printMessage(e, marks[e.ID], true)
-		for _, i := range tasks {
-			if i.Message == e.ID {
-				r.note("the call %d is for the sub-context %s", i.Index, named(i.Title, i.ID))
-			}
-		}
-	})
-}
-
-// showContext shows the context with its branches, prompts and settings.
-func showContext(r *run) error {
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return err
-	}
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return err
-	}
-	branches, err := c.Branches(r.ctx)
-	if err != nil {
-		return err
-	}
-	own, err := c.Effective(r.ctx, snap.Info.Name)
-	if err != nil && !errors.Is(err, chatctx.ErrNotFound) {
-		return err
-	}
-	inForce := settings.WithEnv(own, os.Getenv)
-	task, err := c.TaskInfo(r.ctx)
-	if err != nil && !errors.Is(err, chatctx.ErrInvalid) {
-		return err
-	}
-	var of *contract.Task
-	if task != nil {
-		v := contract.TaskOf(task)
-		of = &v
-	}
-	return r.emit(struct {
-		record.ContextFacts
-		Branches []*record.BranchInfo       `json:"branches"`
-		Settings map[string]json.RawMessage `json:"settings"`
-		System   string                     `json:"system"`
-		Prompt   string                     `json:"prompt"`
-		Task     *contract.Task             `json:"task,omitempty"`
-	}{info.ContextFacts, branches, inForce, snap.Info.System, snap.Info.Prompt, of}, func() {
-		r.printContext(info, branches, snap, inForce)
-		if task != nil {
-			r.printf("\nsub-context of %s:\n", short(task.Parent))
-			r.subLine(task)
-		}
-	})
-}
-
-func (r *run) printContext(info *record.ContextInfo, branches []*record.BranchInfo, snap *chatctx.Snapshot, inForce map[string]json.RawMessage) {
-	r.printf("%s\n", r.heading(info.Title, info.ID))
-	r.printf("%s, changed %s\n", count(info.Messages, "message"), moment(info.Updated))
-	if info.Trashed != 0 {
-		r.printf("in the trash since %s\n", moment(info.Trashed))
-	}
-	r.printf("\n")
-	for _, b := range branches {
-		r.branchLine(b)
-	}
-	for _, p := range []struct{ name, text string }{{"system", snap.Info.System}, {"prompt", snap.Info.Prompt}} {
-		if p.text != "" {
-			r.printf("\n%s of %s:\n%s\n", p.name, clean(snap.Info.Name), clean(p.text))
-		}
-	}
-	if len(inForce) > 0 {
-		r.printf("\nsettings of %s:\n", clean(snap.Info.Name))
-		r.printSettings(inForce)
 	}
 }

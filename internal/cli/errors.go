@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 // Exit codes.
@@ -96,8 +97,8 @@ func classify(err error) (code int, kind string) {
 	var partial *contract.PartialError
 	var damage *damageFound
 	var waits *waitsError
-	var denied *deniedError
-	var undecided *undecidedError
+	var denied *operation.DeniedError
+	var undecided *operation.UndecidedError
 	switch {
 	case err == nil, errors.Is(err, errBroken):
 		return exitDone, ""

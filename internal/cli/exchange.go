@@ -63,7 +63,7 @@ type exportIn struct {
 	Format   string   `flag:"format,f" doc:"the {FORMAT}, one of the above; else by FILE's ending, else chatctx"`
 	Out      string   `flag:"o" doc:"write to {FILE} instead of standard output"`
 	All      bool     `flag:"all" doc:"every conversation that is not in the trash, instead of one"`
-	Hidden   bool     `flag:"hidden" doc:"hidden messages too, in the formats for reading"`
+	Hidden   bool     `flag:"hidden" doc:"hidden messages too, in what is for reading: JSON always has them"`
 	dryRunFlag
 	yesFlag
 	operation.Filters

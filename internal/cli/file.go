@@ -137,7 +137,7 @@ func checkBackup(r *run, file string) error {
 type backupIn struct {
 	File  string `arg:"FILE"`
 	Check bool   `flag:"check" doc:"write nothing: read the backup FILE whole and look for damage"`
-	Yes   bool   `flag:"yes" doc:"write over FILE without asking"`
+	Yes   bool   `flag:"yes" doc:"do not ask"`
 }
 
 func doBackup(r *run, in *backupIn) error {

@@ -22,11 +22,11 @@ type logIn struct {
 	N        *int       `flag:"n" doc:"only the last {N} of them; with --around so many before and after"`
 	Around   record.Ref `flag:"around" doc:"only {REF} and the messages around it"`
 	Reverse  bool       `flag:"reverse" doc:"the newest first"`
-	Since    instant    `flag:"since" doc:"only what was written since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Since    instant    `flag:"since" doc:"only what came or changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
 	Role     pool.Role  `flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
 	Grep     string     `flag:"grep" doc:"only messages in which the regular expression {PATTERN} matches, calls and results too"`
-	Hidden   bool       `flag:"hidden" doc:"hidden messages too (JSON always has them)"`
-	Thinking bool       `flag:"thinking" doc:"show the model's thinking in full"`
+	Hidden   bool       `flag:"hidden" doc:"hidden messages too, in what is for reading: JSON always has them"`
+	Thinking bool       `flag:"thinking" doc:"show the model's thinking too"`
 }
 
 // doLog prints the branch's messages, or those that the flags select.

@@ -24,7 +24,7 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	if len(sessions) == 0 {
 		return nil
 	}
-	o, err := l.r.windowOptions(c, snap.Info.Name)
+	o, err := l.r.turn(c, snap.Info.Name).Options(l.r.ctx)
 	if err != nil {
 		return nil // a wrong setting is reported by the commands that use it
 	}

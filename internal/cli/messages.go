@@ -40,10 +40,10 @@ type addIn struct {
 	Image  []string  `flag:"image" doc:"an image {FILE}, after the text; may be given again"`
 	File   []string  `flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
 	Call   string    `flag:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
-	Error  bool      `flag:"error" doc:"with the role tool: the call failed"`
+	Error  bool      `flag:"error" doc:"the tool failed"`
 	Model  string    `flag:"model" doc:"the {MODEL} that said it"`
 	Key    string    `flag:"key" doc:"add once for this {KEY} within 24 hours, however often the command is run"`
-	Expect *uint64   `flag:"expect" doc:"add only while the branch has this {REVISION}"`
+	Expect *uint64   `flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
 	rawFlag
 }
 
@@ -186,7 +186,7 @@ func (r *run) empty(o chatctx.AppendOptions) func(*chatctx.ChatContext) error {
 type appendIn struct {
 	File   string  `arg:"FILE|-"`
 	Key    string  `flag:"key" doc:"add each line once for this {KEY} and its number"`
-	Expect *uint64 `flag:"expect" doc:"begin only while the branch has this {REVISION}, and stop when somebody else adds to it"`
+	Expect *uint64 `flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
 }
 
 // doAppend stores messages from JSON lines, in batches.

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -20,6 +21,7 @@ type look struct {
 	text          func(r *run, in, out any)             // of the result, or of each item of a list
 	whole         bool                                  // text is of a whole list
 	none          func(r *run, in any)                  // of an empty list
+	asked         func(r *run, q *operation.Request)    // changes what it is asked with
 	first         func(r *run, in any) error            // before the store is opened: what stands on standard input, in files, in the environment
 	fails         func(r *run, in any, err error) error // adds what to type to an error
 	then          func(r *run, in, out any) error       // after all else: what else there is to know, and the error of a result that is bad news
@@ -210,7 +212,11 @@ func idsOf(all []*record.ContextInfo) []string {
 func (r *run) request() *operation.Request {
 	return &operation.Request{Ctx: r.ctx, Store: r.st, Name: r.storeName(), Rights: operation.Rights, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
 		return &approval.Executor{Context: c, Functions: r.ownTools(c)}, func() {}
-	}}
+	}, Turn: func(t *turn.Turn) {
+		own := r.turn(t.Context, t.Branch)
+		t.Calls = own.Calls
+		maps.Copy(t.Settings, own.Settings)
+	}, Save: saveNew}
 }
 
 // askFirst shows what an operation would do, and asks whether to do it, unless it is only tried.
@@ -238,6 +244,10 @@ func (r *run) askFirst(o *operation.Operation, l look, in any) error {
 func (r *run) openFor(o *operation.Operation, in any) (err error) {
 	dry, ok := in.(interface{ Dry() bool })
 	switch {
+	case o.Judges:
+		_, err = r.callStore()
+	case (!o.Changes() || ok && dry.Dry()) && o.Caches:
+		_, err = r.caching()
 	case !o.Changes() || ok && dry.Dry():
 		_, err = r.reader()
 	case o.Makes(in):
@@ -259,6 +269,9 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 		}
 	}
 	asked := r.request()
+	if l.asked != nil {
+		l.asked(r, asked)
+	}
 	out, err := o.Run(asked, in)
 	switch {
 	case err != nil && l.fails != nil:
@@ -278,7 +291,11 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 				return errStopped
 			}
 			n++
-			return show(item)
+			err := show(item)
+			if o.Follows {
+				r.con.out.flush()
+			}
+			return err
 		})
 	} else if instead := insteadOf(out); instead.IsValid() {
 		for i := 0; i < instead.Len() && err == nil && !r.stopped(); i++ {
@@ -367,7 +384,7 @@ func jsonOf(o *operation.Operation) string {
 	}
 	for i := 0; out.Kind() == reflect.Struct && i < out.NumField(); i++ {
 		if flag, ok := out.Field(i).Tag.Lookup("when"); ok {
-			end = "; with --" + flag + ", a line each: " + members(out.Field(i).Type.Elem(), nil)
+			end += "; " + whenGiven(flag) + members(out.Field(i).Type.Elem(), nil)
 		}
 	}
 	for _, p := range paramsOf(o.In) {
@@ -381,10 +398,21 @@ func jsonOf(o *operation.Operation) string {
 	return members(out, nil) + end
 }
 
+// whenGiven says when a list stands in place of a result: with a flag, or without an argument.
+func whenGiven(tag string) string {
+	if word, ok := strings.CutPrefix(tag, "-"); ok {
+		return "without " + word + ": "
+	}
+	return "with --" + tag + ", a line each: "
+}
+
 // members lists the names in the JSON of a struct, those of structs in it in brackets. above are the structs around it.
 func members(t reflect.Type, above []reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if f, ok := t.FieldByName("Entry"); t == reflect.TypeFor[chatctx.Entry]() || ok && f.Anonymous {
+		return "a message"
 	}
 	var names []string
 	for _, f := range codec.Fields(t) {

@@ -82,7 +82,7 @@ type replayIn struct {
 	modelsFlag
 	setFlag
 	From   record.Ref `flag:"from" doc:"begin with the question of the turn of {REF}; else with the first"`
-	System *string    `flag:"system" doc:"another system prompt {TEXT}, - for standard input"`
+	System *string    `flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
 	yesFlag
 	dryRunFlag
 }
@@ -230,7 +230,7 @@ func (r *run) replayAll(p *turn.Replay, of string, askers []*asker, system *stri
 		if v.Waiting > 0 {
 			_, w, openErr := r.openOn(a.Context, a.Branch)
 			err = errors.Join(err, openErr)
-			waits.addAll(&w)
+			waits.Join(w.Open)
 			waits.goOn = append(waits.goOn, r.goesOn(a.Turn))
 		}
 		switch {
@@ -255,7 +255,7 @@ func (r *run) replayAll(p *turn.Replay, of string, askers []*asker, system *stri
 		return contract.Partly(failed, fmt.Sprintf("%d of %d replays came to an end", done, len(askers)))
 	case failed != nil:
 		return talkHint(failed)
-	case waits.all() > 0:
+	case waits.All() > 0:
 		return &waits
 	}
 	return nil

@@ -10,61 +10,14 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/pool"
 )
 
-// savedFile is a part that was written to a file.
-type savedFile struct {
-	File      string `json:"file"`
-	MediaType string `json:"media_type"`
-	Size      int    `json:"size"`
-	SHA256    string `json:"sha256"`
-}
-
-// saveParts writes a message's images and files into a folder. It never overwrites a file: a second one of a name gets a number.
-func saveParts(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot, e *chatctx.Entry, dir string) error {
-	parts := e.Content
-	if e.Result != nil {
-		parts = append(parts[:len(parts):len(parts)], e.Result.Parts...)
+// saveNew writes an image or a file of a message into a folder, which it makes. It never overwrites a file: a second one of a name gets a number.
+func saveNew(dir, name, mediaType string, place int, b []byte) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
 	}
-	saved := []savedFile{}
-	for i := range parts {
-		p := &parts[i]
-		if p.SHA256 == (pool.Hash{}) {
-			continue
-		}
-		b, kind, err := r.st.Artifact(r.ctx, p.SHA256)
-		if err != nil {
-			return err
-		}
-		if p.MediaType != "" {
-			kind = p.MediaType
-		}
-		if len(saved) == 0 {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return err
-			}
-		}
-		path, err := writeNew(dir, fileName(p.Name, kind, i+1), b)
-		if err != nil {
-			return err
-		}
-		saved = append(saved, savedFile{path, kind, len(b), p.SHA256.String()})
-	}
-	return r.emit(struct {
-		where
-		Message chatctx.ID  `json:"message"`
-		Saved   []savedFile `json:"saved"`
-	}{where{Context: c.ID, Branch: snap.Info.Name}, e.ID, saved}, func() {
-		for _, s := range saved {
-			r.printf("%s  %s, %s\n", clean(s.File), clean(s.MediaType), size(int64(s.Size)))
-		}
-		if len(saved) == 0 {
-			r.note("the message %s holds no images or files", short(e.ID))
-		}
-	})
+	return writeNew(dir, fileName(name, mediaType, place), b)
 }
 
 // writeNew writes a new file, under the name or the name with a number, and returns its path. It removes a file that it could not write completely.

@@ -29,13 +29,13 @@ type searchIn struct {
 	Text    []string  `arg:"[TEXT…]"`
 	Regexp  bool      `flag:"regexp" doc:"TEXT is a regular expression (RE2); it reads everything"`
 	Context string    `flag:"context" doc:"only in the conversation {CTX}"`
-	Label   []string  `flag:"label" doc:"only in conversations with the {LABEL}; may be given again"`
-	Folder  string    `flag:"folder" doc:"only in conversations that were held in the folder {DIR}"`
-	Role    pool.Role `flag:"role" doc:"only messages of the {ROLE}"`
+	Label   []string  `flag:"label" doc:"only conversations with the {LABEL}; may be given again"`
+	Folder  string    `flag:"folder" doc:"only conversations that were held in the folder {DIR}"`
+	Role    pool.Role `flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
 	Model   string    `flag:"model" doc:"only messages that the {MODEL} wrote"`
 	Tool    string    `flag:"tool" doc:"only calls of the tool {NAME}, and its results"`
-	Since   instant   `flag:"since" doc:"only what was created since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
-	Until   instant   `flag:"until" doc:"only what was created before {WHEN}"`
+	Since   instant   `flag:"since" doc:"only what came or changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Until   instant   `flag:"until" doc:"only what came or last changed before {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
 	Trash   bool      `flag:"trash" doc:"in the trash too"`
 	Unheld  bool      `flag:"unreferenced" doc:"also messages that no branch holds, as after a rewind"`
 	Old     bool      `flag:"unheld,hidden" doc:"the old name of --unreferenced"`

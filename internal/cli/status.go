@@ -3,167 +3,27 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/chatctx/chatctx/branch"
-	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/internal/branchstore"
-	"github.com/chatctx/chatctx/internal/contract"
-	"github.com/chatctx/chatctx/internal/settings"
-	"github.com/chatctx/chatctx/internal/view"
-	"github.com/chatctx/chatctx/internal/window"
-	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
-// statusJSON is where a person is.
-type statusJSON struct {
-	Store    string          `json:"store"`
-	Context  chatctx.ID      `json:"context"`
-	Title    string          `json:"title"`
-	Branch   string          `json:"branch"`
-	Messages int             `json:"messages"`
-	Head     *chatctx.ID     `json:"head"`
-	Revision uint64          `json:"revision"`
-	Model    json.RawMessage `json:"model"`
-	Provider json.RawMessage `json:"provider"`
-	Mode     json.RawMessage `json:"mode"`
-	Tokens   branch.Tokens   `json:"tokens"`
-	contract.Window
-	Cache     *cacheJSON    `json:"cache"`
-	Session   int           `json:"session"`
-	OpenCalls int           `json:"open_calls"`
-	Open      contract.Open `json:"open"` // the same, by what they wait for
-	Queued    int           `json:"queued"`
-	Replying  *replyingJSON `json:"replying"`
+func init() { lookGroups = append(lookGroups, statusLooks) }
 
-	forecast *window.Forecast
-	over     error
+func statusLooks() map[string]look {
+	return map[string]look{"status": orFails(as((*run).printStatus), func(_ *run, _ *operation.Target, err error) error { return talkHint(err) })}
 }
 
-// cacheJSON is what the last reply read from the provider's prompt cache and wrote to it.
-type cacheJSON struct {
-	Read    *int64 `json:"read_tokens"`
-	Written *int64 `json:"written_tokens"`
-}
-
-// replyingJSON is who works on a reply on the branch.
-type replyingJSON struct {
-	*record.Claim
-	Since pool.Time `json:"since" empty:"null"`
-}
-
-func doStatus(r *run) error {
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return err
-	}
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return err
-	}
-	path, err := r.storePath()
-	if err != nil {
-		return err
-	}
-	s := &statusJSON{Store: shownStore(path), Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
-		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(branchstore.Current(snap.Info.Sessions)+1, 1)}
-	for _, fill := range []func(*run, *chatctx.ChatContext, *chatctx.Snapshot) error{s.figures, s.window, s.work} {
-		if err := fill(r, c, snap); err != nil {
-			return err
-		}
-	}
-	return r.emit(s, func() {
-		s.print(r)
-		if info.Trashed != 0 {
-			r.note("it is in the trash; take it out: %s", r.again("restore "+short(c.ID)))
-		}
-	})
-}
-
-// window sets the model and how much of its window is used.
-func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
-	own, err := c.Effective(r.ctx, snap.Info.Name)
-	if err != nil {
-		return err
-	}
-	inForce := settings.WithEnv(own, os.Getenv)
-	s.Model, s.Provider, s.Mode = inForce["model"], inForce["provider"], inForce["mode"]
-	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
-	if errors.Is(err, settings.ErrSetting) {
-		return nil // the commands that use it report it
-	}
-	if err != nil {
-		return err
-	}
-	if i := req.Options.SessionOf(snap.Info.Sessions); i >= 0 {
-		s.Session = i + 1
-	}
-	s.Window, s.forecast, s.over = contract.WindowOf(req.Forecast), req.Forecast, over
-	return nil
-}
-
-// lookback bounds how many messages are searched for the last reply, so that the length of a branch does not matter.
-const lookback = 200
-
-// figures sets the branch's tokens, those that were set or the last reply's, and the last reply's cache figures.
-func (s *statusJSON) figures(r *run, _ *chatctx.ChatContext, snap *chatctx.Snapshot) error {
-	for e, err := range snap.Entries(r.ctx, snap.Len(), max(snap.Len()-lookback, 1)) {
-		if err != nil {
-			return err
-		}
-		m := &e.Meta
-		if e.Role != pool.Assistant || m.InputTokens == nil {
-			continue
-		}
-		s.Tokens.Input = *m.InputTokens
-		if m.OutputTokens != nil {
-			s.Tokens.Output = *m.OutputTokens
-		}
-		if m.CacheRead != nil || m.CacheWrite != nil {
-			s.Cache = &cacheJSON{m.CacheRead, m.CacheWrite}
-		}
-		break
-	}
-	if set := snap.Info.Tokens; set != nil {
-		s.Tokens = *set
-	}
-	return nil
-}
-
-// work sets what waits and who works.
-func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
-	_, open, err := r.openOn(c, snap.Info.Name)
-	if err != nil {
-		return err
-	}
-	s.Open, s.OpenCalls = open.Open, open.all()
-	queued, err := view.Queued(r.ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
-	if err != nil {
-		return err
-	}
-	s.Queued = len(queued)
-	claim, err := view.Running(r.ctx, base.ContextOf(c.Store(), c.ID), snap.Info.Name)
-	if err != nil {
-		return err
-	}
-	if base.Held(claim, base.Of(r.st).Now()) {
-		s.Replying = &replyingJSON{claim, claim.Since}
-	}
-	return nil
-}
-
-// print lists what is known.
-func (s *statusJSON) print(r *run) {
+// printStatus lists what is known.
+func (r *run) printStatus(_ *operation.Target, s *operation.Status) {
 	line := func(name, value string) {
 		if value != "" {
 			r.printf("%-12s %s\n", name, value)
 		}
 	}
+	r.notInForce(s.Next.Ignored())
 	line("store", clean(s.Store))
 	line("conversation", named(s.Title, s.Context))
 	head := "empty"
@@ -177,11 +37,11 @@ func (s *statusJSON) print(r *run) {
 	}
 	line("model", model)
 	line("mode", plainValue(s.Mode))
-	if s.forecast != nil {
-		line("window", "the next request: "+s.forecast.String())
-	}
-	if s.over != nil {
-		line("", clean(s.over.Error()))
+	if s.Next != nil {
+		line("window", "the next request: "+s.Next.Forecast.String())
+		if s.Next.Over != nil {
+			line("", clean(s.Next.Over.Error()))
+		}
 	}
 	if s.Tokens != (branch.Tokens{}) {
 		line("reported", fmt.Sprintf("%d tokens in, %d out for the last reply", s.Tokens.Input, s.Tokens.Output))
@@ -196,6 +56,9 @@ func (s *statusJSON) print(r *run) {
 	}
 	if s.Replying != nil {
 		line("replying", fmt.Sprintf("%s, process %d on %s", clean(s.Replying.Program), s.Replying.PID, clean(s.Replying.Host)))
+	}
+	if s.Trashed != 0 {
+		r.note("it is in the trash; take it out: %s", r.again("restore "+short(s.Context)))
 	}
 }
 

@@ -98,14 +98,14 @@ type subStartIn struct {
 	whomFlags
 	Title    string   `flag:"title" doc:"its {TITLE}; else from the goal"`
 	System   string   `flag:"system" doc:"its system prompt: {TEXT}"`
-	Mode     string   `flag:"mode" doc:"its {MODE}"`
+	Mode     string   `flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
 	Set      []string `flag:"set" doc:"another setting of its own: {KEY=VALUE}; may be given again"`
 	OwnRules bool     `flag:"own-rules" doc:"the parent's rules do not apply to it"`
 	NoTools  bool     `flag:"no-tools" doc:"it gets none of the parent's tools"`
 	Depth    *int     `flag:"depth" doc:"allow {N} levels of tasks; else 4"`
 	Rounds   *int     `flag:"rounds" doc:"fail after {N} rounds with the model"`
 	Tokens   *int     `flag:"tokens" doc:"fail after {N} tokens"`
-	Keep     bool     `flag:"keep" doc:"do not move it to the trash when it has ended"`
+	Keep     bool     `flag:"keep" doc:"do not move the sub-context to the trash"`
 	Run      bool     `flag:"run" doc:"run it at once"`
 	rawFlag
 }
@@ -205,6 +205,12 @@ func doSubRun(r *run, in *subRunIn) error {
 // carryOn goes on with the tasks below a branch, and reports what became of them.
 func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) (went int, err error) {
 	all, err := r.runner().CarryOn(ctx, parent, branchName)
+	r.tellCarried(all)
+	return len(all), err
+}
+
+// tellCarried says what became of tasks that went on.
+func (r *run) tellCarried(all []subtask.Carried) {
 	for _, c := range all {
 		switch {
 		case c.Err != nil:
@@ -217,7 +223,6 @@ func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchNa
 			r.note("sub-context %s is %s", named(c.Task.Title, c.Task.ID), c.Outcome.State)
 		}
 	}
-	return len(all), err
 }
 
 // runner runs sub-contexts as send runs a branch.
@@ -283,7 +288,7 @@ func (r *run) printEnded(v contract.Task, summary string) {
 type subReturnIn struct {
 	subIn
 	whomFlags
-	Summary string `flag:"summary" doc:"the summary's {TEXT}, or - for standard input"`
+	Summary string `flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
 	Digest  bool   `flag:"digest" doc:"a summary made by rules, without a model"`
 	ByModel bool   `flag:"by-model" doc:"a summary written by the model"`
 	To      string `flag:"to" doc:"put it on another {BRANCH} of the parent"`

@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
@@ -62,13 +63,11 @@ type providerFlag struct {
 }
 
 // whomFlags say whom to ask, for this command alone.
-type whomFlags struct {
-	providerFlag
-	Model string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
-}
+type whomFlags = operation.Whom
 
-func (f *providerFlag) asks() (whomFlags, bool) { return whomFlags{providerFlag: *f}, f.Provider != "" }
-func (f *whomFlags) asks() (whomFlags, bool)    { return *f, *f != (whomFlags{}) }
+func (f *providerFlag) Asks() (whomFlags, bool) {
+	return whomFlags{Provider: f.Provider}, f.Provider != ""
+}
 
 // askFlags are whomFlags for commands that can ask several models.
 type askFlags struct {
@@ -76,8 +75,8 @@ type askFlags struct {
 	Model []string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"`
 }
 
-func (f *askFlags) asks() (whomFlags, bool) {
-	one := whomFlags{providerFlag: f.providerFlag}
+func (f *askFlags) Asks() (whomFlags, bool) {
+	one := whomFlags{Provider: f.Provider}
 	if len(f.Model) == 1 {
 		one.Model = f.Model[0]
 	}
@@ -86,7 +85,7 @@ func (f *askFlags) asks() (whomFlags, bool) {
 
 // asksWhom are the parameters of a command that can say whom to ask: the one, and whether they name anybody.
 type asksWhom interface {
-	asks() (one whomFlags, named bool)
+	Asks() (one whomFlags, named bool)
 }
 
 // talks says how a command talks with a model: as its own flags say, or, if it has no such flags, as the chat does in which it was typed.
@@ -102,7 +101,7 @@ type inChat struct{}
 func talksOf(ctx context.Context, in any) talks {
 	t, _ := ctx.Value(inChat{}).(talks)
 	if own, ok := in.(asksWhom); ok {
-		t.whom, _ = own.asks()
+		t.whom, _ = own.Asks()
 	}
 	if own, ok := in.(interface{ shows() bool }); ok {
 		t.thinking = own.shows()
@@ -368,7 +367,7 @@ func (r *run) hear(t *turn.Turn, msgs []*chatctx.Message, ask func() (*turn.Outc
 		err = printErr
 	}
 	switch {
-	case err == nil && open.all() > 0:
+	case err == nil && open.All() > 0:
 		r.tellWaiting(calls)
 		return out, &waitsError{open, []string{r.toAsk("send --continue", t.Context, out.Branch)}}
 	case err == nil && out.Request != nil && compacted:
@@ -469,15 +468,6 @@ func (r *run) tellCompacted(t *turn.Turn, done *window.Compacted) {
 	r.note("%s\nundo with: %s", r.compacted(t, done), r.lineAbout("undo "+done.Operation, subject{context: t.Context.ID}))
 }
 
-// nextRequest says on a line of its own what the branch's next request takes, if that can be told.
-func (r *run) nextRequest(t *turn.Turn) string {
-	req, _, err := r.foresee(t)
-	if err != nil {
-		return ""
-	}
-	return "\n  the next request: " + req.Forecast.String()
-}
-
 // compacted says what a compaction did. The size after it is that of the branch's next request, if that can be told, so that no two figures stand for one request.
 func (r *run) compacted(t *turn.Turn, done *window.Compacted) string {
 	req, _, err := r.foresee(t)
@@ -532,7 +522,7 @@ func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 		v.FinishReason, v.Outcome, v.Refused = m.Meta.FinishReason, string(outcome), outcome.Refused()
 		if i == len(out.Replies)-1 {
 			v.Waiting, v.Revision, v.Operation = open.Person, out.Revision, out.Operation
-			if open.all() > 0 {
+			if open.All() > 0 {
 				v.Open = &open.Open
 			}
 			if req, _, err := r.foresee(t); err == nil {

@@ -16,25 +16,6 @@ import (
 // waits counts open calls by what they wait for.
 type waits struct{ contract.Open }
 
-func (w *waits) add(what string) {
-	switch what {
-	case record.WaitsForPerson:
-		w.Person++
-	case record.WaitsForProgram:
-		w.Program++
-	case record.WaitsForChild:
-		w.Child++
-	case record.WaitsForResult:
-		w.Running++
-	}
-}
-
-func (w *waits) addAll(o *waits) {
-	w.Person, w.Program, w.Child, w.Running = w.Person+o.Person, w.Program+o.Program, w.Child+o.Child, w.Running+o.Running
-}
-
-func (w *waits) all() int { return w.Person + w.Program + w.Child + w.Running }
-
 // String says how many calls wait for a person, and separately what else is open.
 func (w *waits) String() string {
 	var words []string
@@ -71,35 +52,16 @@ func (e *waitsError) Error() string {
 	if len(e.goOn) > 1 {
 		what = "the answers go on"
 	}
-	if e.all() > 1 {
+	if e.All() > 1 {
 		once = "once they have their results"
 	}
 	return e.waits.String() + ": " + what + " with " + strings.Join(e.goOn, ", ") + " " + once
 }
 
-// waitsFor returns what a call waits for. A call that a rule decides waits for a program that applies the rule.
-func (r *run) waitsFor(c *record.Call) (string, error) {
-	if c.Status == pool.Pending {
-		j, err := toolcall.Judge(r.ctx, base.Of(r.st), c)
-		if err != nil || j.Effect != record.Ask {
-			return record.WaitsForProgram, err
-		}
-	}
-	return c.WaitsFor(), nil
-}
-
 // openOn returns the open calls of a branch, and what they wait for.
-func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*record.Call, w waits, err error) {
-	calls, err = toolcall.OpenCalls(r.ctx, base.ContextOf(c.Store(), c.ID), branchName)
-	for _, call := range calls {
-		if err != nil {
-			break
-		}
-		var what string
-		what, err = r.waitsFor(call)
-		w.add(what)
-	}
-	return calls, w, err
+func (r *run) openOn(c *chatctx.ChatContext, branchName string) ([]*record.Call, waits, error) {
+	calls, open, err := r.request().OpenOn(c, branchName)
+	return calls, waits{open}, err
 }
 
 // openAfter returns the open calls that an answer left.

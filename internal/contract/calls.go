@@ -34,6 +34,28 @@ type Open struct {
 	Running int `json:"running"`
 }
 
+// Add counts a call by what it waits for.
+func (o *Open) Add(what string) {
+	switch what {
+	case record.WaitsForPerson:
+		o.Person++
+	case record.WaitsForProgram:
+		o.Program++
+	case record.WaitsForChild:
+		o.Child++
+	case record.WaitsForResult:
+		o.Running++
+	}
+}
+
+// Join adds the calls of another branch.
+func (o *Open) Join(other Open) {
+	o.Person, o.Program, o.Child, o.Running = o.Person+other.Person, o.Program+other.Program, o.Child+other.Child, o.Running+other.Running
+}
+
+// All returns how many calls are open.
+func (o *Open) All() int { return o.Person + o.Program + o.Child + o.Running }
+
 // Origin is the purpose of the sub-context of a call: the call belongs to a task of another conversation.
 type Origin struct {
 	Context chatctx.ID     `json:"context"`

@@ -176,7 +176,7 @@ type Editing struct {
 	Text     string     `json:"text" doc:"the new text; the message keeps its other parts"`
 	Typed    *string    `json:"-" arg:"[TEXT|-]"`
 	Name     string     `json:"name,omitempty" flag:"as" doc:"the new branch's {NAME}; else main.2, main.3 …"`
-	KeepRest bool       `json:"keep_rest,omitempty" flag:"keep-rest" doc:"keep the messages after it on the new branch"`
+	KeepRest bool       `json:"keep_rest,omitempty" flag:"keep-rest" doc:"keep the messages that came after it"`
 	RawInput
 	Activate bool `json:"activate,omitempty" doc:"make the new branch the active one"`
 }

@@ -26,7 +26,7 @@ func init() { Register(Group{Heading: "Tools and their calls", Of: callOperation
 
 func callOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}/calls/{call}"
-	return []*Operation{
+	return slices.Concat([]*Operation{
 		Define("calls.list", "GET /calls", Read, "list the open calls of all conversations, the oldest first", listCalls).
 			As("calls ls", "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json").
 			With("With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique."),
@@ -48,8 +48,7 @@ func callOperations() []*Operation {
 		Define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
 		Define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall).
 			As("calls resolve", "chatctx calls resolve @:1 --result \"It is 15 degrees.\"").With("The result message and the call's end are stored together."),
-		Define("calls.run", "POST "+at+"/run", Run, "run an approved call with its stored tool", runCall).Lasting(),
-	}
+	}, callRuns(at))
 }
 
 // CallListing says which open calls to list.
@@ -357,12 +356,12 @@ type Claiming struct {
 	holding
 	PID   *int   `json:"-" flag:"pid" doc:"the {PROCESS} whose end ends the claim"`
 	Renew string `json:"-" flag:"renew" doc:"keep the claim that has this {TOKEN}"`
-	By    string `json:"-" flag:"by" doc:"the {NAME} of who runs it"`
+	By    string `json:"-" flag:"by" doc:"the {NAME} of who does it, noted beside the user's"`
 }
 
 // holding says how a claim is held.
 type holding struct {
-	Again bool           `json:"again,omitempty" flag:"again" doc:"run an uncertain call again: its program died while it ran"`
+	Again bool           `json:"again,omitempty" flag:"again" doc:"run a call again whose program died while it ran"`
 	Hold  int            `json:"hold,omitempty" doc:"how many seconds the claim lasts if it is not renewed, up to 86400; 0 means as long as chatctx's own claims"`
 	For   *time.Duration `json:"-" flag:"hold" doc:"how long the claim lasts without being renewed, as a {TIME}"`
 }
@@ -440,7 +439,7 @@ type Resolving struct {
 	AsJSON bool            `json:"-" flag:"as-json" doc:"the result is JSON"`
 	Error  bool            `json:"is_error,omitempty" flag:"error" doc:"the tool failed"`
 	Token  string          `json:"token,omitempty" flag:"token" doc:"the claim's {TOKEN}: refuse if there is another claim by now"`
-	By     string          `json:"-" flag:"by" doc:"the {NAME} of who answers, noted beside the user's"`
+	By     string          `json:"-" flag:"by" doc:"the {NAME} of who does it, noted beside the user's"`
 	RawInput
 }
 
@@ -459,38 +458,4 @@ func resolveCall(r *Request, in *Resolving) (v contract.Answered, err error) {
 		return v, err
 	}
 	return contract.AnsweredOf(done), nil
-}
-
-type runParams struct {
-	callChange
-	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
-}
-
-func runCall(r *Request, in *runParams) (contract.Answered, error) {
-	c, err := r.call(in.Target, in.CallName)
-	if err != nil {
-		return contract.Answered{}, err
-	}
-	cc, err := r.Store.Context(r.Ctx, c.Context.String())
-	if err != nil {
-		return contract.Answered{}, err
-	}
-	e, end := r.Executor(cc)
-	defer end()
-	note, show := "", e.Show
-	e.Show = func(ev approval.Event) {
-		if ev.Older {
-			note = approval.OlderNote
-		}
-		if show != nil {
-			show(ev)
-		}
-	}
-	done, err := e.RunCall(r.Ctx, c, in.Again)
-	if err != nil {
-		return contract.Answered{}, err
-	}
-	v := contract.AnsweredOf(done)
-	v.Note = note
-	return v, nil
 }

@@ -12,8 +12,8 @@ import (
 
 // Filters select conversations by their properties. On the command line they may stand in place of names.
 type Filters struct {
-	Labels    []string   `json:"labels,omitempty" flag:"label" doc:"only those with the {LABEL}; may be given again"`
-	Folder    string     `json:"folder,omitempty" flag:"folder" doc:"only those that were held in the folder {DIR}"`
+	Labels    []string   `json:"labels,omitempty" flag:"label" doc:"only conversations with the {LABEL}; may be given again"`
+	Folder    string     `json:"folder,omitempty" flag:"folder" doc:"only conversations that were held in the folder {DIR}"`
 	OlderThan *time.Time `json:"-" flag:"older-than" doc:"only those last changed before {WHEN}"`
 	Words     string     `json:"words,omitempty" flag:"words" doc:"only those in which search finds {WORDS}"`
 	Empty     bool       `json:"empty,omitempty" flag:"empty" doc:"only those without a message"`

@@ -66,7 +66,7 @@ func compareBranches(r *Request, in *Comparing) (*compare.Table, error) {
 type Taking struct {
 	Change
 	Message  record.Ref `json:"message" arg:"REF" doc:"the answer: its branch, its id, a tag, @, @-2, u3 …"`
-	KeepRest bool       `json:"keep_rest,omitempty" flag:"keep-rest" doc:"keep the later turns after the new answer"`
+	KeepRest bool       `json:"keep_rest,omitempty" flag:"keep-rest" doc:"keep the messages that came after it"`
 }
 
 func takeAnswer(r *Request, in *Taking) (contract.Taken, error) {
@@ -212,7 +212,7 @@ func billFor(r *Request, in *billParams) (bills, error) {
 // CostQuery says which replies to sum up.
 type CostQuery struct {
 	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {CONTEXT | BRANCH | MODEL | DAY | KIND}; days are those of this machine"`
-	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`
+	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
 	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`
 }

@@ -66,8 +66,8 @@ func timeOf(t *time.Time) pool.Time {
 // Listing says which conversations to list.
 type Listing struct {
 	Word   string     `json:"word,omitempty" flag:"word" doc:"only those with {WORD} in the title"`
-	Since  *time.Time `json:"since,omitempty" flag:"since" doc:"only those changed since {WHEN}"`
-	Until  *time.Time `json:"until,omitempty" flag:"until" doc:"only those last changed before {WHEN}"`
+	Since  *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
+	Until  *time.Time `json:"until,omitempty" flag:"until" doc:"only what came or last changed before {WHEN}"`
 	Trash  bool       `json:"trash,omitempty" flag:"trash" doc:"those in the trash instead"`
 	Limit  *int       `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
 	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this conversation"`

@@ -20,7 +20,7 @@ import (
 type Deciding struct {
 	Change
 	Call   record.CallRef `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
-	By     string         `json:"-" flag:"by" doc:"the {NAME} of who decides, noted beside the user's"`
+	By     string         `json:"-" flag:"by" doc:"the {NAME} of who does it, noted beside the user's"`
 	Reason string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}; that of a denial goes to the model word for word"`
 }
 

@@ -37,7 +37,7 @@ type Journal struct {
 
 type storeJournal struct {
 	After string `json:"after,omitempty" doc:"the last operation of the previous page"`
-	Limit *int   `json:"limit,omitempty" flag:"n" doc:"only the newest {N}; the API gives at most 1000, and 100 without it"`
+	Limit *int   `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
 }
 
 func listOperations(r *Request, in *Journal) (List[*record.Operation], error) {

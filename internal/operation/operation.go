@@ -73,6 +73,9 @@ type Command struct {
 	Example string // lines to type
 	Each    bool   // In has one conversation; the command line takes several, and does it for each
 	Creates bool   // it makes the store if there is none
+	Caches  bool   // it reads, and keeps what it counts on the way if the store is a file that can be written
+	Judges  bool   // rules may decide calls meanwhile, if the store can be written
+	Follows bool   // its items come as they happen, and are shown at once
 	List    string // the operation that the command does without arguments; "" for none
 	Tool    string // its name as a tool of chatctx mcp; "" for an operation that models do not have
 }
@@ -97,7 +100,8 @@ func Tells[T any](name, does string) Event { return Event{name, reflect.TypeFor[
 //	words   the values that it may have, with spaces between
 //	default the value without it
 //
-// A field of Out with the tag when is printed in place of the rest, its items a line each, if the flag that the tag names is given.
+// A field of Out with the tag when is printed in place of the rest, its items a line each, if the flag that the tag names is given, or the argument behind a
+// minus is not.
 //
 // Out is the result. One that is a List is printed a line each.
 func Define[In, Out any](name, route string, right Right, does string, do func(*Request, *In) (Out, error)) *Operation {
@@ -132,6 +136,15 @@ func (o *Operation) ForEach() *Operation { o.Each, o.On = true, OnStore; return 
 
 // Creating lets a command make the store.
 func (o *Operation) Creating() *Operation { o.Creates = true; return o }
+
+// Caching lets a command that reads keep what it counts on the way.
+func (o *Operation) Caching() *Operation { o.Caches = true; return o }
+
+// Judging lets rules decide calls while a command waits.
+func (o *Operation) Judging() *Operation { o.Judges = true; return o }
+
+// Following marks a command that lists things as they happen.
+func (o *Operation) Following() *Operation { o.Follows = true; return o }
 
 // Stream marks an operation that sends events while it works, besides done and error at the end.
 func (o *Operation) Stream(tells ...Event) *Operation { o.Shape, o.Tells = Events, tells; return o }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ A condition is ARGUMENT OP VALUE, or tool PATTERN. OP is equals (a JSON value, o
 An allow applies if its conditions surely hold: for each element and command, to the letter. A deny or ask applies if they possibly hold: for one of them, whatever its case. A deny that cannot be decided asks.`
 
 func ruleOperations() []*Operation {
-	return []*Operation{
+	return slices.Concat([]*Operation{
 		Define("rules.add", "POST /rules", Admin, "add a rule: allow, deny or ask, for tools whose name matches a pattern", addRule).With(rulesHelp).
 			As("rules add", "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""),
 		Define("rules.list", "GET /rules", Read, "list the rules that count here: the conversation's, its parents', the store's", listRules).As("rules ls", "chatctx rules ls"),
@@ -33,7 +34,7 @@ func ruleOperations() []*Operation {
 			With("The default of the nearest scope counts: the branch, the conversation, a parent, the store. A deny that cannot be decided asks; with the default deny it denies.").
 			As("rules default", "chatctx rules default deny --store"),
 		Define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove rules", removeRule).As("rules rm", "chatctx rules rm 1a2b3c4d"),
-	}
+	}, ruleTrials())
 }
 
 // RuleList says whose rules are listed. On the command line it may name a branch, as all commands about rules.
@@ -92,7 +93,7 @@ type RuleTerms struct {
 	Expires  *time.Time     `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
 	Delay    Span           `json:"after,omitempty" flag:"after" doc:"with ask: calls that nobody decides expire after this {TIME}"`
 	Mode     string         `json:"mode,omitempty" flag:"mode" doc:"only while the setting mode is this {MODE}"`
-	Reason   string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}; that of a denial goes to the model"`
+	Reason   string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}; that of a denial goes to the model word for word"`
 	Examples []string       `json:"examples,omitempty" flag:"example" doc:"a decision that must hold, as {'TOOL JSON => EFFECT'}: stored with the rule, and a change of rules that breaks it is refused; may be given again"`
 
 	at string // the branch of the command line
