@@ -279,6 +279,7 @@ var damages = []struct {
 	{1, "a message has the key of another", func(p *planting) {
 		p.put(poolstore.Bucket, base.Under(p.c, someID[:]...), p.get(poolstore.Bucket, base.Under(p.c, p.ids[1][:]...)))
 	}},
+	{1, "a message has a key that is none", func(p *planting) { p.put(poolstore.Bucket, base.Under(p.c, 1), []byte("x")) }},
 	{1, "an entry names a message that is not there", func(p *planting) {
 		p.entry(1, func(v []byte) []byte { return append(slices.Clone(someID[:]), v[16:]...) })
 	}},
@@ -296,6 +297,9 @@ var damages = []struct {
 	{2, "an entry counts another number of turns", func(p *planting) { p.entry(2, func(v []byte) []byte { return append(v[:16], 7) }) }},
 	{2, "an entry has no count of turns", func(p *planting) { p.entry(2, func(v []byte) []byte { return append(v[:16], 0x80) }) }},
 	{2, "a piece is longer than its segment", func(p *planting) { p.branch("side", func(b *branch.Branch) { b.Pieces[len(b.Pieces)-1].To += 3 }) }},
+	{2, "a piece has nothing in it", func(p *planting) {
+		p.branch("side", func(b *branch.Branch) { b.Pieces = append(b.Pieces, branch.Piece{Segment: 1, From: 2, To: 2}) })
+	}},
 	{2, "two branches write to one segment", func(p *planting) {
 		p.branch("main", func(main *branch.Branch) {
 			p.branch("side", func(b *branch.Branch) { b.Segment, b.High = main.Segment, main.High })
@@ -346,6 +350,8 @@ var damages = []struct {
 
 	{5, "the record of a waiting call is missing", func(p *planting) { p.remove(base.CallBucket, p.callKey(1)) }},
 	{5, "the record of a call is damaged", func(p *planting) { p.flip(base.CallBucket, p.callKey(0)) }},
+	{5, "a call has a key that is none", func(p *planting) { p.put(base.CallBucket, base.Under(p.c, 1), p.get(base.CallBucket, p.callKey(1))) }},
+	{5, "a claim has no call", func(p *planting) { p.put(base.ClaimBucket, p.callKey(8), p.get(base.ClaimBucket, p.callKey(2))) }},
 	{5, "the message has no such call", func(p *planting) { p.put(base.CallBucket, p.callKey(9), p.get(base.CallBucket, p.callKey(1))) }},
 	{5, "a call is not in the list of open calls", func(p *planting) { p.remove(base.OpenBucket, p.openKey(1)) }},
 	{5, "a call is listed as open at another place", func(p *planting) { p.put(base.OpenBucket, p.openKey(1), base.HomeBytes(pool.Home{Segment: 9})) }},
@@ -362,7 +368,7 @@ var damages = []struct {
 	{5, "the unanswered have a call by another id", func(p *planting) {
 		p.put(base.UnansweredBucket, base.UnansweredKey(p.c, p.home(1), 1), append(slices.Clone(p.ids[3][:]), "other"...))
 	}},
-	{3, "the unanswered name a message that is not there", func(p *planting) {
+	{5, "the unanswered name a message that is not there", func(p *planting) {
 		p.put(base.UnansweredBucket, base.UnansweredKey(p.c, pool.Home{Segment: 8}, 1), append(slices.Clone(someID[:]), "other"...))
 	}},
 	{5, "a call is not found by its id", func(p *planting) { p.remove(base.CallIDBucket, base.CallIDKey(p.c, "waits", p.callKey(1)[16:]...)) }},
@@ -377,12 +383,12 @@ var damages = []struct {
 	{5, "the result of a waiting call waits for a branch", func(p *planting) { p.call(1, func(rec *record.CallRecord) { rec.Result = p.ids[4] }) }},
 	{5, "a call stands elsewhere", func(p *planting) { p.call(1, func(rec *record.CallRecord) { rec.Home.Position++ }) }},
 
-	{1, "an artifact is missing", func(p *planting) {
+	{6, "an artifact is missing", func(p *planting) {
 		h := p.artifact()
 		p.must(poolstore.DeleteArtifact(p.tx, h))
 	}},
 	{6, "the header of an artifact is damaged", func(p *planting) { h := p.artifact(); p.put(poolstore.ArtifactBucket, h[:], []byte("x")) }},
-	{1, "the bytes of an artifact are others", func(p *planting) {
+	{6, "the bytes of an artifact are others", func(p *planting) {
 		h := p.artifact()
 		p.flip(poolstore.ArtifactBucket, p.keys(poolstore.ArtifactBucket, h[:])[1])
 	}},
@@ -390,6 +396,10 @@ var damages = []struct {
 	{6, "an artifact has no header", func(p *planting) { h := p.artifact(); p.remove(poolstore.ArtifactBucket, h[:]) }},
 
 	{3, "an operation is damaged", func(p *planting) { p.flip(base.OperationBucket, base.OperationKey(p.c, 1)) }},
+	{3, "an operation has a key that is none", func(p *planting) {
+		p.put(base.OperationBucket, base.Under(p.c, 1), p.get(base.OperationBucket, base.OperationKey(p.c, 1)))
+	}},
+	{7, "the journal goes back", func(p *planting) { p.record(func(rec *base.ContextRecord) { rec.NextOperation = 2 }) }},
 	{7, "the newest operation is missing", func(p *planting) {
 		p.remove(base.OperationBucket, slices.MaxFunc(p.keys(base.OperationBucket, p.c[:]), slices.Compare))
 	}},
@@ -497,6 +507,7 @@ func (p *planting) plain(what string, invariant int, where, text string) string 
 func TestPlantedDamages(t *testing.T) {
 	const golden = "testdata/damages.txt"
 	var out strings.Builder
+	planted := map[string]bool{}
 	for _, d := range damages {
 		fmt.Fprintf(&out, "\n# %d: %s\n", d.invariant, d.what)
 		t.Run(fmt.Sprint(d.invariant, " ", d.what), func(t *testing.T) {
@@ -504,6 +515,15 @@ func TestPlantedDamages(t *testing.T) {
 			at := base.Of(s)
 			if err := at.DB.Update(t.Context(), func(tx kv.RwTx) error { p.tx = tx; d.plant(p); return nil }); err != nil {
 				t.Fatal(err)
+			}
+			broken, err := care.FoundBy(t.Context(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range slices.Sorted(maps.Keys(broken)) {
+				if planted[name] = planted[name] || broken[name]; broken[name] {
+					fmt.Fprintln(&out, "broken:", name)
+				}
 			}
 			for _, line := range p.repair(at, d.invariant) {
 				fmt.Fprintln(&out, line)
@@ -516,6 +536,11 @@ func TestPlantedDamages(t *testing.T) {
 	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for name, is := range planted {
+		if !is && name != "this program knows the format" { // a store of another format is not opened
+			t.Errorf("no damage is planted against the invariant: %s", name)
 		}
 	}
 	want, err := os.ReadFile(golden)

@@ -16,7 +16,6 @@ import (
 	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/internal/leftover"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // RepairOptions are options of Repair.
@@ -127,67 +126,6 @@ func copyBeside(ctx context.Context, s *base.Store, path, what string) (string, 
 	}
 	defer from.Close()
 	return name, newFile(name, func(to *os.File) error { _, err := io.Copy(to, from); return err })
-}
-
-// mend mends everything in one transaction.
-func mend(ctx context.Context, s *base.Store, dry bool, out *record.Repaired) error {
-	var done []record.Mended
-	err := update(ctx, s, dry, func(tx kv.RwTx) error {
-		m := &mender{tx: tx, store: s, now: s.Now()}
-		err := errors.Join(m.doubt(), m.all())
-		done = m.done
-		return err
-	})
-	out.Mended = append(out.Mended, done...)
-	return err
-}
-
-// doubt ends the warning that the newest change may be lost: nothing can bring that back.
-func (m *mender) doubt() error {
-	was, err := m.tx.Get(base.MetaBucket, base.MetaDoubt)
-	if was == nil || err != nil {
-		return err
-	}
-	m.done = append(m.done, record.Mended{Invariant: 0, Where: DoubtPlace, Text: "is as the file has it; the warning ends"})
-	return endDoubt(m.tx)
-}
-
-// all mends everything.
-func (m *mender) all() error {
-	if err := m.artifacts(); err != nil {
-		return err
-	}
-	ids, err := m.owners()
-	if err != nil {
-		return err
-	}
-	if err := m.strayed(ids); err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := m.context(id); err != nil {
-			return err
-		}
-	}
-	return m.rest()
-}
-
-// owners lists the contexts that have a record or any other data.
-func (m *mender) owners() ([]pool.ID, error) {
-	var ids []pool.ID
-	seen := map[pool.ID]bool{{}: true}
-	for _, bucket := range append([]string{base.ContextBucket}, OwnBuckets...) {
-		err := eachOwner(m.tx, bucket, func(id []byte) {
-			if len(id) == 16 && !seen[pool.ID(id)] {
-				seen[pool.ID(id)] = true
-				ids = append(ids, pool.ID(id))
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
 }
 
 // eachOwner calls fn once for each id with which keys of a bucket begin. A damaged key may give less than 16 bytes. It reads one record for each id.

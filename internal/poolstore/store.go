@@ -199,10 +199,11 @@ func Get(tx kv.Tx, ctx, id pool.ID) (*pool.Message, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	return load(tx, id, b)
+	return Load(tx, id, b)
 }
 
-func load(tx kv.Tx, id pool.ID, b []byte) (*pool.Message, error) {
+// Load reads a message from its stored bytes, and its texts that are artifacts.
+func Load(tx kv.Tx, id pool.ID, b []byte) (*pool.Message, error) {
 	m := &pool.Message{ID: id}
 	if err := Decode(b, m); err != nil {
 		return nil, err
@@ -386,7 +387,7 @@ func Scan(tx kv.Tx, ctx pool.ID, fn func(id pool.ID, m *pool.Message, err error)
 
 // ScanAfter is Scan from the first id after the given one, to read a large context in several transactions.
 func ScanAfter(tx kv.Tx, ctx, after pool.ID, fn func(id pool.ID, m *pool.Message, err error) error) error {
-	return scanAfter(tx, ctx, after, fn, func(id pool.ID, value []byte) (*pool.Message, error) { return load(tx, id, value) })
+	return scanAfter(tx, ctx, after, fn, func(id pool.ID, value []byte) (*pool.Message, error) { return Load(tx, id, value) })
 }
 
 // scanAfter calls fn with the result of read for each message's record.
