@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -136,7 +137,11 @@ func removeFound(in *inspection, found []fault) error {
 		if f.bucket == "" {
 			continue
 		}
-		in.say(f.Invariant, f.Where, "%s: %s", f.Text, f.then)
+		text := f.Text
+		if why, is := strings.CutPrefix(text, kv.ErrDamaged.Error()+": "); is {
+			text = "cannot be read (" + why + ")"
+		}
+		in.say(f.Invariant, f.Where, "%s: %s", text, f.then)
 		if err := in.rw.Delete(f.bucket, f.key); err != nil {
 			return err
 		}
