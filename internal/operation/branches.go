@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
@@ -30,7 +31,7 @@ func branchOperations() []*Operation {
 		Define("branches.list", "GET "+in+"/branches", Read, "list the branches, the active one first", listBranches).As("branch ls", "chatctx branch ls --removed").
 			With("With --removed, those that were removed and can come back, the last one first. gc leaves them for 30 days, if it is not told otherwise."),
 		Define("branches.get", "GET "+at, Read, "get one branch, with its prompts, the settings in force, and who answers on it", getBranch),
-		Define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, with the branches that continue there", listSiblings),
+		Define("branches.siblings", "GET "+at+"/siblings", Read, "list the positions at which other branches leave this one, also after its last message, with the branches that continue there and the first words of each", listSiblings),
 		Define("branches.fork", "POST "+at+"/fork", Write, "make a branch with everything up to and including a message, and go on in it", forkBranch).
 			As("fork", "chatctx fork trains --at @-2"),
 		Define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has another text, and go on in it", editMessage).
@@ -542,8 +543,11 @@ func (t *TreeReader) Entry(branch string, position int) (*chatctx.Entry, error) 
 		}
 		t.snaps[branch] = snap
 	}
+	if position == 0 || position > snap.Len() {
+		return nil, nil
+	}
 	page, err := snap.Page(t.ctx, position, position)
-	if err != nil || len(page) == 0 || position == 0 {
+	if err != nil || len(page) == 0 {
 		return nil, err
 	}
 	return page[0], nil
@@ -575,13 +579,13 @@ func (t *TreeReader) openCalls(r *Request) (map[string]int, error) {
 type siblingParams struct {
 	Target
 	From int `json:"from,omitempty" doc:"the first position; 0 means 1"`
-	To   int `json:"to,omitempty" doc:"the last position; 0 means the last one of the branch"`
+	To   int `json:"to,omitempty" doc:"the last position; 0 means the place after the last message of the branch, where only other branches may go on"`
 }
 
-// fork is a position at which other branches have another message.
+// fork is a position at which other branches have another message, or go on where this one ends.
 type fork struct {
 	Position int       `json:"position"`
-	Index    int       `json:"index"` // of this branch's message among the siblings, from 1
+	Index    int       `json:"index"` // of this branch's message among the siblings, from 1; 0 after its last message
 	Siblings []sibling `json:"siblings"`
 }
 
@@ -589,6 +593,9 @@ type fork struct {
 type sibling struct {
 	Message chatctx.ID `json:"message"`
 	Branch  string     `json:"branch"`
+	Role    pool.Role  `json:"role"`
+	Model   string     `json:"model,omitempty"` // that wrote it
+	Words   string     `json:"words"`           // its first ones
 }
 
 func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
@@ -607,13 +614,11 @@ func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
 	}
 	t := newTreeReader(r, c)
 	t.snaps[snap.Info.Name] = snap
-	to := in.To
-	if to == 0 {
-		to = snap.Len()
-	}
+	end := snap.Len() + 1 // where other branches go on after the last message
+	to := min(cmp.Or(in.To, end), end)
 	others := map[int][]int{} // by the position at which they leave
 	for row, common := range shared(branches, here) {
-		if p := common + 1; row != here && p >= max(in.From, 1) && p <= min(to, snap.Len()) && branches[row].Messages > common {
+		if p := common + 1; row != here && p >= max(in.From, 1) && p <= to && branches[row].Messages > common {
 			others[p] = append(others[p], row)
 		}
 	}
@@ -623,7 +628,7 @@ func listSiblings(r *Request, in *siblingParams) (List[fork], error) {
 		if err != nil {
 			return none, err
 		}
-		if len(f.Siblings) > 1 {
+		if len(f.Siblings) > 1 || f.Index == 0 && len(f.Siblings) > 0 {
 			out = append(out, f)
 		}
 	}
@@ -640,14 +645,14 @@ func (t *TreeReader) fork(branches []*chatctx.TreeBranch, here, position int, ot
 		return f, err
 	}
 	for _, row := range rows {
-		id, err := t.id(branches[row].Name, position)
+		e, err := t.Entry(branches[row].Name, position)
 		if err != nil {
 			return f, err
 		}
-		if id == (chatctx.ID{}) || id == own && row != here || slices.ContainsFunc(f.Siblings, func(s sibling) bool { return s.Message == id }) {
+		if e == nil || e.ID == own && row != here || slices.ContainsFunc(f.Siblings, func(s sibling) bool { return s.Message == e.ID }) {
 			continue
 		}
-		f.Siblings = append(f.Siblings, sibling{id, branches[row].Name})
+		f.Siblings = append(f.Siblings, sibling{e.ID, branches[row].Name, e.Role, e.Meta.Model, journal.FirstWords(e.Text())})
 		if row == here {
 			f.Index = len(f.Siblings)
 		}
