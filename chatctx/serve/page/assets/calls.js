@@ -1,7 +1,8 @@
 import { api, mostPending } from "./api.js";
 import { ask } from "./dialog.js";
-import { ago, button, el, focusOn, hidden, notice, replace, say } from "./dom.js";
+import { ago, button, el, focusOn, hidden, say } from "./dom.js";
 import { asked } from "./message.js";
+import { notice } from "./status.js";
 
 const pageSize = 20; // calls that are read at once: each with everything that is to be seen of it
 
@@ -91,7 +92,7 @@ export class Calls {
 
   async goOn(c) {
     await this.app.go({ context: c.context, branch: c.branch });
-    await this.app.conversation.writer.stream(c.context, (on, signal) => api.send(c, {}, on, signal), []);
+    await this.app.conversation.composer.stream(this.app.conversation.where, (on, signal) => api.send(c, {}, on, signal), []);
   }
 
   call(c) {

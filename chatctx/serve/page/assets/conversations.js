@@ -11,7 +11,8 @@ export class Conversations {
     this.labels = el("div", { class: "labels", role: "group", "aria-label": "Labels" });
     this.list = el("row-list", { "aria-label": "Conversations" });
     this.list.addEventListener("failed", (e) => app.failed(e.detail));
-    root.append(el("div", { class: "search" }, this.input, this.labels), this.list);
+    this.head = el("div", { class: "search" }, this.input, this.labels);
+    root.append(this.head, this.list);
   }
 
   async load() {
@@ -54,7 +55,7 @@ export class Conversations {
         if (this.asked === asked && countOf() !== this.list.count) queueMicrotask(() => this.list.grow(countOf()));
         return pages.flatMap((p) => p.items).slice(from, to);
       },
-      draw: (row) => (query ? this.hit(row) : this.row(row)),
+      draw: (row, i) => (query ? this.hit(row) : this.row(row, i)),
       acts: (row) => ({ Enter: () => this.app.go(this.placeOf(row)) }),
     });
     if (!countOf()) replace(this.list.space, el("p", { class: "search soft" }, query ? "Nothing was found. The beginning of a word is enough; quotes find words side by side." : "No conversations yet."));
@@ -76,19 +77,39 @@ export class Conversations {
     return { context, branch: found?.branch, at: found?.position };
   }
 
-  row(c) {
+  row(c, i) {
     const here = this.app.conversation?.context === c.context;
-    return el("div", { class: "conversation-row", "aria-current": here ? "true" : null, onclick: () => this.app.go(this.placeOf(c)) },
-      el("span", { class: "title", text: hidden(c.title || "untitled") }),
-      el("span", { class: "soft" }, `${counted(c.messages, "message")} · ${counted(c.branches, "branch", "branches")} · `, el("span", { title: c.updated_at ?? "" }, ago(c.updated_at)), (c.labels ?? []).map((l) => ` #${hidden(l)}`).join("")));
+    const group = groupOf(c);
+    const begins = i === 0 || groupOf(this.list.rows.get(i - 1) ?? c) !== group;
+    return el("div", { class: "conversation-row", "aria-current": here ? "true" : null, onclick: () => this.app.go(this.placeOf(c)) }, begins ? el("span", { class: "group" }, group) : null,
+      el("span", { class: "title", dir: "auto", text: hidden(c.title || "untitled") }),
+      el("span", { class: "soft" }, counted(c.messages, "message"), c.branches > 1 ? ` · ${counted(c.branches, "branch", "branches")}` : "", (c.labels ?? []).map((l) => ` #${hidden(l)}`).join(""), this.waits(c), el("span", { class: "when", title: c.updated_at ?? "" }, ago(c.updated_at))));
+  }
+
+  // waits is the number of calls of a conversation that wait for the person.
+  waits(c) {
+    const n = this.app.waits?.get(c.context);
+    return n ? el("span", { class: "badge", title: `${counted(n, "call waits", "calls wait")} for you` }, n) : null;
   }
 
   hit(h) {
     const [from, to] = byteSlice(h.snippet, h.match ?? [0, 0]);
     return el("div", { class: "conversation-row", onclick: () => this.app.go(this.placeOf(h)) },
       el("span", { class: "title", text: hidden(h.title || "untitled") }),
-      el("span", { class: "soft" }, hidden(h.snippet.slice(0, from)), el("mark", { text: hidden(h.snippet.slice(from, to)) }), hidden(h.snippet.slice(to))));
+      el("span", { class: "soft hit", dir: "auto" }, hidden(h.snippet.slice(0, from)), el("mark", { text: hidden(h.snippet.slice(from, to)) }), hidden(h.snippet.slice(to))));
   }
+}
+
+// groupOf is the part of the list in which a conversation stands.
+function groupOf(c) {
+  if ((c.labels ?? []).includes("pinned")) return "Pinned";
+  const day = (d) => new Date(d.getFullYear(), d.getMonth(), d.getDate());
+  const [at, today] = [new Date(c.updated_at), day(new Date())];
+  const days = Math.round((today - day(at)) / 86_400_000);
+  if (days < 2) return days < 1 ? "Today" : "Yesterday";
+  const same = at.getFullYear() === today.getFullYear();
+  if (same && at.getMonth() === today.getMonth()) return "This month";
+  return at.toLocaleDateString(undefined, same ? { month: "long" } : { month: "long", year: "numeric" });
 }
 
 // begun has the last word stand for all that begin so, as it is still being typed.

@@ -58,28 +58,6 @@ export function say(text) {
   if (speaker.childElementCount > 5) speaker.firstChild.remove();
 }
 
-const mostNotices = 4;
-
-// notice shows text for a while, with an action that takes back what it tells of, and returns a function that takes it away. It stays as long as the focus is in it, which
-// then goes back to where it came from; one that stays is of what is still so, and nothing else takes it away.
-export function notice(text, action, { stays } = {}) {
-  let from;
-  const line = el("div", { class: `notice${stays ? " stays" : ""}`, onfocusin: (e) => line.contains(e.relatedTarget) || (from = e.relatedTarget) }, text);
-  const leave = () => {
-    if (line.contains(document.activeElement)) focusOn(from?.isConnected ? from : null);
-    line.remove();
-  };
-  const expire = () => (line.contains(document.activeElement) ? setTimeout(expire, 5000) : line.remove());
-  if (action) line.append(button(action.name, () => (leave(), action.run())));
-  line.append(button("×", leave, { "aria-label": "Close" }));
-  const all = document.getElementById("notices");
-  all.append(line);
-  if (all.childElementCount > mostNotices) all.querySelector(".notice:not(.stays)")?.remove();
-  if (!stays) setTimeout(expire, action ? 60000 : 12000);
-  say(text);
-  return leave;
-}
-
 // counted is a number of things: 1 message, 2 messages.
 export function counted(n, one, many = `${one}s`) {
   return `${n.toLocaleString()} ${n === 1 ? one : many}`;

@@ -1,6 +1,8 @@
 import { ago, button, el, hidden } from "./dom.js";
+import { icon } from "./icons.js";
 import { rendered } from "./markdown.js";
 import { api } from "./api.js";
+import { dot, lanes } from "./strip.js";
 
 const long = 20_000; // characters of an argument or a result that a message shows at once; all of it is a click away
 
@@ -70,8 +72,9 @@ function resultOf(result) {
 // figures are what a message cost, in short.
 export function figures(m) {
   const d = m.metadata ?? {};
-  return [d.model_id, d.input_tokens && `${d.input_tokens.toLocaleString()} in`, d.output_tokens && `${d.output_tokens.toLocaleString()} out`, m.cost && `${m.cost}`,
-    d.finish_reason && !["stop", "end_turn"].includes(d.finish_reason) && d.finish_reason].filter(Boolean).join(" · ");
+  const ends = { length: "cut short", max_tokens: "cut short", content_filter: "filtered", refusal: "refused" };
+  const took = d.completed_at ? (new Date(d.completed_at) - new Date(m.created_at)) / 1000 : 0;
+  return [took > 0 && took < 3600 && `${took.toFixed(1)} s`, d.output_tokens && `${d.output_tokens.toLocaleString()} tokens`, m.cost && `${m.cost}`, ends[d.finish_reason]].filter(Boolean).join(" · ");
 }
 
 // body shows what a message says.
@@ -81,16 +84,35 @@ export function body(m) {
   return [parts, calls, m.tool_result ? resultOf(m.tool_result) : null, m.metadata?.error ? el("p", { class: "bad" }, hidden(m.metadata.error)) : null].flat();
 }
 
-// drawn is a message with what can be done with it. ways are the branches that part here, ‹ 2/3 ›.
-export function drawn(m, { ways, acts = [], state } = {}) {
-  const top = el("div", { class: "top" },
-    el("span", { class: "role" }, m.role), el("span", { title: m.created_at ?? "" }, ago(m.created_at)), figures(m) ? el("span", {}, figures(m)) : null,
-    (m.tags ?? []).map((t) => el("span", { class: "warn" }, `#${t}`)), m.kind ? el("span", {}, m.kind) : null, m.unfinished ? el("span", { class: "warn" }, "unfinished") : null,
-    state ? el("span", { class: "soft" }, state) : null, ways ? waysOf(ways) : null, el("span", { class: "acts" }, acts));
-  return el("article", { class: `message ${m.role}${m.hidden ? " hidden" : ""}${m.unfinished ? " unfinished" : ""}`, "aria-label": `${m.role}, message ${m.position}`, "data-id": m.id }, top, body(m));
+const names = { user: "You", assistant: "Answer", system: "System", tool: "Result", developer: "System" };
+
+// authorOf is who wrote a message, in a word: the model of an answer.
+export function authorOf(m) {
+  return hidden((m.role === "assistant" && m.metadata?.model_id) || names[m.role] || m.role);
 }
 
-function waysOf({ list, at, go }) {
-  const step = (by) => button(by < 0 ? "‹" : "›", () => go(list[(at + by + list.length) % list.length]), { "aria-label": by < 0 ? "The branch before" : "The next branch", class: "plain" });
-  return el("span", { class: "ways" }, step(-1), el("span", { title: list.join(", ") }, `${at + 1}/${list.length}`), step(1));
+// stub is the curve with which other branches leave the line before a message.
+function stub(siblings, here) {
+  const colours = lanes(siblings.map((s) => s.branch), here).filter((c) => c !== "l0");
+  return el("svg:svg", { class: `stub ${colours[0] ?? "l1"}`, "aria-hidden": "true" }, el("svg:path", { d: "M1 0c0 14 24 4 24 22" }));
+}
+
+// drawn is a message with what can be done with it. others is the strip of the alternatives at its place.
+export function drawn(m, { others, siblings, here, acts = [] } = {}) {
+  const words = [m.hidden && "left out of requests", m.unfinished && "stopped, kept", m.kind && m.kind !== "message" && hidden(m.kind)].filter(Boolean);
+  const top = el("div", { class: "top" }, el("span", { class: "role", dir: "auto" }, authorOf(m)), el("span", { title: m.created_at ?? "" }, ago(m.created_at)), figures(m) ? el("span", { title: exactly(m) }, figures(m)) : null,
+    (m.tags ?? []).map((t) => el("span", { class: "tag", dir: "auto" }, `#${hidden(t)}`)), words.map((w) => el("span", { class: "warn" }, w)), others);
+  const waits = (m.tool_calls ?? []).some((c) => c.approval_status === "pending");
+  return el("article", { class: `message ${m.role}${m.hidden ? " hidden" : ""}${m.unfinished ? " unfinished" : ""}${waits ? " asks" : ""}`, "aria-label": `${names[m.role] ?? m.role}, message ${m.position}`, "data-id": m.id },
+    siblings ? stub(siblings, here) : null, dot("l0"), top, el("div", { class: "body", dir: "auto" }, body(m)), el("div", { class: "acts" }, acts));
+}
+
+// act is a quiet button below a message.
+export function act(sign, name, run) {
+  return button([icon(sign), el("span", { class: "wide" }, name)], run, { class: "plain", "aria-label": name, title: name });
+}
+
+function exactly(m) {
+  const d = m.metadata ?? {};
+  return [d.input_tokens && `${d.input_tokens.toLocaleString()} tokens in`, d.output_tokens && `${d.output_tokens.toLocaleString()} out`, d.finish_reason && `ended with ${d.finish_reason}`].filter(Boolean).join(", ");
 }

@@ -46,31 +46,6 @@ function figuresOf(f) {
   return [f.model, f.input_tokens && `${f.input_tokens.toLocaleString()} in`, f.output_tokens && `${f.output_tokens.toLocaleString()} out`, f.cost && `${f.cost}`, f.seconds && `${f.seconds.toFixed(1)} s`, f.finish_reason].filter(Boolean).map((t) => hidden(String(t))).join(" · ");
 }
 
-// History is the journal: every operation with undo of it, and redo.
-export class History {
-  constructor(root, app) {
-    Object.assign(this, { root, app });
-  }
-
-  // open shows the journal of a conversation, or with null that of the store.
-  async open(where) {
-    const turn = this.app.routing;
-    const list = await api.operations(where?.context);
-    const act = (name, run, operation) => button(name, () => this.app.run(() => this.app.afresh(run, () => this.open(where))), { "data-key": operation });
-    this.app.draw(turn, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done in the store"),
-      where ? el("p", {}, act("Undo the last operation", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("History of the store", () => this.app.run(() => this.open(null)))) : null,
-      table(["When", "What", "Branches", "By", "Undo"], list.items.map((o) => this.line(o, where, act)))));
-  }
-
-  line(o, where, act) {
-    const context = o.context ?? where?.context;
-    const branch = o.branches?.[0] ?? where?.branch;
-    return el("tr", { class: o.undone ? "soft" : null }, el("td", { title: o.at ?? "" }, ago(o.at)), el("td", {}, hidden(o.about ? `${o.what}: ${o.about}` : o.what)), el("td", {}, hidden((o.branches ?? []).join(", "))),
-      el("td", {}, hidden(o.by ?? "")), el("td", {}, o.undone ? "undone" : o.operation.startsWith("s") ? act(o.undoes && o.what === "undo" ? "Redo" : "Undo", () => api.undoStore(o.operation), o.operation)
-        : context && branch ? act("Undo", () => api.undo({ context, branch }, o.operation), o.operation) : null));
-  }
-}
-
 const parts = [["day", "By day"], ["model", "By model"], ["context", "By conversation"]];
 
 // Figures are tokens and cost by day, model and conversation, as charts with tables.

@@ -1,52 +1,5 @@
 import { el, focusOn, named } from "./dom.js";
-
-// Heights are the heights of rows: measured ones, and a guess for the others. Sum and find take O(log n), as sums of a Fenwick tree.
-class Heights {
-  constructor(count, guess) {
-    this.guess = guess;
-    this.resize(count);
-  }
-
-  resize(count) {
-    const old = this.each ?? [];
-    this.each = new Float64Array(count).fill(this.guess);
-    this.each.set(old.length > count ? old.subarray(0, count) : old);
-    this.sums = new Float64Array(count + 1);
-    for (let i = 1; i <= count; i++) {
-      this.sums[i] += this.each[i - 1];
-      const up = i + (i & -i);
-      if (up <= count) this.sums[up] += this.sums[i];
-    }
-  }
-
-  set(i, height) {
-    const change = height - this.each[i];
-    this.each[i] = height;
-    for (let k = i + 1; k < this.sums.length; k += k & -k) this.sums[k] += change;
-    return change;
-  }
-
-  // before is the height of all rows before row i.
-  before(i) {
-    let sum = 0;
-    for (; i > 0; i -= i & -i) sum += this.sums[i];
-    return sum;
-  }
-
-  // at is the row at a height.
-  at(height) {
-    let i = 0;
-    let step = 1;
-    while (step * 2 < this.sums.length) step *= 2;
-    for (; step; step >>= 1) {
-      if (i + step < this.sums.length && this.sums[i + step] <= height) {
-        i += step;
-        height -= this.sums[i];
-      }
-    }
-    return Math.min(i, this.each.length - 1);
-  }
-}
+import { Heights } from "./heights.js";
 
 const page = 50; // rows that one request brings
 const beyond = 600; // pixels that are drawn above and below the view
@@ -62,15 +15,17 @@ function reachable(e, yes) {
 //   fetch(from,to) a promise of rows from to to, counted from 0, to not with it
 //   draw(row, i)   an element for a row
 //   known          the first rows, where they are there already
+//   same, at       how many of the first rows are the same as before, and the row that stays where it is on the screen: {row, top}
 //   acts(row,i,e)  what each key does with a row, by its name; a promise holds the keys after it. Without row it only names the keys.
 //
 // Keys act in the order in which they were typed, however slowly rows come: the row moves at once, and a key for a row waits until the row is there. Rows are read again after renew. The row that holds the focus, or to which Tab comes, is never taken away. A row that was brought into the view stays there until the person scrolls,
 // whatever heights turn out to be.
 class RowList extends HTMLElement {
-  setup({ count, fetch, draw, known = [], acts = () => ({}), guess = 60, follow = false, role = "feed", item = "article" }) {
+  setup({ count, fetch, draw, known = [], acts = () => ({}), guess = 60, follow = false, role = "feed", item = "article", same = 0, at = null }) {
     Object.assign(this, { fetch, drawRow: draw, acts, follow, itemRole: item });
     this.typed ??= [];
-    const had = this.contains(document.activeElement);
+    const focused = document.activeElement;
+    const had = this.contains(focused);
     if (count) this.setAttribute("role", role); // a list without items is none
     else this.removeAttribute("role");
     this.rows = new Map(known.entries());
@@ -79,7 +34,8 @@ class RowList extends HTMLElement {
     this.live = new Map();
     this.generation = (this.generation ?? 0) + 1;
     this.reading = null;
-    this.heights = new Heights(count, guess);
+    const before = this.heights?.each.subarray(0, same);
+    this.heights = new Heights(count, guess, before);
     this.space ??= el("div", { class: "space" });
     this.space.replaceChildren();
     if (this.space.parentNode !== this) this.replaceChildren(this.space);
@@ -92,11 +48,12 @@ class RowList extends HTMLElement {
       this.later();
     };
     this.onkeydown = (e) => this.key(e);
-    this.current = follow ? Math.max(count - 1, 0) : Math.min(this.current ?? 0, Math.max(count - 1, 0));
-    this.lost = had && count ? { row: this.current } : null;
+    this.current = at ? at.row : follow ? Math.max(count - 1, 0) : Math.min(this.current ?? 0, Math.max(count - 1, 0));
+    this.lost = had && count ? { row: this.current, control: at && focused } : null;
     if (had && !count) focusOn(null);
-    this.place(0);
-    if (follow) this.show(count - 1, "end");
+    this.place(at ? this.heights.before(at.row) - at.top : 0);
+    if (at) this.show(at.row, at.top);
+    else if (follow) this.show(count - 1, "end");
     else this.draw();
   }
 
@@ -188,6 +145,7 @@ class RowList extends HTMLElement {
     const height = this.heights.each[row];
     let to = was;
     if (where === "end") to = top + height - this.clientHeight;
+    else if (typeof where === "number") to = top - where;
     else if (where === "start" || top < was) to = top;
     else if (top + height > was + this.clientHeight) to = Math.min(top, top + height - this.clientHeight);
     if (Math.abs(Math.max(to, 0) - was) < 0.5) return false;
@@ -224,7 +182,7 @@ class RowList extends HTMLElement {
     const focused = document.activeElement;
     for (const [i, e] of this.live) {
       const has = e.contains(focused);
-      const old = this.rows.has(i) && (e.waits || e.generation !== this.generation);
+      const old = this.rows.has(i) && (e.waits || e.generation !== this.generation) && !(e.stays && this.drawRow(this.rows.get(i), i) === e); // what stays is the same element
       if (i >= this.count || old || ((i < from || i >= to) && !has && i !== this.current)) {
         if (has) this.lost = { row: i, control: focused };
         this.sizes.unobserve(e);
@@ -285,7 +243,8 @@ class RowList extends HTMLElement {
       e.setAttribute("aria-setsize", this.count);
     }
     reachable(e, i === this.current);
-    e.addEventListener("focusin", () => this.select(i));
+    if (e.index === undefined) e.addEventListener("focusin", () => this.select(e.index));
+    e.index = i;
     return e;
   }
 
