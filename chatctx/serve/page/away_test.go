@@ -24,7 +24,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	r.mu.Unlock()
 	r.sees("To Rome.")
 	value[any](r, `(() => { const real = setTimeout; window.pauses = []; window.setTimeout = (f, ms) => (pauses.push(ms), real(f, ms >= 1000 && ms <= 30000 ? 10 : ms)); })()`)
-	notices := `[...document.querySelectorAll("#notices .stays")].filter((n) => n.checkVisibility()).map((n) => n.innerText).join("|")`
+	notices := `[...document.querySelectorAll("#status.stays .words")].filter((n) => n.checkVisibility()).map((n) => n.innerText).join("|")`
 
 	r.answers(nil)
 	r.until(notices + `.startsWith("The program that serves this page has ended.")`)

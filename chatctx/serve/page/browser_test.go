@@ -261,7 +261,7 @@ func (r *reader) gone(text string) {
 func (r *reader) click(within, name string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll("button, a, [role=treeitem], .conversation-row")]);
-		const one = all.find((b) => (b.getAttribute("aria-label") ?? b.innerText).trim() === %s && b.checkVisibility() && !b.disabled);
+		const one = all.find((b) => (b.getAttribute("aria-label") ?? b.innerText).trim().replace(/\s+/g, " ") === %s && b.checkVisibility() && !b.disabled);
 		one?.click(); return Boolean(one); })()`, quoted(within), quoted(name)))
 }
 
@@ -276,6 +276,12 @@ func (r *reader) types(selector, text string) {
 	r.t.Helper()
 	value[any](r, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.focus(); f.value = ""; f.dispatchEvent(new Event("input")); })()`, quoted(selector)))
 	r.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// asks chooses the models that are asked.
+func (r *reader) asks(models ...string) {
+	r.t.Helper()
+	value[any](r, "app.conversation.composer.chips.set("+quoted(strings.Join(models, " "))+".split(' '))")
 }
 
 // fills sets a field of the open dialog, by its label.

@@ -88,8 +88,8 @@ func TestAConversationIsShown(t *testing.T) {
 	r.sees("To Rome.")
 	r.sees("<script>alert(1)</script>")
 	r.sees("paris  +1")
-	r.until(`[...document.querySelectorAll(".write button")].some((b) => b.innerText.endsWith("tokens"))`)
-	r.click(".write", value[string](r, `[...document.querySelectorAll(".write button")].find((b) => b.innerText.endsWith("tokens")).innerText`))
+	r.until(`document.querySelector(".write .tokens")?.innerText.endsWith("tokens")`)
+	r.click(".write", value[string](r, `document.querySelector(".write .tokens").innerText`))
 	r.sees("This conversation cost nothing so far")
 	r.accessible("the window")
 	r.click("dialog", "Close")
@@ -122,27 +122,25 @@ func TestExploring(t *testing.T) {
 	r.until(`document.querySelector("#side mark")?.textContent === "harbour"`)
 	r.types("input[type=search]", "")
 
-	r.click("main", "Fork")
-	r.fills("Name of the branch", "aside")
-	r.click("dialog", "OK")
-	r.until(`document.querySelector("main select").value === "aside"`)
+	r.click("main", "Branch here")
+	r.until(`document.querySelector("main select").value === "main.2"`)
 
 	r.types("form textarea", "What is your name?")
-	r.types("form input[list]", "red,blue")
-	r.until(`/^sending costs about 0\.\d+ USD, /.test(document.querySelector(".price").textContent)`)
-	r.click("form", "Send")
-	r.until(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("My name is red.") && document.querySelector(".columns").innerText.includes("My name is blue.")`)
+	r.asks("red", "blue")
+	r.until(`/^sending costs about 0\.\d+ USD, /.test(document.querySelector(".price").title)`)
+	r.click("form", "Send Ctrl ↵")
+	r.until(`document.querySelectorAll(".answers section").length === 2 && document.querySelector(".answers").innerText.includes("My name is red.") && document.querySelector(".answers").innerText.includes("My name is blue.")`)
+	r.until(`document.querySelectorAll(".answers .foot button").length === 2`)
 	r.accessible("two answers")
-	r.until(`document.querySelector(".columns > .line button")`)
 	r.shot("answers")
-	for _, fault := range value[[]string](r, `(() => { const all = document.querySelector(".columns"), box = (e) => e.getBoundingClientRect(), faults = [], [one, two] = all.querySelectorAll("section");
+	for _, fault := range value[[]string](r, `(() => { const all = document.querySelector(".answers"), box = (e) => e.getBoundingClientRect(), faults = [], [one, two] = all.querySelectorAll("section");
 		if (all.scrollWidth > all.clientWidth) faults.push("they scroll sideways");
-		if (box(all.querySelector(".line")).bottom > box(one).top) faults.push("the controls are not above them");
+		if (box(all.previousSibling).bottom > box(one).top) faults.push("the controls are not above them");
 		if (box(one).top !== box(two).top || Math.abs(box(one).width - box(two).width) > 1 || box(two).right > box(all).right) faults.push("they do not share the width");
 		return faults; })()`) {
 		t.Errorf("two answers: %s", fault)
 	}
-	r.click(".columns", "Compare")
+	value[any](r, `app.go({view: "compare", context: app.conversation.context, refs: ["red", "blue"]})`)
 	r.until(`document.querySelector("td ins.added")?.textContent === "blue" && document.querySelector("td del.removed")?.textContent === "red"`)
 	r.shot("compare")
 	r.accessible("compare")
@@ -151,7 +149,7 @@ func TestExploring(t *testing.T) {
 	r.sees("has this answer now")
 	r.until(`document.querySelector("main select").value === "red"`)
 	r.until(`[...document.querySelectorAll("main article")].some((a) => a.innerText.includes("My name is blue."))`)
-	r.click("#notices .notice:last-child", "Undo")
+	r.click("#status", "Undo")
 	r.until(`[...document.querySelectorAll("main article")].some((a) => a.innerText.includes("My name is red."))`)
 }
 
@@ -213,7 +211,6 @@ func TestBeginning(t *testing.T) {
 	r.click("dialog", "Open")
 	r.sees("The answer is in the harbour")
 	value[any](r, `location.hash = "history"`)
-	r.click("main", "History of the store")
 	r.sees("What was done in the store")
 	r.click("main", "Undo")
 	r.click("main", "Redo")
@@ -235,7 +232,7 @@ func TestACallWaits(t *testing.T) {
 		b.Append(&chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea\u202e","how":"` + strings.Repeat("far ", 6000) + `"}`)}}})
 	})
 	r.until(`document.querySelector("#views .badge").textContent === "1" && document.querySelector("#views .badge").checkVisibility()`)
-	r.click("#views", "Approvals1")
+	r.click("#views", "Approvals 1")
 	r.sees("No rule decides this call.")
 	r.sees("sea⟨U+202E⟩")
 	r.until(`[...document.querySelectorAll(".queue pre")].some((p) => p.textContent.length === 24000)`)
@@ -261,7 +258,7 @@ func TestACallWaits(t *testing.T) {
 	r.accessible("a changed call")
 	r.click(".queue", "Run")
 	r.sees("look was run.")
-	r.click("#notices", "Let the model go on")
+	r.click("#status", "Let the model go on")
 	r.until(`[...document.querySelectorAll("main article details")].some((d) => d.textContent.includes("seen: land"))`)
 	changed("main article .call")
 	r.sees("My name is plain.")
@@ -279,7 +276,7 @@ func TestManyCallsWait(t *testing.T) {
 	r.until(`document.querySelector("#views .badge").textContent === "130"`)
 	value[any](r, `(() => { const real = window.fetch, holds = (which) => new Promise((yes) => (window[which] = yes)), [all, first] = [holds("letAll"), holds("letFirst")];
 		window.fetch = async (...a) => { if (a[0].includes("/calls?")) await (a[0].includes("limit=1000") ? all : first); return real(...a); }; })()`)
-	r.click("#views", "Approvals130")
+	r.click("#views", "Approvals 130")
 	r.until(`!document.querySelector("main").innerText.includes("Look") && !document.querySelector("main textarea")`)
 	value[any](r, "letFirst()")
 	r.until(`document.querySelectorAll(".queue > *").length === 20`)
@@ -307,11 +304,11 @@ func TestNoticeOfACallGoes(t *testing.T) {
 	})
 	r.sees("Hello")
 	r.types("form textarea", "Please look")
-	r.click("form", "Send")
-	r.until(`document.querySelector("#notices").innerText.includes("A call waits for you.")`)
-	r.click("#views", "Approvals1")
+	r.click("form", "Send Ctrl ↵")
+	r.until(`document.querySelector("#status").innerText.includes("A call waits for you.")`)
+	r.click("#views", "Approvals 1")
 	r.click(".queue", "Approve")
-	r.until(`!document.querySelector("#notices").innerText.includes("A call waits for you.")`)
+	r.until(`!document.querySelector("#status").innerText.includes("A call waits for you.")`)
 }
 
 // TestTwoTabs: what is done in one tab is seen in another: a message, and a decision, which takes a call away there and says so.
@@ -333,8 +330,8 @@ func TestTwoTabs(t *testing.T) {
 	for _, tab := range []*reader{r, two} {
 		tab.until(`document.querySelectorAll('.queue[data-state="pending"] > *').length === 1 && document.querySelector("#views .badge").textContent === "1"`)
 	}
-	two.until(`document.querySelector("#notices").innerText.includes("A call that was here waits no more.") && document.querySelector("#said").innerText.includes("waits no more")`)
-	if said := value[string](r, `document.querySelector("#notices").innerText`); strings.Contains(said, "waits no more") {
+	two.until(`document.querySelector("#status").innerText.includes("A call that was here waits no more.") && document.querySelector("#said").innerText.includes("waits no more")`)
+	if said := value[string](r, `document.querySelector("#status").innerText`); strings.Contains(said, "waits no more") {
 		t.Errorf("who decides is told of it: %s", said)
 	}
 	for _, tab := range []*reader{r, two} {
@@ -342,7 +339,8 @@ func TestTwoTabs(t *testing.T) {
 		tab.sees("Hello")
 	}
 	r.types("form textarea", "From one tab")
-	r.click("form", "Add without sending")
+	r.click("form", "More ways to send")
+	r.click("body", "Add without sending")
 	two.sees("From one tab")
 }
 
@@ -417,7 +415,8 @@ func TestLabelsAfterAnError(t *testing.T) {
 		commit(t, c.Begin(""), func(b *chatctx.Batch) { b.Label("two") })
 	})
 	r.sees("Water")
-	r.click("main", "Labels")
+	r.click("main", "Conversation")
+	r.click("body", "Labels")
 	value[any](r, `(window.real = window.fetch, window.fetch = (p, o) => String(p).includes("/labels/two/remove") ? Promise.reject(new TypeError("gone")) : real(p, o), null)`)
 	value[any](r, `(document.querySelector("dialog input").value = "", null)`)
 	r.click("dialog", "Save")
@@ -433,12 +432,12 @@ func TestLabelsAfterAnError(t *testing.T) {
 func TestViewsAreAccessible(t *testing.T) {
 	r := open(t, trip(t))
 	for name, shows := range map[string]string{"History": "What was done", "Figures": "Tokens and cost", "Trash": "The trash is empty."} {
-		r.click("#views", name)
+		r.click("#side", name)
 		r.sees(shows)
 		r.accessible(name)
 		r.shot(name)
 	}
-	r.click("#tools", "New")
+	r.click("#side", "New")
 	r.accessible("a dialog")
 	r.fills("Title", "Mine")
 	r.click("dialog", "Begin")

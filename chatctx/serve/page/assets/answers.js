@@ -23,14 +23,15 @@ export class Answers {
 
   // shows tells whether there is anything to see of a branch's open place.
   get shows() {
-    return this.columns.size > 0 || this.unanswered !== "";
+    return this.columns.size > 0;
   }
 
   // set takes over what the store has. What is being written or failed here stays; what the store no longer has goes.
   set(siblings, place) {
-    if (!this.at(place) && !this.writers) this.columns.clear(), (this.marked = false), (this.single = null);
+    const gone = (c) => c.message && !siblings.some((s) => s.message === c.message);
+    if (!this.at(place)) (this.marked = false), (this.single = null);
     this.place = place;
-    for (const [branch, c] of this.columns) if (c.message && !siblings.some((s) => s.message === c.message)) this.columns.delete(branch);
+    if (!this.writers) for (const [branch, c] of this.columns) if (gone(c)) this.columns.delete(branch);
     for (const s of siblings) Object.assign(this.column(s.branch), { message: s.message, model: s.model, role: s.role, words: s.words, state: "done" });
     this.draw();
     return Promise.all([...this.columns.values()].filter((c) => c.message && c.drawn !== c.message).map((c) => this.fill(c)));
@@ -108,8 +109,8 @@ export class Answers {
     const all = this.list();
     const colours = lanes(all.map((c) => c.branch), this.open ? "" : this.place?.branch);
     all.forEach((c, i) => this.drawColumn(c, i, all, colours[i]));
-    replace(this.bar, el("strong", {}, all.length ? counted(all.length, all[0].role === "user" ? "question" : "answer") : "Not answered yet"), this.open && all.length > 1 ? el("span", {}, "none chosen yet") : null,
-      el("span", { class: "grow" }), this.unanswered ? button([icon("send"), this.unanswered], () => this.view.composer.ask(), { class: "small" }) : null,
+    replace(this.bar, el("strong", {}, counted(all.length, all[0]?.role === "user" ? "question" : "answer")), this.open && all.length > 1 ? el("span", {}, "none chosen yet") : null,
+      el("span", { class: "grow" }),
       all.length > 1 ? [button(this.single === null ? "One at a time" : "Side by side", () => this.toggle(), { class: "plain" }), button("Mark differences", () => this.marking(), { class: "plain", "aria-pressed": String(this.marked) })] : null,
       this.open ? null : button(icon("close"), () => this.view.showBeside(null), { "aria-label": "Close the answers", class: "plain" }));
     const shown = this.single === null ? all : [all[this.single % all.length]].filter(Boolean);
@@ -127,7 +128,7 @@ export class Answers {
     const state = { waiting: "waits", writing: "writing", failed: "failed", done: c.figures ?? "" }[c.state];
     replace(c.head, dot(colour), el("strong", { dir: "auto" }, name), this.single !== null && all.length > 1 ? this.steps(all) : null, el("span", { class: `soft ${c.state}` }, [state, c.note && c.state !== "failed" && hidden(c.note)].filter(Boolean).join(" · ")));
     replace(c.foot, c.state === "failed" ? [el("p", { class: "bad", dir: "auto" }, hidden(c.note)), button("Ask again", () => this.view.composer.askInto(this, [c.model].filter(Boolean), c.branch))] : null,
-      c.state === "done" ? here ? el("span", { class: "soft" }, "this branch") : button([icon("check"), "Go on with this", el("kbd", {}, i + 1)], () => this.choose(i), { class: this.first() === c ? "main" : "", "aria-label": `Go on with this ${i + 1}` }) : null);
+      c.state === "done" ? here ? el("span", { class: "soft" }, "this branch") : button([icon("check"), "Go on with this", el("kbd", { "aria-hidden": "true" }, i + 1)], () => this.choose(i), { class: this.first() === c ? "main" : "" }) : null);
   }
 
   steps(all) {

@@ -148,7 +148,7 @@ class App {
       case "calls":
         return this.calls.open();
       case "history":
-        return this.history.open(this.conversation.context ? this.conversation.where : null);
+        return this.history.open();
       case "figures":
         return this.figures.open();
       case "trash":

@@ -1,7 +1,7 @@
 import { api } from "./api.js";
 import { button, el, hidden, replace } from "./dom.js";
 import { icon } from "./icons.js";
-import { menu } from "./menu.js";
+import { closeMenu, menu } from "./menu.js";
 import { dot, lane } from "./strip.js";
 
 const kept = 50; // conversations whose models are remembered
@@ -43,7 +43,7 @@ export class Chips {
   // offers are the models that are known here, and a field for any other one; pick is called with what was chosen.
   offers(pick, without = []) {
     const list = el("div", { class: "offers" });
-    const chosen = (name) => (list.closest("[popover]").hidePopover(), pick(name));
+    const chosen = (name) => (closeMenu(), pick(name));
     const field = el("input", { "aria-label": "Another model", placeholder: "find or name a model", autofocus: true, oninput: () => draw(), onkeydown: (e) => {
       if (e.key !== "Enter" || e.isComposing) return;
       e.preventDefault();
@@ -60,7 +60,7 @@ export class Chips {
   // choose opens the list of models; picks is called with what is chosen, which else is asked too from then on.
   choose(picks) {
     this.picks = picks;
-    this.adder.querySelector("button").click();
+    this.adder.click();
     this.picks = null;
   }
 }

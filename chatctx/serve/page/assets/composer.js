@@ -32,12 +32,12 @@ export class Composer {
     this.to = el("div", { class: "to" });
     this.told = el("div", { class: "told" });
     this.queue = el("span", { class: "soft" });
-    this.sendButton = button([icon("send"), el("span", {}, "Send"), el("kbd", { class: "wide" }, "Ctrl ↵")], () => void this.send(), { class: "main", "aria-label": "Send" });
+    this.sendButton = button([icon("send"), el("span", {}, "Send"), el("kbd", { class: "wide", "aria-hidden": "true" }, "Ctrl ↵")], () => void this.send(), { class: "main" });
     this.stopButton = button([icon("stop"), "Stop"], () => [...this.running.keys()].forEach((s) => s.abort()), { hidden: true });
     const more = menu("More ways to send", () => [["Add without sending", () => this.add()], ["Ask each model from its own answer", () => this.each()]], { sign: "down" });
     this.element = el("form", { class: "write", onsubmit: (e) => e.preventDefault() }, this.to, this.told, this.text,
-      el("div", { class: "line" }, button(icon("clip"), () => this.file.click(), { "aria-label": "Attach", title: "Attach", class: "plain" }), this.file, this.shown, this.chips.element, el("span", { class: "grow" }),
-        this.queue, this.price.bar, this.price.price, this.stopButton, this.sendButton, more));
+      el("div", { class: "line" }, button(icon("clip"), () => this.file.click(), { "aria-label": "Attach", title: "Attach", class: "plain" }), this.file, this.shown, this.chips.element, 
+        el("span", { class: "send" }, this.queue, this.price.bar, this.price.price, this.stopButton, this.sendButton, more)));
     this.element.addEventListener("dragover", (e) => e.preventDefault());
     this.element.addEventListener("drop", (e) => (e.preventDefault(), e.stopPropagation(), this.attach(e.dataTransfer.files)));
   }
@@ -64,9 +64,10 @@ export class Composer {
     const { answers } = this.view;
     const from = answers.shows && answers.first();
     const several = answers.list().filter((c) => c.state === "done");
-    this.to.hidden = !from;
+    this.to.hidden = !from && !answers.unanswered;
     replace(this.to, from ? ["Goes on from ", dot(from.element.classList[1] ?? "l1"), el("strong", { dir: "auto" }, hidden(from.model || from.branch)), "’s answer",
-      several.length > 1 ? menu("Another answer", () => several.map((c) => [hidden(c.model || c.branch), () => ((answers.from = c.branch), answers.draw())]), { sign: "down" }) : null] : []);
+      several.length > 1 ? menu("Another answer", () => several.map((c) => [hidden(c.model || c.branch), () => ((answers.from = c.branch), answers.draw())]), { sign: "down" }) : null]
+      : answers.unanswered ? [answers.unanswered === "Ask" ? "Not answered yet" : "The calls are done", button([icon("send"), answers.unanswered], () => this.ask(), { class: "small" })] : []);
     this.text.placeholder = from ? "Ask something about it" : "Write a message";
   }
 
@@ -145,7 +146,7 @@ export class Composer {
   async choose(where) {
     const { answers } = this.view;
     if (!answers.shows || !answers.at({ ...where, position: answers.place.position })) return null;
-    if (!answers.first() && answers.list().some((c) => ["waiting", "writing"].includes(c.state))) {
+    if (!answers.first() && answers.list().some((c) => c.branch !== where.branch && ["waiting", "writing"].includes(c.state))) {
       notice("The message waits for the first complete answer, and goes on from that.");
       await new Promise((yes) => (answers.complete = yes));
     }

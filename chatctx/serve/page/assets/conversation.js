@@ -66,6 +66,7 @@ export class Conversation {
     else await this.list.renew(this.count());
     if (at && document.activeElement.matches("input, textarea, select")) this.list.show(at - 1); // who writes meanwhile goes on writing
     else if (at && !switched) this.list.focusRow(at - 1);
+    if (document.activeElement === this.root) this.list.focusRow(this.list.current);
     await Promise.all([this.panel.show(), this.weigh()]);
   }
 
@@ -114,10 +115,11 @@ export class Conversation {
     const { where } = this;
     const turn = this.app.routing;
     const before = this.info.messages;
+    const reading = (this.reading = Symbol());
     try {
       const [about, info] = await Promise.all([api.context(where.context), api.branch(where)]);
       const ends = await this.look(where, info.messages);
-      if (turn !== this.app.routing) return;
+      if (turn !== this.app.routing || reading !== this.reading) return; // who reads now draws
       if (this.context !== where.context || this.branch !== where.branch) return this.changed({ own }); // another branch was just opened: what was read is of the old one
       Object.assign(this, { about, info });
       this.ended(ends);
@@ -210,7 +212,7 @@ export class Conversation {
   }
 
   menuOf(m) {
-    this.list.live.get(m.position - 1)?.querySelector(".acts .menu-of button")?.click();
+    this.list.live.get(m.position - 1)?.querySelector(".acts [aria-haspopup]")?.click();
   }
 }
 

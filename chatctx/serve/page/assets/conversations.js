@@ -7,7 +7,7 @@ const pageSize = 50;
 export class Conversations {
   constructor(root, app) {
     this.app = app;
-    this.input = el("input", { type: "search", placeholder: "Search everything", "aria-label": "Search", oninput: () => this.typed() });
+    this.input = el("input", { type: "search", placeholder: "Search everything", "aria-label": "Search", oninput: () => this.typed(), onkeydown: (e) => e.key === "ArrowDown" && (e.preventDefault(), this.list.focusRow(this.list.current)) });
     this.labels = el("div", { class: "labels", role: "group", "aria-label": "Labels" });
     this.list = el("row-list", { "aria-label": "Conversations" });
     this.list.addEventListener("failed", (e) => app.failed(e.detail));

@@ -9,11 +9,11 @@ export class Editing {
   constructor(view, m) {
     Object.assign(this, { view, m, id: m.id, position: m.position, was: textOf(m), question: m.role === "user" });
     this.text = el("textarea", { "aria-label": "New text", value: this.was, rows: 1, dir: "auto", onkeydown: (e) => this.key(e) });
-    this.save = button([icon("send"), this.question ? "Ask this instead" : "Save as a branch", el("kbd", { class: "wide" }, "Ctrl ↵")], () => this.keep(), { class: "main", "aria-label": this.question ? "Ask this instead" : "Save as a branch" });
+    this.save = button([icon("send"), this.question ? "Ask this instead" : "Save as a branch", el("kbd", { class: "wide", "aria-hidden": "true" }, "Ctrl ↵")], () => this.keep(), { class: "main" });
     this.sure = el("span", { class: "warn", role: "alert" });
     this.element = el("article", { class: `message ${m.role} editing`, "aria-label": `Editing message ${m.position}` }, dot("l0"),
       el("div", { class: "top" }, el("strong", {}, this.question ? "Editing your question" : "Editing"), el("span", {}, "the old one stays, one arrow away")),
-      el("div", { class: "write" }, this.text, el("div", { class: "line" }, this.sure, el("span", { class: "grow" }), button(["Cancel ", el("kbd", { class: "wide" }, "esc")], () => this.cancel(), { class: "plain", "aria-label": "Cancel" }), this.save)));
+      el("div", { class: "write" }, this.text, el("div", { class: "line" }, this.sure, el("span", { class: "grow" }), button(["Cancel ", el("kbd", { class: "wide", "aria-hidden": "true" }, "esc")], () => this.cancel(), { class: "plain" }), this.save)));
     this.element.stays = true;
   }
 

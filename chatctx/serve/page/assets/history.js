@@ -7,16 +7,16 @@ export class History {
     this.app = app;
   }
 
-  // open shows the journal of a conversation as a view, or with null that of the store.
-  async open(where) {
+  // open shows the journal of the store.
+  async open() {
     const turn = this.app.routing;
-    const list = await api.operations(where?.context);
-    this.app.draw(turn, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done in the store"), this.whole(list, where, () => this.open(where))));
+    const list = await api.operations();
+    this.app.draw(turn, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, "What was done in the store"), this.whole(list, null, () => this.open())));
   }
 
   whole(list, where, again) {
     const act = (name, run, operation) => button(name, () => this.app.run(() => this.app.afresh(run, again)), { class: "small", "data-key": operation });
-    return [where ? el("p", {}, act("Undo the last operation", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("History of the store", () => this.app.run(() => this.open(null)), { class: "small" })) : null,
+    return [where ? el("p", { class: "line" }, act("Undo the last operation", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", el("a", { href: "#/history" }, "All of the store")) : null,
       table(["When", "What", "Branches", "By", "Undo"], list.items.map((o) => this.line(o, where, act)))];
   }
 

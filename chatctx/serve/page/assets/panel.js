@@ -9,12 +9,14 @@ export class Panel {
     const { app } = view;
     this.tree = new Tree({ moved: (branch, at) => app.go({ context: view.context, branch, at }), marked: () => this.drawBar(), failed: (e) => app.failed(e) });
     this.bar = el("div", { class: "bar" });
-    this.tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Panel" });
+    this.tabs = el("div", { class: "tabs" });
     this.history = new History(app);
     this.past = el("div", { class: "past" });
     this.element = el("section", { class: "panel", "aria-label": "Tree" }, this.tabs, this.bar, this.tree.list, this.past);
     this.tab = "Tree";
-    this.element.hidden = localStorage.getItem("tree") === "off" || narrow();
+    const fits = () => (this.element.hidden = localStorage.getItem("tree") === "off" || narrow());
+    fits();
+    matchMedia(narrowly).addEventListener("change", () => (fits(), view.about && view.head.draw(), this.shown && this.tree.list.draw()));
   }
 
   get shown() {
@@ -44,7 +46,7 @@ export class Panel {
 
   async show() {
     const { view } = this;
-    replace(this.tabs, ["Tree", "History"].map((t) => button(t, () => this.turn(t), { role: "tab", "aria-selected": String(t === this.tab), class: "plain" })), el("span", { class: "grow" }),
+    replace(this.tabs, el("div", { role: "tablist", "aria-label": "Panel" }, ["Tree", "History"].map((t) => button(t, () => this.turn(t), { role: "tab", "aria-selected": String(t === this.tab), class: "plain" }))), el("span", { class: "grow" }),
       narrow() ? button("Close", () => this.toggle(false), { class: "plain" }) : null);
     this.element.setAttribute("aria-label", this.tab);
     this.tree.list.hidden = this.bar.hidden = this.tab !== "Tree";
@@ -65,7 +67,9 @@ export class Panel {
   }
 }
 
+const narrowly = "(max-width: 900px)";
+
 // narrow tells whether the panel lies over the talk.
 export function narrow() {
-  return matchMedia("(max-width: 900px)").matches;
+  return matchMedia(narrowly).matches;
 }

@@ -14,9 +14,15 @@ function priceOf(bills, part) {
   }
   const short = (n) => n.toLocaleString(undefined, { maximumSignificantDigits: 3 });
   const known = Object.entries(sums).map(([currency, n]) => `${short(n)} ${currency}`);
+  const amounts = Object.entries(sums).map(([currency, n]) => amount(currency, n));
   if (!known.length) return bills.length ? ["cost unknown", "No price is known for these models."] : ["", ""];
   const least = part ? "more than" : "about";
-  return [`${part ? ">" : "≈"} ${known.join(" + ")}`, `sending costs ${least} ${known.join(" and ")}${answer && known.length === 1 ? `, the answer at most ${short(answer)}` : ", without the answer"}`];
+  return [`${part ? ">" : "≈"} ${amounts.join(" + ")}`, `sending costs ${least} ${known.join(" and ")}${answer && known.length === 1 ? `, the answer at most ${short(answer)}` : ", without the answer"}`];
+}
+
+// amount is a small sum with the sign of its currency.
+function amount(currency, n) {
+  return /^[A-Z]{3}$/.test(currency) ? n.toLocaleString(undefined, { style: "currency", currency, maximumSignificantDigits: 2 }) : `${n.toLocaleString(undefined, { maximumSignificantDigits: 2 })} ${currency}`;
 }
 
 const thousands = (n) => (n < 1000 ? String(n) : n < 100_000 ? `${(n / 1000).toFixed(1)}k` : `${Math.round(n / 1000)}k`);
@@ -49,7 +55,7 @@ export class Price {
     full.style.width = `${share * 100}%`;
     const meter = el("span", { class: "window", role: "meter", "aria-label": "Window", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) }, full);
     const whole = `${least}${t.total_tokens.toLocaleString()} tokens${t.budget ? ` of ${t.budget.toLocaleString()}` : ""}`;
-    replace(this.bar, meter, button(`${least}${thousands(t.total_tokens)}${t.budget ? ` of ${thousands(t.budget)}` : " tokens"}`, () => this.view.app.run(() => this.explain()), { class: "plain tokens", title: `${whole}: what becomes of each message` }));
+    replace(this.bar, t.budget ? meter : null, button(`${least}${thousands(t.total_tokens)}${t.budget ? ` of ${thousands(t.budget)}` : " tokens"}`, () => this.view.app.run(() => this.explain()), { class: "plain tokens", title: `${whole}: what becomes of each message` }));
   }
 
   async explain() {

@@ -34,6 +34,7 @@ class RowList extends HTMLElement {
     this.live = new Map();
     this.generation = (this.generation ?? 0) + 1;
     this.reading = null;
+    this.room = 0;
     const before = this.heights?.each.subarray(0, same);
     this.heights = new Heights(count, guess, before);
     this.space ??= el("div", { class: "space" });
@@ -139,9 +140,10 @@ class RowList extends HTMLElement {
   reach() {
     if (!this.aim || this.aim.row >= this.count) return false;
     const { row, where } = this.aim;
-    this.space.style.height = `${this.heights.before(this.count)}px`;
     const was = this.scrollTop;
     const top = this.heights.before(row);
+    if (typeof where === "number") this.room = top - where + this.clientHeight; // where too few rows follow, empty room keeps the row at its place
+    this.space.style.height = `${Math.max(this.heights.before(this.count), this.room)}px`;
     const height = this.heights.each[row];
     let to = was;
     if (where === "end") to = top + height - this.clientHeight;
@@ -171,7 +173,8 @@ class RowList extends HTMLElement {
       changed = true;
       if (i < first) above += change;
     }
-    this.space.style.height = `${this.heights.before(count)}px`;
+    this.room = Math.min(this.room, this.scrollTop + this.clientHeight);
+    this.space.style.height = `${Math.max(this.heights.before(count), this.room)}px`;
     for (const [i, e] of this.live) e.style.transform = `translateY(${this.heights.before(i)}px)`;
     if (above) this.place(top + above);
     return changed;
@@ -184,7 +187,7 @@ class RowList extends HTMLElement {
       const has = e.contains(focused);
       const old = this.rows.has(i) && (e.waits || e.generation !== this.generation) && !(e.stays && this.drawRow(this.rows.get(i), i) === e); // what stays is the same element
       if (i >= this.count || old || ((i < from || i >= to) && !has && i !== this.current)) {
-        if (has) this.lost = { row: i, control: focused };
+        if (has) this.lost = { row: i, control: focused === e ? (e.seeks ?? e) : focused };
         this.sizes.unobserve(e);
         e.remove();
         this.live.delete(i);
@@ -213,6 +216,7 @@ class RowList extends HTMLElement {
   find(e) {
     const control = this.lost.control;
     this.lost = null;
+    if (e.waits) e.seeks = control;
     if (document.activeElement === document.body) focusOn((control && named(e, control)[0]) ?? e);
   }
 
@@ -280,7 +284,8 @@ class RowList extends HTMLElement {
   }
 
   key(e) {
-    if ((e.target.matches?.("input, textarea, select, button, a") && e.target !== e.currentTarget) || e.ctrlKey || e.metaKey || e.altKey) return;
+    const within = e.target !== e.currentTarget && e.target.matches?.("input, textarea, select, button, a, summary");
+    if (within && (e.key.length > 1 || e.key === " " || e.target.matches("input, textarea, select")) || e.ctrlKey || e.metaKey || e.altKey) return;
     if (this.next(e.key) === null && !Object.hasOwn(this.acts(undefined, this.current, e), e.key)) return;
     e.preventDefault();
     this.typed.push(e);

@@ -1,15 +1,15 @@
 import { button, el, focusOn, say } from "./dom.js";
 import { icon } from "./icons.js";
 
-// The status line: the one place where the page tells what was done, with Undo, and what went wrong. The newest takes the place of the one before; what stays is of
-// what is still so, and is shown again as soon as nothing newer is.
+// The status line: the one place where the page tells what was done, with Undo, and what went wrong. The newest takes the place of the one before. What stays is of what
+// is still so, and comes before all others.
 const line = el("div", { id: "status" });
 const staying = [];
 let newest = null;
 let from;
 
 function draw() {
-  const shown = newest ?? staying.at(-1);
+  const shown = staying.at(-1) ?? newest;
   const had = line.contains(document.activeElement);
   line.className = shown ? `${shown.stays ? "stays " : ""}${shown.kind}` : "";
   line.replaceChildren(...(shown ? [icon(shown.kind === "bad" ? "wait" : "check"), el("span", { class: "words", dir: "auto" }, shown.text), ...shown.acts] : []));
