@@ -194,14 +194,14 @@ func (p *place) made(c *chatctx.ChatContext, err error) error {
 }
 
 // incoming imports a conversation by the library.
-func (p *place) incoming(in *chatctx.Incoming) error {
+func (p *place) incoming(in *record.Incoming) error {
 	in.Format, in.Conversation = "f", record.Short(pool.NewID())+p.t.Name()
 	if in.Nodes == nil {
 		in.Nodes = []record.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}
 		in.Branches = []record.IncomingBranch{{Name: "main", Leaf: 1}}
 	}
 	in.Branches[0].Name = "main"
-	done, err := p.store.Import(p.t.Context(), []*chatctx.Incoming{in})
+	done, err := p.store.Import(p.t.Context(), []*record.Incoming{in})
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ var numbered = map[string]string{"empty": "main.2"}
 
 // incomingBranch imports a conversation with one more branch by the library.
 func (p *place) incomingBranch(name string) error {
-	return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user("hello")}, {ID: "2", Parent: 1, Message: user("more")}},
+	return p.incoming(&record.Incoming{Nodes: []record.Node{{ID: "1", Message: user("hello")}, {ID: "2", Parent: 1, Message: user("more")}},
 		Branches: []record.IncomingBranch{{Leaf: 1}, {Name: name, Leaf: 2}}})
 }
 
@@ -163,7 +163,7 @@ var tags = &thing{
 	checks: nameChecks,
 	doors: []door{
 		tagged("Batch.Tag", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.Tag(v, "@1") }) }),
-		tagged("Store.Import", func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Tags: map[string]int{v: 1}}) }).but(importedNames),
+		tagged("Store.Import", func(p *place, v string) error { return p.incoming(&record.Incoming{Tags: map[string]int{v: 1}}) }).but(importedNames),
 		tagged("NativeImport.Tag", func(p *place, v string) error {
 			return p.nativeNamed(func(in *intake.NativeImport, id chatctx.ID) error { return in.Tag(v, id) })
 		}).but(importedNames),

@@ -56,12 +56,12 @@ var prompts = &thing{
 			return p.made(p.store.New(p.t.Context(), record.NewContext{Prompt: v}))
 		}),
 		prompted("ChatContext.StartTask", systemOf, func(p *place, v string) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{System: v}, Task: record.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", record.NewTask{NewContext: record.NewContext{System: v}, Task: record.Task{Goal: "g"}}))
 		}),
-		prompted("Store.Import", systemOf, func(p *place, v string) error { return p.incoming(&chatctx.Incoming{System: v}) }),
-		prompted("Store.Import of a prompt", promptOf, func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Prompt: v}) }),
+		prompted("Store.Import", systemOf, func(p *place, v string) error { return p.incoming(&record.Incoming{System: v}) }),
+		prompted("Store.Import of a prompt", promptOf, func(p *place, v string) error { return p.incoming(&record.Incoming{Prompt: v}) }),
 		prompted("Store.Import of a branch", systemOf, func(p *place, v string) error {
-			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user("hello")}}, Branches: []record.IncomingBranch{{Leaf: 1, System: v}}})
+			return p.incoming(&record.Incoming{Nodes: []record.Node{{ID: "1", Message: user("hello")}}, Branches: []record.IncomingBranch{{Leaf: 1, System: v}}})
 		}),
 		prompted("NativeImport.Branch", systemOf, func(p *place, v string) error {
 			return p.nativeWith(record.Native{}, record.NativeBranch{System: v}, nil)
@@ -195,7 +195,7 @@ var rules = &thing{
 	doors: []door{
 		ruled("Batch.AddRule", (*place).itself, func(p *place, r record.Rule) error {
 			r.Message, r.Index = pool.NewID(), 1
-			return p.batch(func(b *chatctx.Batch) { b.AddRule(r, chatctx.RuleScope{}) })
+			return p.batch(func(b *chatctx.Batch) { b.AddRule(r, record.RuleScope{}) })
 		}),
 		ruled("Store.AddRule", (*place).noID, func(p *place, r record.Rule) error {
 			r.Message, r.Index = pool.NewID(), 1

@@ -71,10 +71,10 @@ var titles = &thing{
 		}),
 		titled("Store.Copy", func(p *place, v string) error { return p.made(p.store.Copy(p.t.Context(), p.c.ID.String(), v, false)) }).but(
 			map[string]string{"empty": "before"}),
-		titled("Store.Import", func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Title: v}) }).but(map[string]string{"empty": "hello"}),
+		titled("Store.Import", func(p *place, v string) error { return p.incoming(&record.Incoming{Title: v}) }).but(map[string]string{"empty": "hello"}),
 		titled("ImportRun.Native", func(p *place, v string) error { return p.native(record.Native{Title: v}) }),
 		titled("ChatContext.StartTask", func(p *place, v string) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Title: v}, Task: record.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", record.NewTask{NewContext: record.NewContext{Title: v}, Task: record.Task{Goal: "g"}}))
 		}),
 		titled("Titles.Give", func(p *place, v string) error {
 			if err := p.made(p.store.New(p.t.Context(), record.NewContext{})); err != nil {
@@ -159,7 +159,7 @@ var labels = &thing{
 		{"a folder", ".", usage}, {"the folder above", "..", usage}, {"dash", "-a", usage}, {"space", " a", usage}, {"space after", "a\u00a0", usage}, {"only space", " ", usage}},
 	doors: []door{
 		labelled("Batch.Label", func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.Label(v) }) }),
-		labelled("Store.Import", func(p *place, v string) error { return p.incoming(&chatctx.Incoming{Labels: []string{v, v}}) }).but(reachable),
+		labelled("Store.Import", func(p *place, v string) error { return p.incoming(&record.Incoming{Labels: []string{v, v}}) }).but(reachable),
 		labelled("ImportRun.Native", func(p *place, v string) error { return p.native(record.Native{Labels: []string{v, v}}) }).but(reachable),
 		labelled("labels.add", func(p *place, v string) error { return p.post("labels", `{"label":`+quoted(v)+`}`, nil) }),
 		labelled("a native file", func(p *place, v string) error {
@@ -273,10 +273,10 @@ var settingsOf = &thing{
 			return p.made(p.store.New(p.t.Context(), record.NewContext{Settings: set}))
 		}, ofContext),
 		configured("Store.Import", func(p *place, set map[string]json.RawMessage) error {
-			return p.incoming(&chatctx.Incoming{Settings: set})
+			return p.incoming(&record.Incoming{Settings: set})
 		}, ofContext).but(heldWhenImported),
 		configured("Store.Import of a branch", func(p *place, set map[string]json.RawMessage) error {
-			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}, Branches: []record.IncomingBranch{{Leaf: 1, Settings: set}}})
+			return p.incoming(&record.Incoming{Nodes: []record.Node{{ID: "1", Message: pool.NewText(pool.User, "hello")}}, Branches: []record.IncomingBranch{{Leaf: 1, Settings: set}}})
 		}, ofBranch).but(heldWhenImported),
 		configured("NativeImport.Branch", func(p *place, set map[string]json.RawMessage) error {
 			return p.nativeWith(record.Native{}, record.NativeBranch{Settings: set}, nil)
@@ -289,7 +289,7 @@ var settingsOf = &thing{
 		}, ofStore),
 		configured("ImportRun.Native", func(p *place, set map[string]json.RawMessage) error { return p.native(record.Native{Settings: set}) }, ofContext).but(heldWhenImported),
 		configured("ChatContext.StartTask", func(p *place, set map[string]json.RawMessage) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Settings: set}, Task: record.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", record.NewTask{NewContext: record.NewContext{Settings: set}, Task: record.Task{Goal: "g"}}))
 		}, ofContext),
 		configured("contexts.new", func(p *place, set map[string]json.RawMessage) error {
 			return p.postMade("/contexts", `{"settings":`+object(set)+`}`)
@@ -393,10 +393,10 @@ var messages = &thing{
 			return p.made(p.store.New(p.t.Context(), record.NewContext{Messages: []*chatctx.Message{user(v)}}))
 		}),
 		said("ChatContext.StartTask", func(p *place, v string) error {
-			return p.made(p.c.StartTask(p.t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Messages: []*chatctx.Message{user(v)}}, Task: record.Task{Goal: "g"}}))
+			return p.made(p.c.StartTask(p.t.Context(), "", record.NewTask{NewContext: record.NewContext{Messages: []*chatctx.Message{user(v)}}, Task: record.Task{Goal: "g"}}))
 		}),
 		said("Store.Import", func(p *place, v string) error {
-			return p.incoming(&chatctx.Incoming{Nodes: []record.Node{{ID: "1", Message: user(v)}}, Branches: []record.IncomingBranch{{Leaf: 1}}})
+			return p.incoming(&record.Incoming{Nodes: []record.Node{{ID: "1", Message: user(v)}}, Branches: []record.IncomingBranch{{Leaf: 1}}})
 		}),
 		said("NativeImport.Append", func(p *place, v string) error {
 			return p.nativeWith(record.Native{}, record.NativeBranch{}, func(in *intake.NativeImport) error {

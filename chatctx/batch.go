@@ -102,7 +102,7 @@ func (b *Batch) Together(with *Batch) *Batch {
 //
 // While an answer is being written on a branch (BeginReply), its history may only grow at its end, and the branch must stay. Other changes of the branch
 // fail with ErrConflict, as do Undo and Redo of such changes.
-func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
+func (b *Batch) Commit(ctx context.Context) (*record.Committed, error) {
 	if b.store == nil {
 		return nil, base.Invalidf("the batch was not begun: use Store.Begin or ChatContext.Begin")
 	}
@@ -127,7 +127,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if ctx, b.context, err = view.InLane(ctx, b.store.at(), b.context); err != nil {
 		return nil, err
 	}
-	var done *Committed
+	var done *record.Committed
 	var t *journal.Txn
 	if b.group == nil {
 		b.command = journal.CommandOf(ctx)
@@ -150,7 +150,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 }
 
 // run makes the changes in a transaction.
-func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
+func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *record.Committed, error) {
 	begin := journal.Begin
 	if len(b.steps) > 0 && b.steps[0].what == switchStep {
 		begin = journal.BeginAnywhere
@@ -216,7 +216,7 @@ func (b *Batch) fetch(tx kv.Tx) error {
 const switchStep = "switch"
 
 // again returns the result of the batch's appends if their keys are all known because it was committed before, else nil.
-func (b *Batch) again(t *journal.Txn) (*Committed, error) {
+func (b *Batch) again(t *journal.Txn) (*record.Committed, error) {
 	if len(b.keys) == 0 {
 		return nil, nil
 	}
@@ -231,7 +231,7 @@ func (b *Batch) again(t *journal.Txn) (*Committed, error) {
 			return nil, err
 		}
 	}
-	return &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title, Branch: t.Target.Name, Revision: t.Target.Revision, Again: true, Steps: made}, nil
+	return &record.Committed{What: t.What, Context: t.ID, Title: t.Rec.Title, Branch: t.Target.Name, Revision: t.Target.Revision, Again: true, Steps: made}, nil
 }
 
 // Append adds messages at the end of the branch. Messages without an id get one, and their calls get a state. An id names one message for good: a message
@@ -243,7 +243,7 @@ func (b *Batch) Append(messages ...*Message) { b.AppendWith(AppendOptions{}, mes
 func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 	a := &journal.Appending{Msgs: messages, O: o, Fresh: journal.CopyIDs(messages, o.Copies)}
 	if o.Key != "" {
-		if err := o.CheckKey(); b.err == nil {
+		if err := journal.CheckKey(&o); b.err == nil {
 			b.err = err
 		}
 		if slices.Contains(b.keys, o.Key) {
@@ -306,17 +306,11 @@ func (b *Batch) Insert(before record.Ref, messages ...*Message) {
 	})
 }
 
-// Committed is the result of a batch.
-//
-// Fields: Operation, What string; Context ID; Title, Branch string; Revision uint64; Again bool; Steps []*Step; Summaries []SummaryChange. Methods: Last()
-// *Step. For more of each: go doc internal/journal.Committed
-type Committed = journal.Committed
-
 // Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 //
 // Fields: What, Branch string; Revision uint64; Placed []Placement; Removed int; From string; At ID; Beside string; Head ID; Messages int; Again bool; Call
-// *Call; Rule *Rule; Broken []Broken. For more of each: go doc internal/journal.Step
-type Step = journal.Step
+// *Call; Rule *Rule; Broken []Broken. For more of each: go doc chatctx/record.Step
+type Step = record.Step
 
 // MostKey is the longest key of an append, in bytes of UTF-8.
 const MostKey = journal.MostKey
@@ -326,8 +320,8 @@ const MostKey = journal.MostKey
 // another branch, or if one of the messages has left the branch. Copies gives a message whose id this context does not have an id of its own, and records the
 // original as CopiedFrom. System, if not empty, becomes the branch's system prompt together with the messages.
 //
-// Fields: Expect *uint64; Key string; Copies bool; System string. Methods: CheckKey() error. For more of each: go doc internal/journal.AppendOptions
-type AppendOptions = journal.AppendOptions
+// Fields: Expect *uint64; Key string; Copies bool; System string. For more of each: go doc chatctx/record.AppendOptions
+type AppendOptions = record.AppendOptions
 
 // ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves
 // the active branch as it is. Where another branch has the name, the new one is called ELSE.2, ELSE.3 … after Else, or with "" Commit fails.

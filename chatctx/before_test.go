@@ -58,13 +58,15 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	"sessions": batched(func(b *Batch) {
 		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: secret}}, Data: secretJSON()}})
 	}),
-	"rule": batched(func(b *Batch) { b.AddRule(record.Rule{Effect: record.Ask, Tool: "t", Reason: secret}, RuleScope{}) }),
+	"rule": batched(func(b *Batch) {
+		b.AddRule(record.Rule{Effect: record.Ask, Tool: "t", Reason: secret}, record.RuleScope{})
+	}),
 	"tool": batched(func(b *Batch) {
 		b.PutTool(record.Tool{Name: "n", Description: secret, Schema: json.RawMessage(`{"description":"` + secret + `"}`), Remotes: []record.Remote{{Name: "r", Description: secret}}})
 	}),
-	"deny": batched(func(b *Batch) { b.Decide("x", Verdict{Status: pool.Denied, Reason: secret}) }),
+	"deny": batched(func(b *Batch) { b.Decide("x", record.Verdict{Status: pool.Denied, Reason: secret}) }),
 	"approve": batched(func(b *Batch) {
-		b.Decide("x", Verdict{Status: pool.Approved, Reason: secret, Arguments: secretJSON()["app.k"]})
+		b.Decide("x", record.Verdict{Status: pool.Approved, Reason: secret, Arguments: secretJSON()["app.k"]})
 	}),
 	"merge": func(t *testing.T, _ *Store, c *ChatContext) error {
 		b := c.Begin("")
@@ -126,27 +128,27 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return begun.Reply.Save(t.Context(), says(">" + secret)[0])
 	},
 	"result": func(t *testing.T, s *Store, c *ChatContext) error {
-		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 			return err
 		}
 		k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
 		if err != nil {
 			return err
 		}
-		_, err = k.Resolve(t.Context(), Answer{Result: pool.Result{JSON: secretJSON()["app.k"]}, Beside: says(secret)[0].Content})
+		_, err = k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{JSON: secretJSON()["app.k"]}, Beside: says(secret)[0].Content})
 		return err
 	},
 	"task": func(t *testing.T, _ *Store, c *ChatContext) error {
-		child, err := c.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: secret, Messages: says(secret)}, Task: record.Task{Goal: secret},
+		child, err := c.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Title: secret, Messages: says(secret)}, Task: record.Task{Goal: secret},
 			Tools: []record.Tool{{Name: "n", Description: secret}}})
 		if err != nil {
 			return err
 		}
-		_, err = child.EndTask(t.Context(), TaskEnd{State: record.TaskFailed, Summary: secret})
+		_, err = child.EndTask(t.Context(), record.TaskEnd{State: record.TaskFailed, Summary: secret})
 		return err
 	},
 	"import": func(t *testing.T, s *Store, _ *ChatContext) error {
-		_, err := s.Import(t.Context(), []*Incoming{{Format: "f", Title: secret, System: secret, Prompt: secret, Settings: secretJSON(), AppData: secretJSON(),
+		_, err := s.Import(t.Context(), []*record.Incoming{{Format: "f", Title: secret, System: secret, Prompt: secret, Settings: secretJSON(), AppData: secretJSON(),
 			Nodes: []record.Node{{ID: "1", Message: says(secret)[0]}}, Loose: says(secret),
 			Branches: []record.IncomingBranch{{Name: "main", Leaf: 1, System: secret, Prompt: secret, Settings: secretJSON(),
 				Sessions: []branch.Session{{ID: pool.NewID(), Start: 1, Data: secretJSON()}}}}}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
@@ -36,7 +37,7 @@ func (s *Store) ApplyRules(ctx context.Context, c *record.Call) (*record.Ruling,
 		return r, err
 	}
 	b := s.Begin(c.Context.String(), c.Branch)
-	v := Verdict{Status: pool.Approved, Kind: record.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason}
+	v := record.Verdict{Status: pool.Approved, Kind: record.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason}
 	if r.Inherited {
 		v.Kind = record.ByInherited
 	}
@@ -57,23 +58,17 @@ func (s *Store) ApplyRules(ctx context.Context, c *record.Call) (*record.Ruling,
 	return r, nil
 }
 
-// Verdict is a decision about a call.
-//
-// Fields: Status pool.Status; Kind, Name, Reason string; Arguments json.RawMessage. Methods: DenialText() string; Check() error. For more of each: go doc
-// internal/toolcall.Verdict
-type Verdict = toolcall.Verdict
-
 // Decide adds a decision about a waiting call. A cancellation (Denied, ByCancel) may also take back an approval, as long as nobody has begun to run the
 // call. A denial appends a tool message that says so to the branch; an expiry does so only while the call is in the last turn. Commit fails with an
 // ErrConflict that names the call's state if that does not allow the decision, so of several decisions one wins. It fails with an ErrConflict that names
 // the rule if a rule denies the call that would be approved. The step has the call in its new state.
-func (b *Batch) Decide(ref record.CallRef, v Verdict) {
+func (b *Batch) Decide(ref record.CallRef, v record.Verdict) {
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}
-	b.prepare = append(b.prepare, v.Check)
+	b.prepare = append(b.prepare, func() error { return toolcall.CheckVerdict(&v) })
 	b.texts("reason", &v.Reason)
 	b.value("arguments", &v.Arguments)
 	b.prepare = append(b.prepare, func() error {
-		denial.Result.Text = v.DenialText()
+		denial.Result.Text = toolcall.DenialText(&v)
 		return nil
 	})
 	b.settle(ref)
@@ -128,10 +123,28 @@ func (b *Batch) settle(ref record.CallRef) {
 }
 
 // CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
-//
-// Fields: Call *Call; Token ID; Tool *Tool; Older bool. Methods: Renew(ctx context.Context) error; Held(ctx context.Context) error; Owned(tx kv.Tx) (*Claim,
-// error); Resolve(ctx context.Context, a Answer) (*Committed, error). For more of each: go doc internal/toolcall.CallClaim
-type CallClaim = toolcall.CallClaim
+type CallClaim struct {
+	record.Claimed
+	store *Store
+	hold  time.Duration
+}
+
+// Renew extends the claim. It returns ErrTaken if the claim has ended or another program has it, and another ErrStopped if no branch holds the call's
+// message any more. In both cases the caller must end the tool.
+func (k *CallClaim) Renew(ctx context.Context) error {
+	return toolcall.Renew(ctx, k.store.at(), &k.Claimed, k.hold)
+}
+
+// Held returns nil while the claim is held and a branch holds the call's message, else ErrTaken or another ErrStopped, as Renew does.
+func (k *CallClaim) Held(ctx context.Context) error {
+	return toolcall.Held(ctx, k.store.at(), &k.Claimed)
+}
+
+// Resolve ends the claim with the call's result, in one transaction.
+func (k *CallClaim) Resolve(ctx context.Context, a record.CallAnswer) (*record.Committed, error) {
+	a.Token = k.Token
+	return k.store.ResolveCall(ctx, k.Call.Context.String(), k.Call.Branch, k.Call.Ref(), a)
+}
 
 // ClaimLife is how long a claim lasts without renewal.
 const ClaimLife = base.ClaimLife
@@ -153,16 +166,15 @@ func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, re
 			return nil, err
 		}
 	}
-	return toolcall.ClaimCall(ctx, s.at(), contextRef, branchName, ref, o)
+	claimed, err := toolcall.ClaimCall(ctx, s.at(), contextRef, branchName, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	return &CallClaim{*claimed, s, o.Hold}, nil
 }
-
-// Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts; RequestID and Tool are filled in.
-//
-// Fields: Result pool.Result; Beside []pool.Part; Kind, By string; Token ID. For more of each: go doc internal/toolcall.Answer
-type Answer = toolcall.Answer
 
 // ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to
 // the end of the branch. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not have.
-func (s *Store) ResolveCall(ctx context.Context, contextRef, branchName string, ref record.CallRef, a Answer) (*Committed, error) {
+func (s *Store) ResolveCall(ctx context.Context, contextRef, branchName string, ref record.CallRef, a record.CallAnswer) (*record.Committed, error) {
 	return toolcall.ResolveCall(ctx, s.at(), contextRef, branchName, ref, a)
 }

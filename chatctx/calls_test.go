@@ -63,7 +63,7 @@ func findC(t *testing.T, s *Store, ctx, branchName string, ref record.CallRef) *
 	return c
 }
 
-func decide(c *ChatContext, branchName string, ref record.CallRef, v Verdict) (*Committed, error) {
+func decide(c *ChatContext, branchName string, ref record.CallRef, v record.Verdict) (*record.Committed, error) {
 	b := c.Begin(branchName)
 	b.Decide(ref, v)
 	return b.Commit(context.Background())
@@ -85,7 +85,7 @@ func TestADenialIsToldToTheModel(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "a")
 		appendTo(t, c, "", asks("x"))
-		done, err := decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "not that file, please"})
+		done, err := decide(c, "", "x", record.Verdict{Status: pool.Denied, Reason: "not that file, please"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestUndoOfABroughtResult(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "a")
 		appendTo(t, c, "", asks("x"), asks("y"))
-		if _, err := decide(c, "", "y", Verdict{Status: pool.Approved}); err != nil {
+		if _, err := decide(c, "", "y", record.Verdict{Status: pool.Approved}); err != nil {
 			t.Fatal(err)
 		}
 		const before, after = "x pending/none main, y approved/none main", "approved/done, approved/failed"
@@ -148,7 +148,7 @@ func TestUndoOfABroughtResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := claim.Resolve(t.Context(), Answer{Result: pool.Result{Text: "ran"}}); err != nil {
+		if _, err := claim.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "ran"}}); err != nil {
 			t.Fatal(err)
 		}
 		undoOp(t, c, "", "")
@@ -173,7 +173,7 @@ func TestALateDenialSaysSoAtTheEnd(t *testing.T) {
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
 	appendTo(t, c, "", says("go on")...)
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "too risky"}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Denied, Reason: "too risky"}); err != nil {
 		t.Fatal(err)
 	}
 	snap, err := c.Snapshot(t.Context(), "")
@@ -193,7 +193,7 @@ func TestAnApprovalMayChangeArguments(t *testing.T) {
 	s, _ := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"at":"home"}`), Reason: "safer"}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"at":"home"}`), Reason: "safer"}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
@@ -203,7 +203,7 @@ func TestAnApprovalMayChangeArguments(t *testing.T) {
 	want(t, string(k.Call.RunArguments()), `{"at":"home"}`)
 	want(t, string(k.Call.Arguments), `{}`)
 	want(t, string(k.Call.Decisions[0].Arguments), `{"at":"home"}`)
-	a, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}})
+	a, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "seen"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestChangedArgumentsFitTheSchema(t *testing.T) {
 	s, _ := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	bad := Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"no":1}`)}
+	bad := record.Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"no":1}`)}
 	b := c.Begin("")
 	b.PutTool(record.Tool{Name: "look", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object"}`)})
 	commit(t, b)
@@ -249,7 +249,7 @@ func TestCallsExpireForWhoeverLooks(t *testing.T) {
 			return toolcall.SettleBranch(context.Background(), base.ContextOf(c.Store(), c.ID), "")
 		}},
 		{"decide", func(s *Store, c *ChatContext) error {
-			_, err := decide(c, "", "x", Verdict{Status: pool.Approved})
+			_, err := decide(c, "", "x", record.Verdict{Status: pool.Approved})
 			if err == nil || !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "denied/none") {
 				return fmt.Errorf("approving an expired call: %v", err)
 			}
@@ -297,13 +297,13 @@ func TestACallOffTheBranchCannotBeDecided(t *testing.T) {
 	b.Rewind("@1")
 	commit(t, b)
 	want(t, fmt.Sprint(openRefs(t, s, record.CallFilter{})), "[]")
-	if _, err := decide(c, "", ref, Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) {
+	if _, err := decide(c, "", ref, record.Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) {
 		t.Errorf("deciding gives %v", err)
 	}
 	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decide(c, "", ref, Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", ref, record.Verdict{Status: pool.Approved}); err != nil {
 		t.Error(err)
 	}
 }
@@ -313,7 +313,7 @@ func TestAResultOutlivesItsBranch(t *testing.T) {
 	s, _ := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
@@ -326,7 +326,7 @@ func TestAResultOutlivesItsBranch(t *testing.T) {
 	if err := k.Renew(t.Context()); !errors.Is(err, ErrStopped) {
 		t.Errorf("renewing gives %v", err)
 	}
-	a, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}})
+	a, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "seen"}})
 	if err != nil || a.Last().Placed[0].Position != 0 {
 		t.Fatalf("resolve: %+v, %v", a, err)
 	}
@@ -376,7 +376,7 @@ func TestUndoLeavesWhatRuns(t *testing.T) {
 	s, clock := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	approved, err := decide(c, "", "x", Verdict{Status: pool.Approved})
+	approved, err := decide(c, "", "x", record.Verdict{Status: pool.Approved})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestUndoLeavesWhatRuns(t *testing.T) {
 	if _, err := s.Redo(t.Context(), "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}}); err != nil {
+	if _, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "seen"}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -450,7 +450,7 @@ func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
 				s, clock := clocked(t)
 				c := make(s)
 				ref := c.ID.String()
-				if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+				if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 					t.Fatal(err)
 				}
 				again := func() error { _, err := s.Undo(t.Context(), ref, "", "s1"); return err }
@@ -473,7 +473,7 @@ func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
 				if info, err := c.Info(t.Context()); err != nil || info.Trashed != 0 {
 					t.Errorf("the context is in the trash: %v, %v", info, err)
 				}
-				if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}}); err != nil {
+				if _, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "seen"}}); err != nil {
 					t.Fatal(err)
 				}
 				clock.move(time.Second)
@@ -492,7 +492,7 @@ func TestALateResultEndsNoCall(t *testing.T) {
 	s, _ := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
@@ -511,7 +511,7 @@ func TestALateResultEndsNoCall(t *testing.T) {
 	b.Fork("copy", ForkOptions{})
 	commit(t, b)
 	want(t, callState(t, c, "copy", "@2"), "pending/none")
-	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "its own"}}); err != nil {
+	if _, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "its own"}}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, findC(t, s, "", "main", "x").State(), "approved/done")
@@ -542,7 +542,7 @@ func TestUndoOfAnExpiryGivesTimeAgain(t *testing.T) {
 		if left := time.Duration(got.Expires-clock.in(0)) * time.Microsecond; left < in-time.Second || left < 50*time.Second || left > max(in, time.Minute)+time.Second {
 			t.Errorf("undo gives %s of %s", left, in)
 		}
-		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved, Name: "Bob"}); err != nil {
+		if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved, Name: "Bob"}); err != nil {
 			t.Fatal(err)
 		}
 		d := findC(t, s, "", "", "x").Decisions
@@ -578,7 +578,7 @@ func TestADeadClaimMakesACallUncertain(t *testing.T) {
 	s, clock := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{})
@@ -603,10 +603,10 @@ func TestADeadClaimMakesACallUncertain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "old"}}); !errors.Is(err, ErrConflict) {
+	if _, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "old"}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("the old claim resolves: %v", err)
 	}
-	if _, err := again.Resolve(t.Context(), Answer{Result: pool.Result{Text: "new", IsError: true}}); err != nil {
+	if _, err := again.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "new", IsError: true}}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, findC(t, s, "", "", "x").State(), "approved/failed")
@@ -657,9 +657,9 @@ func TestForksDecideApart(t *testing.T) {
 		commit(t, b)
 	}
 	for i, name := range []string{"main", "deep0", "deep1", "deep2", "deep3", "deep4"} {
-		v := Verdict{Status: pool.Approved}
+		v := record.Verdict{Status: pool.Approved}
 		if i%2 == 0 {
-			v = Verdict{Status: pool.Denied, Reason: "because of " + name}
+			v = record.Verdict{Status: pool.Denied, Reason: "because of " + name}
 		}
 		if _, err := decide(c, name, "@2:1", v); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -727,11 +727,11 @@ func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step str
 	var err error
 	switch step {
 	case "approve":
-		_, err = decide(c, "", "x", Verdict{Status: pool.Approved})
+		_, err = decide(c, "", "x", record.Verdict{Status: pool.Approved})
 	case "deny":
-		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "no"})
+		_, err = decide(c, "", "x", record.Verdict{Status: pool.Denied, Reason: "no"})
 	case "cancel":
-		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Kind: record.ByCancel})
+		_, err = decide(c, "", "x", record.Verdict{Status: pool.Denied, Kind: record.ByCancel})
 	case "expire":
 		b := c.Begin("")
 		b.ExpireCall("x", clock.in(time.Second))
@@ -744,7 +744,7 @@ func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step str
 			*claim = k.Token
 		}
 	case "resolve", "fail":
-		a := Answer{Result: pool.Result{Text: "r", IsError: step == "fail"}}
+		a := record.CallAnswer{Result: pool.Result{Text: "r", IsError: step == "fail"}}
 		if findC(t, s, "", "", "x").Execution == pool.Running {
 			if _, err := s.ResolveCall(t.Context(), "", "", "x", a); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "token") {
 				t.Fatalf("a call that runs is answered without its claim's token: %v", err)
@@ -821,7 +821,7 @@ func TestGoroutinesDecideOnce(t *testing.T) {
 			wg.Go(func() {
 				for i := range calls {
 					n := (i + g*calls/deciders) % calls
-					v := Verdict{Status: pool.Approved}
+					v := record.Verdict{Status: pool.Approved}
 					if g%2 == 1 {
 						v.Status = pool.Denied
 					}
@@ -874,7 +874,7 @@ func BenchmarkOpenCalls(b *testing.B) {
 		})
 		b.Run(fmt.Sprint("decide/", n), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				if _, err := decide(c, "", record.CallRef(fmt.Sprint("c", i%n)), Verdict{Status: pool.Approved}); err != nil {
+				if _, err := decide(c, "", record.CallRef(fmt.Sprint("c", i%n)), record.Verdict{Status: pool.Approved}); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
@@ -896,9 +896,9 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 		c := newContext(t, s, "a")
 		appendTo(t, c, "", asks("x"))
 		b := c.Begin("")
-		b.AddRule(record.Rule{Effect: record.Allow, Tool: "here"}, RuleScope{Branch: true})
-		b.AddRule(record.Rule{Effect: record.Allow, Tool: "all"}, RuleScope{})
-		b.AddRule(record.Rule{Effect: record.Allow, Tool: "one"}, RuleScope{Call: "x"})
+		b.AddRule(record.Rule{Effect: record.Allow, Tool: "here"}, record.RuleScope{Branch: true})
+		b.AddRule(record.Rule{Effect: record.Allow, Tool: "all"}, record.RuleScope{})
+		b.AddRule(record.Rule{Effect: record.Allow, Tool: "one"}, record.RuleScope{Call: "x"})
 		b.PutTool(record.Tool{Name: "t", Command: []string{"x"}})
 		commit(t, b)
 		b = c.Begin("")
@@ -951,7 +951,7 @@ func TestReadersSeeWhatIsDue(t *testing.T) {
 	appendTo(t, c, "", asks("x"), asks("y"))
 	b := c.Begin("")
 	b.ExpireCall("x", pool.Now()+pool.Time(time.Hour/time.Microsecond))
-	b.Decide("y", Verdict{Status: pool.Approved})
+	b.Decide("y", record.Verdict{Status: pool.Approved})
 	commit(t, b)
 	if _, err := s.ClaimCall(t.Context(), "", "", "y", record.ClaimOptions{PID: -1}); err != nil {
 		t.Fatal(err)
@@ -983,7 +983,7 @@ func TestAClaimIsItsTokens(t *testing.T) {
 	s, clock := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	first, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
@@ -1001,13 +1001,13 @@ func TestAClaimIsItsTokens(t *testing.T) {
 	if err := first.Held(t.Context()); !errors.Is(err, ErrStopped) {
 		t.Errorf("the first claim is held: %v", err)
 	}
-	if _, err := first.Resolve(t.Context(), Answer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
+	if _, err := first.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("the first claim answers: %v", err)
 	}
 	if err := second.Renew(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := second.Resolve(t.Context(), Answer{Result: pool.Result{Text: "ran"}}); err != nil {
+	if _, err := second.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "ran"}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -69,7 +69,7 @@ func TestClaimsOnAServer(t *testing.T) {
 	}
 	c := newContext(t, here, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	const nobody = 1 << 22 // above the highest number of a process
@@ -127,7 +127,7 @@ func TestAShortHold(t *testing.T) {
 	defer s.Close()
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{PID: -1, Hold: 10 * time.Second})

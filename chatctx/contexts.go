@@ -81,15 +81,9 @@ func (c *ChatContext) Info(ctx context.Context) (*record.ContextInfo, error) {
 	return view.Info(ctx, c.at())
 }
 
-// ListOptions narrow a list of contexts.
-//
-// Fields: Word string; Since, Until pool.Time; Trash bool; Parent ID; Labels []string; Empty, Untitled, Orderly bool; After *ContextInfo. For more of each:
-// go doc internal/view.ListOptions
-type ListOptions = view.ListOptions
-
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that
 // time.
-func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*record.ContextInfo, error] {
+func (s *Store) Contexts(ctx context.Context, o record.ListOptions) iter.Seq2[*record.ContextInfo, error] {
 	return view.Contexts(ctx, s.at(), o)
 }
 
@@ -131,16 +125,16 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*record.ContextInfo, 
 
 // Trash moves contexts to the trash with all contexts below them, as one operation. Nothing of them is lost. Each must be named: "" is an ErrInvalid here.
 // The result's Context and Title are those of the last one.
-func (s *Store) Trash(ctx context.Context, refs ...string) (*Committed, error) {
+func (s *Store) Trash(ctx context.Context, refs ...string) (*record.Committed, error) {
 	return s.trash(ctx, "rm", s.at().Now(), refs)
 }
 
 // Restore takes contexts out of the trash, with those below them that were trashed together with them, as one operation.
-func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error) {
+func (s *Store) Restore(ctx context.Context, refs ...string) (*record.Committed, error) {
 	return s.trash(ctx, "restore", 0, refs)
 }
 
-func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
+func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*record.Committed, error) {
 	for _, ref := range refs {
 		if ref == "" {
 			return nil, base.Invalidf("name the conversation to trash or to restore")
@@ -308,7 +302,7 @@ func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 }
 
 // Append adds messages at the end of a branch; "" means the active one. See Batch.Append.
-func (c *ChatContext) Append(ctx context.Context, branchName string, messages ...*Message) (*Committed, error) {
+func (c *ChatContext) Append(ctx context.Context, branchName string, messages ...*Message) (*record.Committed, error) {
 	b := c.Begin(branchName)
 	b.Append(messages...)
 	return b.Commit(ctx)

@@ -35,7 +35,7 @@ func TestContextsWhileTheyChange(t *testing.T) {
 		}
 		given := map[ID]int{}
 		n := 0
-		for info, err := range s.Contexts(t.Context(), ListOptions{Orderly: orderly}) {
+		for info, err := range s.Contexts(t.Context(), record.ListOptions{Orderly: orderly}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestContextsOfADamagedStore(t *testing.T) {
 		for stop := 1; stop <= 3; stop++ {
 			var titles []string
 			var failed []error
-			for info, err := range s.Contexts(t.Context(), ListOptions{Orderly: orderly}) {
+			for info, err := range s.Contexts(t.Context(), record.ListOptions{Orderly: orderly}) {
 				if err != nil {
 					failed = append(failed, err)
 				} else if titles = append(titles, info.Title); len(titles) == stop {

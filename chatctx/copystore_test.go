@@ -26,7 +26,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); err != nil {

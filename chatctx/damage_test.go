@@ -63,8 +63,8 @@ func wholeStore(t *testing.T) string {
 		return json.RawMessage(`{"type":"odd","` + what + `":"` + strings.Repeat("kept ", 60_000) + `"}`)
 	}
 	src := &Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "from elsewhere"}, {Type: "odd", Raw: kept("part")}}, Meta: pool.Metadata{ProviderData: map[string]json.RawMessage{"test": kept("data")}}}
-	in := &Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: src}}}
-	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
+	in := &record.Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: src}}}
+	if _, err := s.Import(t.Context(), []*record.Incoming{in}); err != nil {
 		t.Fatal(err)
 	}
 	checkStore(t, s)
@@ -215,7 +215,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 	}
 	for _, p := range problems {
 		if strings.HasSuffix(p.Text, "in a circle") { // nothing but the pages one by one can be read
-			_, err := s.Maintenance().Repair(t.Context(), RepairOptions{Path: file})
+			_, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{Path: file})
 			salvageAndLook(t, whole, file, err)
 			return
 		}
@@ -231,7 +231,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 		}
 		return
 	}
-	plan, err := s.Maintenance().Repair(t.Context(), RepairOptions{DryRun: true})
+	plan, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{DryRun: true})
 	if err != nil {
 		salvageAndLook(t, whole, file, err)
 		return
@@ -239,7 +239,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 	if fmt.Sprint(dump(t, s)) != fmt.Sprint(before) {
 		t.Error("the dry run changed something")
 	}
-	done, err := s.Maintenance().Repair(t.Context(), RepairOptions{Path: file})
+	done, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{Path: file})
 	if errors.Is(err, ErrDamaged) {
 		salvageAndLook(t, whole, file, err)
 		return
@@ -276,7 +276,7 @@ func readable(value, key string) bool {
 // use reads each branch and adds to it.
 func use(t *testing.T, s *Store) {
 	t.Helper()
-	for info, err := range s.Contexts(t.Context(), ListOptions{}) {
+	for info, err := range s.Contexts(t.Context(), record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@
 // The names of conversations and branches are arguments everywhere, and "" is the current one: the store's current conversation, the conversation's active branch. A message
 // is named by a [Ref].
 //
-//   - A [Batch] collects changes and makes them in one transaction, all or none; [Committed] has the result of each step.
+//   - A [Batch] collects changes and makes them in one transaction, all or none; [record.Committed] has the result of each step.
 //   - A [Snapshot] reads a branch as it was at one moment, and holds no lock or file.
 //   - A [Draft] is the material of a request to a model. Packages enhancer and adapter make a request of it.
 //   - A [Reply] is the right to answer on a branch, which one program has at a time. Package turn asks a model and stores its answer.

@@ -89,7 +89,7 @@ func endsDoubt(t *testing.T, name, path string) {
 	if strings.HasPrefix(name, "t") { // one way for some, the other for the others
 		err = care.EndDoubt(t.Context(), base.Of(s))
 	} else {
-		_, err = s.Maintenance().Repair(t.Context(), RepairOptions{})
+		_, err = s.Maintenance().Repair(t.Context(), record.RepairOptions{})
 	}
 	if err = errors.Join(err, s.at().Close()); err != nil {
 		t.Error(err)

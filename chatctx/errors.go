@@ -45,14 +45,3 @@ var (
 	ErrReadOnly = base.ErrReadOnly // the file or its user may not write
 	ErrClosed   = base.ErrClosed   // this program has closed the store
 )
-
-// RefError is the error for a reference that names nothing or several things.
-//
-// Fields: Kind, Ref string; Candidates []string; More int; Branch, On, Why string. Methods: Error() string; Unwrap() error. For more of each: go doc
-// internal/base.RefError
-type RefError = base.RefError
-
-// ConflictError is an ErrConflict whose text says what does not fit and what to do.
-//
-// Fields: Text string. Methods: Error() string; Unwrap() error. For more of each: go doc internal/base.ConflictError
-type ConflictError = base.ConflictError

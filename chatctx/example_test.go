@@ -30,7 +30,7 @@ func ExampleStore() {
 	ctx := context.Background()
 	store, _ := boats(ctx)
 	defer store.Close()
-	for info, err := range store.Contexts(ctx, chatctx.ListOptions{}) {
+	for info, err := range store.Contexts(ctx, record.ListOptions{}) {
 		check(err)
 		fmt.Println(info.Title, info.Messages)
 	}
@@ -131,13 +131,13 @@ func ExampleCall() {
 	_, err := c.Append(ctx, "", &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "1", Tool: "look", Arguments: json.RawMessage(`{}`)}}})
 	check(err)
 	b := c.Begin("")
-	b.Decide("1", chatctx.Verdict{Status: pool.Approved})
+	b.Decide("1", record.Verdict{Status: pool.Approved})
 	done, err := b.Commit(ctx)
 	check(err)
 	fmt.Println(done.Last().Call.State())
 	claim, err := store.ClaimCall(ctx, "", "", "1", record.ClaimOptions{}) // of several programs one gets it
 	check(err)
-	done, err = claim.Resolve(ctx, chatctx.Answer{Result: pool.Result{Text: "a blue boat"}})
+	done, err = claim.Resolve(ctx, record.CallAnswer{Result: pool.Result{Text: "a blue boat"}})
 	check(err)
 	fmt.Println(done.Last().Call.State(), done.Last().Placed[0].Position)
 	// Output:
@@ -149,11 +149,11 @@ func ExampleNewTask() {
 	ctx := context.Background()
 	store, c := boats(ctx)
 	defer store.Close()
-	n := chatctx.NewTask{}
+	n := record.NewTask{}
 	n.Title, n.Goal = "Harbours", "Find a harbour."
 	child, err := c.StartTask(ctx, "", n)
 	check(err)
-	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskReturned, Summary: "Kiel."})
+	ended, err := child.EndTask(ctx, record.TaskEnd{State: record.TaskReturned, Summary: "Kiel."})
 	check(err)
 	fmt.Println(ended.Parent.Branch, ended.Position)
 	// Output: main 3

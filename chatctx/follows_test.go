@@ -45,9 +45,9 @@ func TestFollowersAreLinear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := make([]*Incoming, n)
+		all := make([]*record.Incoming, n)
 		for i := range all {
-			in := &Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint(i), Branches: []record.IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []record.Node{
+			in := &record.Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint(i), Branches: []record.IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []record.Node{
 				{ID: fmt.Sprint("q", i), Message: says("a")[0]}, {ID: fmt.Sprint("a", i), Parent: 1, Message: says(">b")[0]}}}
 			if i > 0 {
 				in.Follows = fmt.Sprint("a", i-1)
@@ -67,7 +67,7 @@ func TestFollowersAreLinear(t *testing.T) {
 		scanned := db.n
 		ids := map[string]ID{}
 		parents := map[string]ID{}
-		for c, err := range s.Contexts(t.Context(), ListOptions{}) {
+		for c, err := range s.Contexts(t.Context(), record.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -112,15 +112,15 @@ func TestNothingIsNoMessage(t *testing.T) {
 		"reply":        func() error { _, err := c.BeginReply(t.Context(), "", AppendOptions{}, nil); return err },
 		"new":          func() error { _, err := s.New(t.Context(), record.NewContext{Messages: none}); return err },
 		"task": func() error {
-			_, err := c.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Messages: none}})
+			_, err := c.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Messages: none}})
 			return err
 		},
-		"import": func() error { _, err := s.Import(t.Context(), []*Incoming{nil}); return err },
+		"import": func() error { _, err := s.Import(t.Context(), []*record.Incoming{nil}); return err },
 		"node": func() error {
-			_, err := s.Import(t.Context(), []*Incoming{{Nodes: []record.Node{{ID: "1"}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}})
+			_, err := s.Import(t.Context(), []*record.Incoming{{Nodes: []record.Node{{ID: "1"}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}})
 			return err
 		},
-		"import loose": func() error { _, err := s.Import(t.Context(), []*Incoming{{Loose: none}}); return err },
+		"import loose": func() error { _, err := s.Import(t.Context(), []*record.Incoming{{Loose: none}}); return err },
 		"zero batch":   func() error { _, err := (&Batch{}).Commit(t.Context()); return err },
 		"judge":        func() error { _, err := toolcall.Judge(t.Context(), base.Of(s), nil); return err },
 		"apply rules":  func() error { _, err := s.ApplyRules(t.Context(), nil); return err },

@@ -119,9 +119,9 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
+	in := &record.Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
 		Nodes: []record.Node{{ID: secret("node", 0), Message: says(secret("imported text", 0))[0]}}}
-	done, err := s.Import(t.Context(), []*Incoming{in})
+	done, err := s.Import(t.Context(), []*record.Incoming{in})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestRulesNeedAJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.at().Judge = nil
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); !errors.Is(err, ErrInvalid) {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an approval under rules that nobody can read gives %v", err)
 	}
 	if _, err := s.ClaimCall(t.Context(), "", "", "x", record.ClaimOptions{}); !errors.Is(err, ErrInvalid) {
@@ -84,7 +84,7 @@ func TestADenyRuleStandsAbovePeople(t *testing.T) {
 		c := newContext(t, s, "go")
 		appendTo(t, c, "", asks("x"))
 		appendTo(t, c, "", asks("y"))
-		if _, err := decide(c, "", "y", Verdict{Status: pool.Approved}); err != nil {
+		if _, err := decide(c, "", "y", record.Verdict{Status: pool.Approved}); err != nil {
 			t.Fatal(err)
 		}
 		done, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Tool: "look"})
@@ -93,8 +93,8 @@ func TestADenyRuleStandsAbovePeople(t *testing.T) {
 		}
 		id := done.Last().Rule.ID
 		for what, err := range map[string]error{
-			"an approval": second(decide(c, "", "x", Verdict{Status: pool.Approved})),
-			"a program's": second(decide(c, "", "x", Verdict{Status: pool.Approved, Kind: record.ByProgram})),
+			"an approval": second(decide(c, "", "x", record.Verdict{Status: pool.Approved})),
+			"a program's": second(decide(c, "", "x", record.Verdict{Status: pool.Approved, Kind: record.ByProgram})),
 			"a claim":     second(s.ClaimCall(t.Context(), "", "", "y", record.ClaimOptions{})),
 		} {
 			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rules rm "+record.Short(id)+" --store") {
@@ -108,7 +108,7 @@ func TestADenyRuleStandsAbovePeople(t *testing.T) {
 		if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Deny, Default: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 			t.Errorf("a person is told by a default: %v", err)
 		}
 		appendTo(t, c, "", asks("z"))
@@ -129,7 +129,7 @@ func TestAClaimAppliesRules(t *testing.T) {
 	c := newContext(t, s, "go")
 	appendTo(t, c, "", asks("x"))
 	b := c.Begin("")
-	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, record.RuleScope{})
 	commit(t, b)
 	want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "x pending/none main")
 	if r, err := toolcall.Judge(t.Context(), base.Of(s), findC(t, s, "", "", "x")); err != nil || r.Effect != record.Allow {
@@ -164,7 +164,7 @@ func TestExamplesHold(t *testing.T) {
 	c := newContext(t, s, "go")
 	add := func(r record.Rule) (*Step, error) {
 		b := c.Begin("")
-		b.AddRule(r, RuleScope{})
+		b.AddRule(r, record.RuleScope{})
 		done, err := b.Commit(t.Context())
 		if err != nil {
 			return nil, err
@@ -225,13 +225,13 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			s := open(t, "")
 			c := newContext(t, s, "go")
-			add := func(r record.Rule) *Committed {
+			add := func(r record.Rule) *record.Committed {
 				t.Helper()
-				made := func() (*Committed, error) { return s.AddRule(t.Context(), r) }
+				made := func() (*record.Committed, error) { return s.AddRule(t.Context(), r) }
 				if where == "context" {
 					b := c.Begin("")
-					b.AddRule(r, RuleScope{})
-					made = func() (*Committed, error) { return b.Commit(t.Context()) }
+					b.AddRule(r, record.RuleScope{})
+					made = func() (*record.Committed, error) { return b.Commit(t.Context()) }
 				}
 				done, err := made()
 				if err != nil {
@@ -239,7 +239,7 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 				}
 				return done
 			}
-			undo := func(op string, want error) *Undone {
+			undo := func(op string, want error) *record.Undone {
 				t.Helper()
 				done, err := s.Undo(t.Context(), "", "", op)
 				if !errors.Is(err, want) {
@@ -259,7 +259,7 @@ func TestExamplesHoldAgainstUndo(t *testing.T) {
 			undo("", nil)
 			undo("", nil) // the deny goes
 			b := c.Begin("")
-			b.AddRule(record.Rule{Effect: record.Ask, Tool: "mine", Examples: []string{"rm => ask"}}, RuleScope{Branch: true})
+			b.AddRule(record.Rule{Effect: record.Ask, Tool: "mine", Examples: []string{"rm => ask"}}, record.RuleScope{Branch: true})
 			commit(t, b)
 			back, err := s.Redo(t.Context(), "", "")
 			if where == "context" {
@@ -284,7 +284,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := c.Begin("")
-	b.AddRule(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"rm => deny"}}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"rm => deny"}}, record.RuleScope{})
 	commit(t, b)
 	if _, err := s.Undo(t.Context(), "", "", deny.Operation); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rm => deny, but it would be ask") {
 		t.Errorf("undo of the deny gives %v", err)
@@ -306,7 +306,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = c.Begin("")
-	b.AddRule(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"read => ask"}}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Ask, Tool: "x", Examples: []string{"read => ask"}}, record.RuleScope{})
 	commit(t, b)
 	if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "read => ask, but it would be allow") {
 		t.Errorf("redo of an allow that an example speaks against gives %v", err)
@@ -316,7 +316,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 // TestExamplesHoldWhenRulesExpire: an example does not rest on a rule that goes by itself, and one goes with its rule.
 func TestExamplesHoldWhenRulesExpire(t *testing.T) {
 	s, clock := clocked(t)
-	add := func(r record.Rule) (*Committed, error) { return s.AddRule(t.Context(), r) }
+	add := func(r record.Rule) (*record.Committed, error) { return s.AddRule(t.Context(), r) }
 	if _, err := add(record.Rule{Effect: record.Deny, Tool: "rm", Expires: clock.in(time.Hour), Examples: []string{"rm => deny"}}); err != nil {
 		t.Fatalf("its own example goes with a rule: %v", err)
 	}
@@ -342,8 +342,8 @@ func TestOneDefaultAScope(t *testing.T) {
 	c := newContext(t, s, "go")
 	for _, effect := range []string{record.Deny, record.Ask, record.Deny} {
 		b := c.Begin("")
-		b.AddRule(record.Rule{Default: true, Effect: effect}, RuleScope{})
-		b.AddRule(record.Rule{Default: true, Effect: effect}, RuleScope{Branch: true})
+		b.AddRule(record.Rule{Default: true, Effect: effect}, record.RuleScope{})
+		b.AddRule(record.Rule{Default: true, Effect: effect}, record.RuleScope{Branch: true})
 		commit(t, b)
 	}
 	rules, err := s.Rules(t.Context(), c.ID)
@@ -364,13 +364,13 @@ func TestALinkedContextIsAllowedNothing(t *testing.T) {
 	root := newContext(t, s, "root")
 	b := root.Begin("")
 	for _, r := range []record.Rule{{Effect: record.Allow, Tool: "a"}, {Effect: record.Ask, Tool: "b"}, {Effect: record.Deny, Tool: "c"}, {Default: true, Effect: record.Deny}} {
-		b.AddRule(r, RuleScope{})
+		b.AddRule(r, record.RuleScope{})
 	}
 	commit(t, b)
 	if _, err := s.AddRule(t.Context(), record.Rule{Effect: record.Allow, Tool: "all"}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := root.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: "task"}})
+	task, err := root.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Title: "task"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,13 +378,13 @@ func TestALinkedContextIsAllowedNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	below, err := linked.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: "below"}})
+	below, err := linked.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Title: "below"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "t", Tool: "Agent"}}}
 	main := []record.IncomingBranch{{Name: "main", Leaf: 1}}
-	in, err := s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p", Title: "parent", Branches: main, Nodes: []record.Node{{ID: "1", Message: answer}}}})
+	in, err := s.Import(t.Context(), []*record.Incoming{{Format: "f", Conversation: "p", Title: "parent", Branches: main, Nodes: []record.Node{{ID: "1", Message: answer}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,10 +393,10 @@ func TestALinkedContextIsAllowedNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = parent.Begin("")
-	b.AddRule(record.Rule{Effect: record.Allow, Tool: "a"}, RuleScope{})
-	b.AddRule(record.Rule{Effect: record.Ask, Tool: "b"}, RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Allow, Tool: "a"}, record.RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Ask, Tool: "b"}, record.RuleScope{})
 	commit(t, b)
-	in, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "p/x", Title: "agent", Parent: &record.SourceLink{Format: "f", Conversation: "p"}, Answers: "t", Branches: main,
+	in, err = s.Import(t.Context(), []*record.Incoming{{Format: "f", Conversation: "p/x", Title: "agent", Parent: &record.SourceLink{Format: "f", Conversation: "p"}, Answers: "t", Branches: main,
 		Nodes: []record.Node{{ID: "1", Message: pool.NewText(pool.User, "dig")}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -463,7 +463,7 @@ func TestArgumentsAreCanonical(t *testing.T) {
 		appendTo(t, c, "", m)
 		for i, canonical := range []string{`{"b":1.0,"a":"A/"}`, `{"a":1}`, "", `{}`} {
 			ref := record.CallRef(fmt.Sprint("k", i))
-			_, err := decide(c, "", ref, Verdict{Status: pool.Approved})
+			_, err := decide(c, "", ref, record.Verdict{Status: pool.Approved})
 			if canonical == "" {
 				if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "twice") {
 					t.Errorf("arguments with a key twice give %v", err)
@@ -486,10 +486,10 @@ func TestArgumentsAreCanonical(t *testing.T) {
 		}
 		want(t, string(findC(t, s, "", "", "k0").Arguments), raw[0])
 		want(t, string(findC(t, s, "", "", "k1").Arguments), `{"a": 1}`)
-		if _, err := decide(c, "", "k2", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"a":1,"a":2}`)}); !errors.Is(err, ErrInvalid) {
+		if _, err := decide(c, "", "k2", record.Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"a":1,"a":2}`)}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("other arguments with a key twice give %v", err)
 		}
-		if _, err := decide(c, "", "k2", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"a":2}`)}); err != nil {
+		if _, err := decide(c, "", "k2", record.Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"a":2}`)}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -65,7 +65,7 @@ func play(what, file string) error {
 	case "vacuum":
 		err = s.Maintenance().Vacuum(ctx)
 	case "repair":
-		_, err = s.Maintenance().Repair(ctx, RepairOptions{Path: file})
+		_, err = s.Maintenance().Repair(ctx, record.RepairOptions{Path: file})
 	case "redact":
 		_, err = s.Maintenance().Redact(ctx, record.RedactOptions{Find: finder("planted-[a-z]+")})
 	case "backup":
@@ -205,7 +205,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 		}
 	}
 	if what == "repair" && !finished {
-		if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
+		if _, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

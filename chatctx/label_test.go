@@ -26,7 +26,7 @@ func label(t *testing.T, c *ChatContext, labels ...string) {
 }
 
 // listedTitles are the titles of a list, in its order.
-func listedTitles(t *testing.T, s *Store, o ListOptions) string {
+func listedTitles(t *testing.T, s *Store, o record.ListOptions) string {
 	t.Helper()
 	var out []string
 	for info, err := range s.Contexts(t.Context(), o) {
@@ -69,17 +69,17 @@ func TestLabels(t *testing.T) {
 		label(t, c, "wor")
 		want(t, labelCounts(t, s), "archived=1 pinned=1 wor=1 work=2")
 		for _, test := range []struct {
-			o    ListOptions
+			o    record.ListOptions
 			want string
 		}{
-			{ListOptions{}, "c b a made of words"},
-			{ListOptions{Orderly: true}, "a c made of words"},
-			{ListOptions{Labels: []string{"work"}}, "b a"},
-			{ListOptions{Labels: []string{"work"}, Orderly: true}, "a"},
-			{ListOptions{Labels: []string{"work", Archived}, Orderly: true}, "b"},
-			{ListOptions{Labels: []string{"nothing"}}, ""},
-			{ListOptions{Empty: true}, "c"},
-			{ListOptions{Untitled: true}, "made of words"},
+			{record.ListOptions{}, "c b a made of words"},
+			{record.ListOptions{Orderly: true}, "a c made of words"},
+			{record.ListOptions{Labels: []string{"work"}}, "b a"},
+			{record.ListOptions{Labels: []string{"work"}, Orderly: true}, "a"},
+			{record.ListOptions{Labels: []string{"work", Archived}, Orderly: true}, "b"},
+			{record.ListOptions{Labels: []string{"nothing"}}, ""},
+			{record.ListOptions{Empty: true}, "c"},
+			{record.ListOptions{Untitled: true}, "made of words"},
 		} {
 			want(t, listedTitles(t, s, test.o), test.want)
 		}
@@ -107,7 +107,7 @@ func TestLabels(t *testing.T) {
 		if _, err := s.Trash(t.Context(), b.ID.String()); err != nil {
 			t.Fatal(err)
 		}
-		want(t, listedTitles(t, s, ListOptions{Trash: true, Orderly: true}), "b")
+		want(t, listedTitles(t, s, record.ListOptions{Trash: true, Orderly: true}), "b")
 		for trashed := pool.Now(); pool.Now() <= trashed+1; { // some clocks tick slowly
 		}
 		if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{OlderThan: time.Nanosecond}); err != nil {
@@ -167,7 +167,7 @@ func TestLabelsAreMended(t *testing.T) {
 	}); err != nil || found != 3 {
 		t.Errorf("check finds %d faults of labels and gives %v, want 3", found, err)
 	}
-	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
+	if _, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, labelCounts(t, s), "home=1 work=1")
@@ -176,14 +176,14 @@ func TestLabelsAreMended(t *testing.T) {
 // TestLabelsAreImported gives a new context the labels that come with it.
 func TestLabelsAreImported(t *testing.T) {
 	s := open(t, "")
-	in := &Incoming{Format: "x", Conversation: "1", Title: "in", Labels: []string{"work", Archived}, Nodes: []record.Node{{Message: says("one")[0]}},
+	in := &record.Incoming{Format: "x", Conversation: "1", Title: "in", Labels: []string{"work", Archived}, Nodes: []record.Node{{Message: says("one")[0]}},
 		Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
-	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
+	if _, err := s.Import(t.Context(), []*record.Incoming{in}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, labelCounts(t, s), "archived=1 work=1")
-	bad := &Incoming{Format: "x", Conversation: "2", Labels: []string{""}, Branches: []record.IncomingBranch{{Name: "main"}}}
-	if _, err := s.Import(t.Context(), []*Incoming{bad}); !errors.Is(err, ErrInvalid) {
+	bad := &record.Incoming{Format: "x", Conversation: "2", Labels: []string{""}, Branches: []record.IncomingBranch{{Name: "main"}}}
+	if _, err := s.Import(t.Context(), []*record.Incoming{bad}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an import with an empty label gives %v, want ErrInvalid", err)
 	}
 }

@@ -33,20 +33,14 @@ func (m *Maintenance) Stats(ctx context.Context) (*record.Stats, error) {
 	return care.Measure(ctx, m.store.at())
 }
 
-// Collected is what GC removed or would remove. Bytes counts keys and values.
-//
-// Fields: Contexts, Messages, Operations, Artifacts int; Bytes int64; OlderThan time.Duration; Kept map[string]int; Leftovers []string. For more of each: go
-// doc internal/care.Collected
-type Collected = care.Collected
-
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
 // operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
 // what says only what a title or a digest took stays too. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back.
 //
 // First GC puts what dead programs left of answers on their branches, or removes branches made for answers of which nothing had come.
-func (m *Maintenance) GC(ctx context.Context, o record.GCOptions) (out *Collected, err error) {
+func (m *Maintenance) GC(ctx context.Context, o record.GCOptions) (out *record.Collected, err error) {
 	err = m.run(o.DryRun, func(s *Store) error {
-		for info, err := range s.Contexts(ctx, ListOptions{}) {
+		for info, err := range s.Contexts(ctx, record.ListOptions{}) {
 			if err == nil {
 				err = (&ChatContext{ID: info.ID, store: s}).SettleDead(ctx)
 			}
@@ -68,32 +62,27 @@ func (m *Maintenance) run(dry bool, do func(*Store) error) error {
 	return do(m.store)
 }
 
-// Purged is what a purge removed or would remove.
-//
-// Fields: What string; Context ID; Title string; Branches []string; Copies int; Collected Collected. For more of each: go doc internal/care.Purged
-type Purged = care.Purged
-
 // PurgeOptions are options of PurgeContext, PurgeBranch and PurgeMessages. With DryRun they only return what they would remove. With Forget no mark stays of
 // what was purged, and an import of its source brings it back.
 type PurgeOptions struct{ DryRun, Forget bool }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. The context must be named: "" is an ErrInvalid. One line on the store's journal stays and says that there was a purge.
-func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (out *Purged, err error) {
+func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (out *record.Purged, err error) {
 	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeContext(ctx, s.at(), ref, o.Forget); return err })
 	return out, err
 }
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
-func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (out *Purged, err error) {
+func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (out *record.Purged, err error) {
 	err = m.run(o.DryRun, func(s *Store) error { out, err = care.PurgeBranch(ctx, s.at(), contextRef, name, o.Forget); return err })
 	return out, err
 }
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
-func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []record.Ref, o PurgeOptions) (out *Purged, err error) {
+func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []record.Ref, o PurgeOptions) (out *record.Purged, err error) {
 	err = m.run(o.DryRun, func(s *Store) error {
 		out, err = care.PurgeMessages(ctx, s.at(), contextRef, branchName, refs, o.Forget)
 		return err
@@ -101,31 +90,21 @@ func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName 
 	return out, err
 }
 
-// Redacted is what Redact did or would do.
-//
-// Fields: Found []Redaction; Collected Collected; NotSearched map[string]int. For more of each: go doc internal/care.Redacted
-type Redacted = care.Redacted
-
 // RedactedMark replaces redacted text.
 const RedactedMark = base.RedactedMark
 
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
 // records are found, and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
-func (m *Maintenance) Redact(ctx context.Context, o record.RedactOptions) (out *Redacted, err error) {
+func (m *Maintenance) Redact(ctx context.Context, o record.RedactOptions) (out *record.Redacted, err error) {
 	err = m.run(o.DryRun, func(s *Store) error { out, err = care.Redact(ctx, s.at(), o); return err })
 	return out, err
 }
 
-// RepairOptions are options of Repair.
-//
-// Fields: Path string; DryRun bool. For more of each: go doc internal/care.RepairOptions
-type RepairOptions = care.RepairOptions
-
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages
 // that have lost their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails
 // with ErrDamaged; then Salvage reads what it can into a new file.
-func (m *Maintenance) Repair(ctx context.Context, o RepairOptions) (*record.Repaired, error) {
+func (m *Maintenance) Repair(ctx context.Context, o record.RepairOptions) (*record.Repaired, error) {
 	return care.Repair(ctx, m.store.at(), o)
 }
 

@@ -74,9 +74,9 @@ func (b *batch) decide() error {
 	if s.status == pool.Pending && s.expires != 0 && b.run.now >= s.expires || s.execution == pool.Running {
 		return errSkip // it is settled first: claimCall does that
 	}
-	v := chatctx.Verdict{Status: pool.Approved}
+	v := record.Verdict{Status: pool.Approved}
 	if b.rng.Intn(2) == 0 {
-		v = chatctx.Verdict{Status: pool.Denied, Reason: "no"}
+		v = record.Verdict{Status: pool.Denied, Reason: "no"}
 		if b.rng.Intn(3) == 0 {
 			v.Kind = record.ByCancel
 		}
@@ -162,7 +162,7 @@ func (r *run) resolveCall(c *convo) error {
 		return errSkip
 	}
 	failed := r.rng.Intn(3) == 0
-	answer := chatctx.Answer{Result: pool.Result{Text: "ran", IsError: failed}}
+	answer := record.CallAnswer{Result: pool.Result{Text: "ran", IsError: failed}}
 	how := []string{"the claim", "a wrong token", "no token"}[r.rng.Intn(3)]
 	held := c.calls[k].execution == pool.Running && c.claims[k] != nil && r.now-c.claims[k].renewed <= life
 	switch {

@@ -149,7 +149,7 @@ func (r *run) join(c *convo, b *batch) bool {
 	return true
 }
 
-func (r *run) checks(all []stepCheck, done *chatctx.Committed) {
+func (r *run) checks(all []stepCheck, done *record.Committed) {
 	for _, check := range all {
 		if wrong := check.wrong(done.Steps[check.at]); wrong != "" {
 			r.fail("%s", wrong)
@@ -908,11 +908,11 @@ func (r *run) task(c *convo) error {
 	b, name := r.anyBranch(c)
 	r.say("task on %q", name)
 	text := r.text()
-	child, err := r.view(c).StartTask(bg, name, chatctx.NewTask{NewContext: record.NewContext{Title: "task"}})
+	child, err := r.view(c).StartTask(bg, name, record.NewTask{NewContext: record.NewContext{Title: "task"}})
 	r.must(err, "task")
 	_, err = child.Append(bg, "", pool.NewText(pool.User, "do it"))
 	r.must(err, "append to the task")
-	done, err := child.EndTask(bg, chatctx.TaskEnd{State: record.TaskReturned, Summary: text})
+	done, err := child.EndTask(bg, record.TaskEnd{State: record.TaskReturned, Summary: text})
 	r.must(err, "end of the task")
 	t := c.begin(r.now, b)
 	m := &message{id: done.Message, role: pool.User, kind: "summary", text: "The task \"task\" returned:\n" + hushed(text)}

@@ -345,7 +345,7 @@ func TestAppendsCopiesOfOtherContexts(t *testing.T) {
 func TestEachAppendKeepsItsKey(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "a")
-	twoKeys := func(branchName string) *Committed {
+	twoKeys := func(branchName string) *record.Committed {
 		b := c.Begin(branchName)
 		b.AppendWith(AppendOptions{Key: "x"}, says("x")...)
 		b.AppendWith(AppendOptions{Key: "y"}, says("y")...)
@@ -420,20 +420,20 @@ func TestBeginReplyHappensOnce(t *testing.T) {
 func TestImportsKeepIdsApart(t *testing.T) {
 	s := open(t, "")
 	id := pool.NewID()
-	in := func(text string) *Incoming {
-		return &Incoming{Format: "f", Title: "T", Nodes: []record.Node{{Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
+	in := func(text string) *record.Incoming {
+		return &record.Incoming{Format: "f", Title: "T", Nodes: []record.Node{{Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
 			Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
 	}
 	twice := in("a")
 	twice.Nodes = append(twice.Nodes, record.Node{Parent: 0, Message: &Message{ID: id, Role: pool.User, Content: says("b")[0].Content}})
-	if _, err := s.Import(t.Context(), []*Incoming{twice}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.Import(t.Context(), []*record.Incoming{twice}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("one id twice: %v", err)
 	}
 	one := in("a")
-	if _, err := s.Import(t.Context(), []*Incoming{one}); err != nil {
+	if _, err := s.Import(t.Context(), []*record.Incoming{one}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Import(t.Context(), []*Incoming{one}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.Import(t.Context(), []*record.Incoming{one}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("the same conversation once more: %v", err)
 	}
 }
@@ -443,14 +443,14 @@ func TestClaimsOfTasksAreTheirOwn(t *testing.T) {
 	s, clock := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}})
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := c.StartTask(t.Context(), "", NewTask{NewContext: record.NewContext{Title: "child"}, Call: k})
+	child, err := c.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Title: "child"}, Call: &k.Claimed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,21 +465,21 @@ func TestClaimsOfTasksAreTheirOwn(t *testing.T) {
 	if _, err := s.Restore(t.Context(), child.ID.String()); err != nil {
 		t.Fatal(err)
 	}
-	ended, err := child.EndTask(t.Context(), TaskEnd{State: record.TaskReturned, Summary: "s"})
+	ended, err := child.EndTask(t.Context(), record.TaskEnd{State: record.TaskReturned, Summary: "s"})
 	if err != nil || ended.CallState != "" {
 		t.Fatalf("%+v %v", ended, err)
 	}
 	if err := other.Held(t.Context()); err != nil {
 		t.Errorf("the other's claim: %v", err)
 	}
-	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
+	if _, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("with the claim that ended: %v", err)
 	}
 	clock.move(2 * ClaimLife) // the other is dead too, and its claim on record
-	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
+	if _, err := k.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("with a claim that is not the dead one: %v", err)
 	}
-	if _, err := other.Resolve(t.Context(), Answer{Result: pool.Result{Text: "done"}}); err != nil {
+	if _, err := other.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "done"}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -636,7 +636,7 @@ func TestWatchTellsOfErrors(t *testing.T) {
 func TestAKeyIsForOneAppend(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "a")
-		under := func(branch string, m *Message) (*Committed, error) {
+		under := func(branch string, m *Message) (*record.Committed, error) {
 			b := c.Begin(branch)
 			b.AppendWith(AppendOptions{Key: "k"}, m)
 			return b.Commit(t.Context())

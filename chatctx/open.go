@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
 )
@@ -9,14 +10,8 @@ import (
 // Options are options of Open. The zero value opens an existing store to read and write.
 //
 // Fields: Create, ReadOnly bool; Wait, IdleHold time.Duration; Program, By string; BeforeStore func(*Message) error; Judge Judge; Place func(store ID) Place;
-// Clock func() time.Time. Methods: Check() error. For more of each: go doc internal/base.Options
-type Options = base.Options
-
-// Place keeps one person's place, outside a store that many use at the same time: see Options.Place.
-//
-// Methods: Context() (ID, error); Branch(context ID) (ID, error); Use(context ID) error; Switch(context, branch ID) error. For more of each: go doc
-// internal/base.Place
-type Place = base.Place
+// Clock func() time.Time. For more of each: go doc chatctx/record.OpenOptions
+type Options = record.OpenOptions
 
 // FormatVersion is the version of the file format that this program writes.
 const FormatVersion = base.FormatVersion

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -51,7 +52,7 @@ func TestOpenByURL(t *testing.T) {
 		}
 		newContext(t, s, "a")
 		n := 0
-		for _, err := range s.Contexts(t.Context(), ListOptions{}) {
+		for _, err := range s.Contexts(t.Context(), record.ListOptions{}) {
 			if n++; err != nil {
 				t.Fatal(err)
 			}

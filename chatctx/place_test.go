@@ -100,15 +100,15 @@ func (g guest) current(want string) {
 // undo holds what an undo takes back: an operation's name, "nothing", or an error.
 func (g guest) undo(op, want string) {
 	g.t.Helper()
-	g.again(want, func() (*Undone, error) { return g.Undo(g.t.Context(), "", "", op) })
+	g.again(want, func() (*record.Undone, error) { return g.Undo(g.t.Context(), "", "", op) })
 }
 
 func (g guest) redo(want string) {
 	g.t.Helper()
-	g.again(want, func() (*Undone, error) { return g.Redo(g.t.Context(), "", "") })
+	g.again(want, func() (*record.Undone, error) { return g.Redo(g.t.Context(), "", "") })
 }
 
-func (g guest) again(want string, do func() (*Undone, error)) {
+func (g guest) again(want string, do func() (*record.Undone, error)) {
 	g.t.Helper()
 	got := "nothing"
 	if u, err := do(); err == nil {

@@ -248,8 +248,8 @@ var plantings = []planting{
 	{"tool's name", true, putting(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: plantText, Arguments: json.RawMessage(`{}`)}}})},
 	{"model", true, putting(&Message{Role: pool.Assistant, Content: says("x")[0].Content, Meta: pool.Metadata{Model: plantText}})},
 	{"imported id", true, func(t *testing.T, s *Store, _ *ChatContext) {
-		in := &Incoming{Format: "test", Conversation: plantText, Title: "In", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: plantText + "n", Message: says("x")[0]}}}
-		_, err := s.Import(t.Context(), []*Incoming{in})
+		in := &record.Incoming{Format: "test", Conversation: plantText, Title: "In", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: plantText + "n", Message: says("x")[0]}}}
+		_, err := s.Import(t.Context(), []*record.Incoming{in})
 		failOn(t, err)
 	}},
 	{"command of a tool", true, stepping(func(b *Batch) { b.PutTool(record.Tool{Name: "t", Command: []string{"run", plantText}}) })},

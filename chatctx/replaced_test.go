@@ -58,7 +58,7 @@ func (r *replacing) batch(do func(*Batch)) {
 
 func (r *replacing) approve() {
 	r.t.Helper()
-	r.batch(func(b *Batch) { b.Decide("c1", Verdict{Status: pool.Approved}) })
+	r.batch(func(b *Batch) { b.Decide("c1", record.Verdict{Status: pool.Approved}) })
 }
 
 func (r *replacing) call() *record.Call {
@@ -121,7 +121,7 @@ func TestToolReplacedAfterApproval(t *testing.T) {
 				if last := c.Decisions[len(c.Decisions)-1]; last.Runs == nil || claim.Older {
 					t.Errorf("the claim records %+v", last)
 				}
-				must(claim.Resolve(t.Context(), Answer{Result: pool.Result{Text: "done"}}))(t)
+				must(claim.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "done"}}))(t)
 				return
 			}
 			last := c.Decisions[len(c.Decisions)-1]
@@ -188,5 +188,5 @@ func TestApprovalOfBefore(t *testing.T) {
 	if ran := steps[len(steps)-1].Runs; !claim.Older || ran == nil || ran.String() != "touch b" || claim.Tool.Command[1] != "b" {
 		t.Errorf("%v: the claim records %v", claim.Older, ran)
 	}
-	must(claim.Resolve(t.Context(), Answer{Result: pool.Result{Text: "done"}}))(t)
+	must(claim.Resolve(t.Context(), record.CallAnswer{Result: pool.Result{Text: "done"}}))(t)
 }

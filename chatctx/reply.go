@@ -45,7 +45,7 @@ func (r *Reply) Within(ctx context.Context) context.Context {
 
 // Begun is the result of BeginReply. Its last step says where the messages are.
 type Begun struct {
-	Committed
+	record.Committed
 	// Reply is nil if another program is answering already: then the messages wait in the queue, and Holder is that program's claim.
 	Reply  *Reply
 	Holder *record.Claim
@@ -60,7 +60,7 @@ type Begun struct {
 // messages are neither appended nor queued again: Again is set, Placed says where they are (Position 0: in the queue), and the branch is claimed all the
 // same, unless a reply runs.
 func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o AppendOptions, messages ...*Message) (*Begun, error) {
-	err := o.CheckKey()
+	err := journal.CheckKey(&o)
 	if err == nil {
 		err = c.store.at().Ready(messages)
 	}
@@ -503,7 +503,7 @@ type Ending struct {
 
 // Ended is the result of Finish. Its step says where the messages are.
 type Ended struct {
-	Committed
+	record.Committed
 	// FromQueue lists messages that waited for this reply and are on the branch now. The claim is kept for them.
 	FromQueue []record.Placement
 	Held      bool

@@ -9,15 +9,10 @@ import (
 	"github.com/chatctx/chatctx/internal/view"
 )
 
-// RuleScope says where a rule holds: for a call, else on a branch, else in the context.
-//
-// Fields: Branch bool; Call CallRef. For more of each: go doc internal/toolcall.RuleScope
-type RuleScope = toolcall.RuleScope
-
 // AddRule adds a rule to the context, prepared by the store's Judge. The step has the rule as it was stored: with its maker, time and scope, and with an id
 // if r has none. A default replaces the default of its scope. It is an ErrConflict if it breaks an example of a rule, except for a deny and a default:
 // their step lists the broken examples.
-func (b *Batch) AddRule(r record.Rule, scope RuleScope) {
+func (b *Batch) AddRule(r record.Rule, scope record.RuleScope) {
 	b.prepare = append(b.prepare, func() error { return toolcall.ReadyRule(b.store.at(), &r) })
 	b.step("rules add", b.tried().Add(b.branch, &r, scope))
 }
@@ -37,12 +32,12 @@ func (b *Batch) tried() *toolcall.TriedRules {
 }
 
 // AddRule adds a rule for all contexts, like Batch.AddRule.
-func (s *Store) AddRule(ctx context.Context, r record.Rule) (*Committed, error) {
+func (s *Store) AddRule(ctx context.Context, r record.Rule) (*record.Committed, error) {
 	return toolcall.AddRule(ctx, s.at(), r)
 }
 
 // RemoveRule removes a rule for all contexts, like Batch.RemoveRule.
-func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) {
+func (s *Store) RemoveRule(ctx context.Context, ref string) (*record.Committed, error) {
 	return toolcall.RemoveRule(ctx, s.at(), ref)
 }
 

@@ -52,7 +52,7 @@ func plainly(t *testing.T, s *Store, o record.SearchOptions) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Yield = func(h *Hit) bool {
+	q.Yield = func(h *record.Hit) bool {
 		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, record.Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
 		for _, b := range h.Branches {
 			line += fmt.Sprintf(" %s:%d", b.Name, b.Position)
@@ -243,14 +243,14 @@ func (r *searched) merge(ctx context.Context) error {
 }
 
 func (r *searched) imports(ctx context.Context) error {
-	in := &Incoming{Format: "test", Conversation: fmt.Sprint(r.rnd.IntN(3)), Title: r.text(), Branches: []record.IncomingBranch{{Name: "main"}}}
+	in := &record.Incoming{Format: "test", Conversation: fmt.Sprint(r.rnd.IntN(3)), Title: r.text(), Branches: []record.IncomingBranch{{Name: "main"}}}
 	for i := range 3 {
 		m := says(r.text())[0]
 		m.ID = pool.NewID()
 		in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint(i), Parent: i, Message: m})
 		in.Branches[0].Leaf = i + 1
 	}
-	done, err := r.store.Import(ctx, []*Incoming{in})
+	done, err := r.store.Import(ctx, []*record.Incoming{in})
 	for _, d := range done {
 		if d.Created {
 			r.ids = append(r.ids, d.Context)
@@ -391,9 +391,9 @@ func TestSearchFindsWhatIsKept(t *testing.T) {
 			pool.Part{Type: pool.DocumentPart, MediaType: "application/pdf", Name: "b.pdf", Data: []byte("bittern")})
 		m.Source = &pool.Source{Raw: []byte(`{"odd":"avocet"}`)}
 		m.Meta.ProviderData = map[string]json.RawMessage{"test": json.RawMessage(`{"beside":"curlew"}`)}
-		in := &Incoming{Format: "test", Conversation: "c", Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: m}}}
+		in := &record.Incoming{Format: "test", Conversation: "c", Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: m}}}
 		m.Source.Format = "test"
-		if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
+		if _, err := s.Import(t.Context(), []*record.Incoming{in}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -553,7 +553,7 @@ func TestSearchFolder(t *testing.T) {
 			}
 		}
 		var listed []string
-		for info, err := range s.Contexts(t.Context(), ListOptions{Folders: strings.Fields(folders)}) {
+		for info, err := range s.Contexts(t.Context(), record.ListOptions{Folders: strings.Fields(folders)}) {
 			if err != nil {
 				t.Fatal(err)
 			}

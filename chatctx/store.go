@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/internal/poolstore"
@@ -70,7 +71,7 @@ func (s *Store) Settings(ctx context.Context) (map[string]json.RawMessage, error
 }
 
 // SetSettings sets the store's defaults; null removes a key.
-func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage) (*Committed, error) {
+func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage) (*record.Committed, error) {
 	if err := s.at().Values("setting", &set); err != nil {
 		return nil, err
 	}

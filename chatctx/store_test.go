@@ -75,7 +75,7 @@ func says(texts ...string) []*Message {
 	return out
 }
 
-func commit(t *testing.T, b *Batch) *Committed {
+func commit(t *testing.T, b *Batch) *record.Committed {
 	t.Helper()
 	done, err := b.Commit(t.Context())
 	if err != nil {
@@ -402,10 +402,10 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 
 func TestUndoWithoutACurrentContext(t *testing.T) {
 	s := open(t, "")
-	in := func(id string) *Incoming {
-		return &Incoming{Format: "test", Conversation: id, Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
+	in := func(id string) *record.Incoming {
+		return &record.Incoming{Format: "test", Conversation: id, Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}
 	}
-	done, err := s.Import(t.Context(), []*Incoming{in("x"), in("y")})
+	done, err := s.Import(t.Context(), []*record.Incoming{in("x"), in("y")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,9 +434,9 @@ func TestRedoInTheStore(t *testing.T) {
 	if _, err := s.New(t.Context(), record.NewContext{Title: "Here"}); err != nil {
 		t.Fatal(err)
 	}
-	var list []*Incoming
+	var list []*intake.Incoming
 	for i := range 1000 {
-		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}})
+		list = append(list, &intake.Incoming{Incoming: record.Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}}})
 	}
 	run := intake.NewImportRun(base.Of(s), care.RemoveContext)
 	for i := 0; i < len(list); i += 100 {
@@ -447,7 +447,7 @@ func TestRedoInTheStore(t *testing.T) {
 	holds := func(want int) {
 		t.Helper()
 		n := 0
-		for _, err := range s.Contexts(t.Context(), ListOptions{}) {
+		for _, err := range s.Contexts(t.Context(), record.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -498,7 +498,7 @@ func TestTitleInTheTrash(t *testing.T) {
 	if done, err := s.Restore(t.Context(), "Twice"); err != nil || done.Context != old {
 		t.Errorf("restored %v: %v", done, err)
 	}
-	var ref *RefError
+	var ref *record.RefError
 	if _, err := s.Context(t.Context(), "Twice"); !errors.As(err, &ref) || len(ref.Candidates) != 2 {
 		t.Errorf("two of a title: %v", err)
 	}
@@ -824,7 +824,7 @@ func TestListGoesByOrderOfChange(t *testing.T) {
 		if _, err := made[want].Append(t.Context(), "", says("x")...); err != nil {
 			t.Fatal(err)
 		}
-		for info, err := range s.Contexts(t.Context(), ListOptions{}) {
+		for info, err := range s.Contexts(t.Context(), record.ListOptions{}) {
 			if err != nil || info.ID != made[want].ID {
 				t.Errorf("the list begins with %s, not with what changed last; %v", info.Title, err)
 			}
@@ -850,7 +850,7 @@ func TestContextsAreListedByLastChange(t *testing.T) {
 		if _, err := s.Trash(t.Context(), "Beta"); err != nil {
 			t.Fatal(err)
 		}
-		list := func(o ListOptions) (titles []string) {
+		list := func(o record.ListOptions) (titles []string) {
 			for info, err := range s.Contexts(t.Context(), o) {
 				if err != nil {
 					t.Fatal(err)
@@ -859,13 +859,13 @@ func TestContextsAreListedByLastChange(t *testing.T) {
 			}
 			return titles
 		}
-		if got := list(ListOptions{}); !slices.Equal(got, []string{"Alpha", "Gamma"}) {
+		if got := list(record.ListOptions{}); !slices.Equal(got, []string{"Alpha", "Gamma"}) {
 			t.Errorf("contexts %v", got)
 		}
-		if got := list(ListOptions{Trash: true}); !slices.Equal(got, []string{"Beta"}) {
+		if got := list(record.ListOptions{Trash: true}); !slices.Equal(got, []string{"Beta"}) {
 			t.Errorf("trash %v", got)
 		}
-		if got := list(ListOptions{Word: "GAM"}); !slices.Equal(got, []string{"Gamma"}) {
+		if got := list(record.ListOptions{Word: "GAM"}); !slices.Equal(got, []string{"Gamma"}) {
 			t.Errorf("by word %v", got)
 		}
 	})

@@ -81,15 +81,15 @@ func fillFixed(t *testing.T, s *Store) {
 	calls := []pool.Call{{ID: "c1", Tool: "read", Arguments: []byte(`{"path":"a"}`)}, {ID: "c2", Tool: "wipe"}}
 	appendTo(t, c, "main", &Message{Role: pool.Assistant, Calls: calls, Meta: pool.Metadata{Model: "m-1", Provider: "openai"}})
 	b = c.Begin("main")
-	b.Decide("c1", Verdict{Status: pool.Approved, Reason: "fine"})
-	b.Decide("c2", Verdict{Status: pool.Denied, Reason: "no"})
+	b.Decide("c1", record.Verdict{Status: pool.Approved, Reason: "fine"})
+	b.Decide("c2", record.Verdict{Status: pool.Denied, Reason: "no"})
 	commit(t, b)
 	appendTo(t, c, "main", &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Text: strings.Repeat("r", 9000)}})
 	_, err = s.PutArtifact(t.Context(), []byte("loose"), "text/plain")
 	must(err)
 	must(c.SetCounts(t.Context(), "o200k", []ID{c.ID}, []int{7}))
 	must(view.SetModelWindow(t.Context(), base.Of(s), "server", "m-1", view.ModelWindow{Tokens: 1000}))
-	_, err = s.Import(t.Context(), []*Incoming{{Format: "f", Conversation: "there", Title: "Imported", Updated: 1000,
+	_, err = s.Import(t.Context(), []*record.Incoming{{Format: "f", Conversation: "there", Title: "Imported", Updated: 1000,
 		Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: says("from elsewhere")[0]}}}})
 	must(err)
 	c, err = s.New(t.Context(), record.NewContext{Title: "Fields"})

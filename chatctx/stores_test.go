@@ -96,7 +96,7 @@ func fillRows(t *testing.T, name string) func(kv.RwTx) error {
 func held(t *testing.T, s *Store) map[string]map[string][]string {
 	t.Helper()
 	out := map[string]map[string][]string{}
-	for info, err := range s.Contexts(t.Context(), ListOptions{}) {
+	for info, err := range s.Contexts(t.Context(), record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,11 +258,11 @@ func reads(t *testing.T, s *Store) {
 	if _, err := s.Maintenance().GC(t.Context(), record.GCOptions{DryRun: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{DryRun: true}); err != nil {
+	if _, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{DryRun: true}); err != nil {
 		t.Error(err)
 	}
 	err = s.Trial(func(trial *Store) error {
-		for info, err := range trial.Contexts(t.Context(), ListOptions{}) {
+		for info, err := range trial.Contexts(t.Context(), record.ListOptions{}) {
 			if err != nil {
 				return err
 			}

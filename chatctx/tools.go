@@ -29,7 +29,7 @@ func (b *Batch) RemoveTool(name string) {
 }
 
 // PutTool adds a tool for all contexts.
-func (s *Store) PutTool(ctx context.Context, tool record.Tool) (*Committed, error) {
+func (s *Store) PutTool(ctx context.Context, tool record.Tool) (*record.Committed, error) {
 	if err := s.at().ReadyTool(&tool); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *Store) PutTool(ctx context.Context, tool record.Tool) (*Committed, erro
 }
 
 // RemoveTool removes a tool for all contexts.
-func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error) {
+func (s *Store) RemoveTool(ctx context.Context, name string) (*record.Committed, error) {
 	return journal.StoreOperation(ctx, s.at(), "tools rm", func(t *journal.StoreTxn) error {
 		key := base.Under(ID{}, []byte(name)...)
 		old, err := t.Tx.Get(base.ToolBucket, key)

@@ -612,7 +612,7 @@ func TestNamesAreMended(t *testing.T) {
 			if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p record.Problem) { found[p.Invariant] = true }); err != nil || !found[11] {
 				t.Errorf("check found %v: %v", found, err)
 			}
-			if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
+			if _, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			is := "a: one a; b: one b; main*: one"
@@ -711,7 +711,7 @@ func TestUndoGivesBackWhatWas(t *testing.T) {
 			}
 			switch w.rng.Intn(6) {
 			case 0, 1:
-				var u *Undone
+				var u *record.Undone
 				if u, err = s.Undo(t.Context(), w.c.ID.String(), w.name(), ""); err == nil && u.Undid.Context == (ID{}) {
 					_, err = s.Restore(t.Context(), w.c.ID.String()) // it was the making of the context
 				}
@@ -747,7 +747,7 @@ func TestUndoOfADecisionThatAForkShares(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.Begin("")
-		b.Decide(record.CallRef(m.ID.String()+":1"), Verdict{Status: pool.Denied, Reason: "no"})
+		b.Decide(record.CallRef(m.ID.String()+":1"), record.Verdict{Status: pool.Denied, Reason: "no"})
 		denied := commit(t, b)
 		b = c.Begin("")
 		b.Fork("f", ForkOptions{At: "@2", Stay: true})

@@ -210,11 +210,11 @@ var unreadableDoors = map[string]textWay{
 	"Batch.SetCompactSummary":  batchDoor(referred{"@3", "t"}, func(b *Batch, a referred) { b.SetCompactSummary(a.Ref, a.Text) }),
 	"Batch.SetSessions":        batchDoor(someSessions(), func(b *Batch, v []branch.Session) { b.SetSessions(v) }),
 	"Batch.PutTool":            batchDoor(someTool, func(b *Batch, v record.Tool) { b.PutTool(v) }),
-	"Batch.AddRule":            batchDoor(someRule, func(b *Batch, v record.Rule) { b.AddRule(v, RuleScope{}) }),
-	"Batch.AddRule scope":      batchDoor(RuleScope{Call: "x"}, func(b *Batch, v RuleScope) { b.AddRule(someRule, v) }),
+	"Batch.AddRule":            batchDoor(someRule, func(b *Batch, v record.Rule) { b.AddRule(v, record.RuleScope{}) }),
+	"Batch.AddRule scope":      batchDoor(record.RuleScope{Call: "x"}, func(b *Batch, v record.RuleScope) { b.AddRule(someRule, v) }),
 	"Batch.ExpireCall":         batchDoor(pool.Time(1), func(b *Batch, at pool.Time) { b.ExpireCall("x", at+pool.Time(time.Now().Add(time.Hour).UnixMicro())) }),
-	"Batch.Decide":             batchDoor(Verdict{Status: pool.Denied, Name: "n", Reason: "r"}, func(b *Batch, v Verdict) { b.Decide("x", v) }),
-	"Batch.Decide with":        batchDoor(Verdict{Status: pool.Approved, Arguments: someValue}, func(b *Batch, v Verdict) { b.Decide("x", v) }),
+	"Batch.Decide":             batchDoor(record.Verdict{Status: pool.Denied, Name: "n", Reason: "r"}, func(b *Batch, v record.Verdict) { b.Decide("x", v) }),
+	"Batch.Decide with":        batchDoor(record.Verdict{Status: pool.Approved, Arguments: someValue}, func(b *Batch, v record.Verdict) { b.Decide("x", v) }),
 	"Store.SetSettings": storeDoor(someValues, func(t *testing.T, s *Store, _ *ChatContext, v map[string]json.RawMessage) error {
 		_, err := s.SetSettings(t.Context(), v)
 		return err
@@ -252,11 +252,11 @@ var unreadableDoors = map[string]textWay{
 		_, err := b.Commit(t.Context())
 		return err
 	}),
-	"Store.Import": storeDoor(&Incoming{Format: "f", Conversation: "c", Title: "t", System: "s", Prompt: "p", Settings: someValues, AppData: someValues, Labels: []string{"l"},
+	"Store.Import": storeDoor(&record.Incoming{Format: "f", Conversation: "c", Title: "t", System: "s", Prompt: "p", Settings: someValues, AppData: someValues, Labels: []string{"l"},
 		Nodes: []record.Node{{ID: "1", Message: says("a")[0]}}, Loose: says("b"), Branches: []record.IncomingBranch{{Name: "main", Leaf: 1, System: "s", Prompt: "p", Settings: someValues, Sessions: someSessions()}}},
-		func(t *testing.T, s *Store, _ *ChatContext, v *Incoming) error {
+		func(t *testing.T, s *Store, _ *ChatContext, v *record.Incoming) error {
 			v.Conversation += t.Name()
-			_, err := s.Import(t.Context(), []*Incoming{v})
+			_, err := s.Import(t.Context(), []*record.Incoming{v})
 			return err
 		}),
 	"Titles.Give": storeDoor("title", func(t *testing.T, s *Store, _ *ChatContext, v string) error {
@@ -277,12 +277,12 @@ var unreadableDoors = map[string]textWay{
 		_, err := c.BeginReply(t.Context(), "", AppendOptions{}, v)
 		return err
 	}),
-	"ChatContext.StartTask": storeDoor(NewTask{NewContext: record.NewContext{Title: "t"}, Task: record.Task{Goal: "g"}, Tools: []record.Tool{someTool}}, func(t *testing.T, _ *Store, c *ChatContext, v NewTask) error {
+	"ChatContext.StartTask": storeDoor(record.NewTask{NewContext: record.NewContext{Title: "t"}, Task: record.Task{Goal: "g"}, Tools: []record.Tool{someTool}}, func(t *testing.T, _ *Store, c *ChatContext, v record.NewTask) error {
 		_, err := c.StartTask(t.Context(), "", v)
 		return err
 	}),
-	"ChatContext.EndTask": storeDoor(TaskEnd{State: record.TaskReturned, Summary: "s"}, func(t *testing.T, _ *Store, c *ChatContext, v TaskEnd) error {
-		child, err := c.StartTask(t.Context(), "", NewTask{Task: record.Task{Goal: "g"}})
+	"ChatContext.EndTask": storeDoor(record.TaskEnd{State: record.TaskReturned, Summary: "s"}, func(t *testing.T, _ *Store, c *ChatContext, v record.TaskEnd) error {
+		child, err := c.StartTask(t.Context(), "", record.NewTask{Task: record.Task{Goal: "g"}})
 		if err == nil {
 			_, err = child.EndTask(t.Context(), v)
 		}
@@ -294,14 +294,14 @@ var unreadableDoors = map[string]textWay{
 		return err
 	}),
 	"Store.ClaimCall": storeDoor(record.ClaimOptions{Name: "n"}, func(t *testing.T, s *Store, c *ChatContext, v record.ClaimOptions) error {
-		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 			return err
 		}
 		_, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", v)
 		return err
 	}),
-	"CallClaim.Resolve": storeDoor(Answer{Result: pool.Result{Text: "t"}, Beside: says("b")[0].Content, Kind: "k", By: "b"}, func(t *testing.T, s *Store, c *ChatContext, v Answer) error {
-		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+	"CallClaim.Resolve": storeDoor(record.CallAnswer{Result: pool.Result{Text: "t"}, Beside: says("b")[0].Content, Kind: "k", By: "b"}, func(t *testing.T, s *Store, c *ChatContext, v record.CallAnswer) error {
+		if _, err := decide(c, "", "x", record.Verdict{Status: pool.Approved}); err != nil {
 			return err
 		}
 		k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", record.ClaimOptions{})
@@ -370,7 +370,7 @@ func readAll(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	var contexts []*record.ContextInfo
-	for info, err := range s.Contexts(ctx, ListOptions{}) {
+	for info, err := range s.Contexts(ctx, record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,7 +492,7 @@ func TestUnreadableRecordsAreFound(t *testing.T) {
 	if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(p record.Problem) { found[strings.Fields(p.Where)[0]] = true }); err != nil || !found[base.TokenBucket] || !found[base.ToolBucket] || !found[base.RuleBucket] {
 		t.Errorf("check finds %v, %v", found, err)
 	}
-	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
+	if _, err := s.Maintenance().Repair(t.Context(), record.RepairOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if tokens, err := grant.List(t.Context(), base.Of(s)); err != nil || len(tokens) != 1 || tokens[0].Name != "whole" {

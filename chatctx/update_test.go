@@ -63,9 +63,9 @@ func TestIndexFollowsEveryDoor(t *testing.T) {
 			}
 		},
 		"import": func(t *testing.T, s *Store, c *ChatContext) {
-			in := make([]*Incoming, n/2)
+			in := make([]*record.Incoming, n/2)
 			for i := range in {
-				in[i] = &Incoming{Format: "test", Conversation: fmt.Sprint(i), Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
+				in[i] = &record.Incoming{Format: "test", Conversation: fmt.Sprint(i), Title: "t", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
 					Nodes: []record.Node{{ID: "n", Message: pool.NewText(pool.User, fmt.Sprint("came ", i))}}}
 			}
 			succeeds(t)(s.Import(t.Context(), in))
@@ -143,7 +143,7 @@ func TestLeftoversGoWhileAStoreIsOpen(t *testing.T) {
 			return err
 		},
 		"import": func() error {
-			_, err := s.Import(t.Context(), []*Incoming{{Format: "test", Conversation: "1", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: says("x")[0]}}}})
+			_, err := s.Import(t.Context(), []*record.Incoming{{Format: "test", Conversation: "1", Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []record.Node{{ID: "n", Message: says("x")[0]}}}})
 			return err
 		},
 		"store": func() error {

@@ -64,7 +64,10 @@ func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, 
 	for name, value := range o.Settings {
 		all[name] = value // also unknown settings, which are refused below
 	}
-	n := chatctx.NewTask{Tools: o.Tools, Call: call}
+	n := record.NewTask{Tools: o.Tools}
+	if call != nil {
+		n.Call = &call.Claimed
+	}
 	n.NewContext = record.NewContext{Title: o.Title, System: o.System, Settings: all, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
 	n.Task = record.Task{Goal: o.Goal, MaxDepth: o.MaxDepth, MaxRounds: o.MaxRounds, MaxTokens: o.MaxTokens, OwnRules: o.OwnRules, Keep: o.Keep}
 	if n.Title == "" {
@@ -109,7 +112,7 @@ type Runner struct {
 // Outcome is the result of Run.
 type Outcome struct {
 	State   string // one of chatctx's Task… constants
-	Ended   *chatctx.TaskEnded
+	Ended   *record.TaskEnded
 	Summary string
 	Cause   error // why the task failed: an ErrLimit, or a *pool.OutcomeError of its last answer
 	Waiting int   // number of open calls
@@ -144,7 +147,7 @@ func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome,
 }
 
 // send asks the model until it stops. A non-nil Outcome says why the task does not return now.
-func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo, rounds int, spent int64) (*Outcome, error) {
+func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *record.TaskInfo, rounds int, spent int64) (*Outcome, error) {
 	t := r.turn(child)
 	if err := bound(t, info, rounds, spent); err != nil {
 		return r.fail(ctx, child, err)
@@ -184,7 +187,7 @@ func (r *Runner) Calls(parent *chatctx.ChatContext, run func(context.Context, st
 
 // Carried is a task with which CarryOn went on. With Err its run failed, and the task can run again.
 type Carried struct {
-	Task    *chatctx.TaskInfo
+	Task    *record.TaskInfo
 	Outcome *Outcome
 	Err     error
 }
@@ -230,7 +233,7 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 
 // begun reports whether a task was begun here: the call that started it runs for it, or somebody ran it. A task that only a file describes does not start
 // by itself.
-func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo) (bool, error) {
+func begun(ctx context.Context, child *chatctx.ChatContext, info *record.TaskInfo) (bool, error) {
 	if info.Message != (chatctx.ID{}) {
 		call, err := child.Store().Call(ctx, info.Parent.String(), "", record.CallRef(fmt.Sprintf("%s:%d", info.Message, info.Index)))
 		if err != nil || call.Claim == nil {
@@ -247,7 +250,7 @@ func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskIn
 }
 
 // bound sets the rest of the task's limits in a turn.
-func bound(t *turn.Turn, info *chatctx.TaskInfo, rounds int, spent int64) error {
+func bound(t *turn.Turn, info *record.TaskInfo, rounds int, spent int64) error {
 	if info.MaxRounds > 0 {
 		if rounds >= info.MaxRounds {
 			return fmt.Errorf("%w: %d rounds", ErrLimit, info.MaxRounds)
@@ -301,7 +304,7 @@ func finished(ctx context.Context, child *chatctx.ChatContext) (bool, error) {
 
 // fail ends a task as failed. If its last answer is not whole, the parent gets it as far as it came.
 func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error) (*Outcome, error) {
-	end := chatctx.TaskEnd{State: record.TaskFailed, Summary: why.Error()}
+	end := record.TaskEnd{State: record.TaskFailed, Summary: why.Error()}
 	var part *pool.OutcomeError
 	if end.Unfinished = errors.As(why, &part); end.Unfinished {
 		end.Partial = part.Text
@@ -322,7 +325,7 @@ func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Out
 	if err != nil {
 		return nil, err
 	}
-	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskReturned, Summary: text})
+	ended, err := child.EndTask(ctx, record.TaskEnd{State: record.TaskReturned, Summary: text})
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +417,7 @@ func ByModel(c enhancer.Completer) Summariser {
 }
 
 // Abandon ends a task that must not go on, and the tasks that it started. Their calls are cancelled, and the call that started it fails with the reason.
-func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*chatctx.TaskEnded, error) {
+func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*record.TaskEnded, error) {
 	below, err := List(ctx, child, ListOptions{})
 	if err != nil {
 		return nil, err
@@ -431,17 +434,17 @@ func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*c
 			return nil, err
 		}
 	}
-	return child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskAbandoned, Summary: reason})
+	return child.EndTask(ctx, record.TaskEnd{State: record.TaskAbandoned, Summary: reason})
 }
 
 // Return ends a task with a summary. branchName is the branch of the parent that gets it; "" means the one from which the task was started. keep: it does
 // not go to the trash.
-func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser, branchName string, keep bool) (*chatctx.TaskEnded, error) {
+func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser, branchName string, keep bool) (*record.TaskEnded, error) {
 	text, err := summary.of(ctx, child)
 	if err != nil {
 		return nil, err
 	}
-	return child.EndTask(ctx, chatctx.TaskEnd{State: record.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
+	return child.EndTask(ctx, record.TaskEnd{State: record.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
 }
 
 // ListOptions says which tasks List returns. The zero value means those of the context itself that are not in the trash. A task that runs below one in the trash,
@@ -452,24 +455,24 @@ type ListOptions struct {
 }
 
 // List returns the tasks of a context, the last changed first, each before its own.
-func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*chatctx.TaskInfo, error) {
+func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*record.TaskInfo, error) {
 	return list(ctx, parent.Store(), parent.ID, o)
 }
 
 // All returns the tasks of all contexts of a store, also of those that are gone or in the trash. Deep counts as set.
-func All(ctx context.Context, s *chatctx.Store, o ListOptions) ([]*chatctx.TaskInfo, error) {
+func All(ctx context.Context, s *chatctx.Store, o ListOptions) ([]*record.TaskInfo, error) {
 	o.Deep = true
 	return list(ctx, s, chatctx.ID{}, o)
 }
 
 // list returns the tasks below a context, for a zero parent below all that are no tasks.
-func list(ctx context.Context, s *chatctx.Store, parent chatctx.ID, o ListOptions) ([]*chatctx.TaskInfo, error) {
-	var out []*chatctx.TaskInfo
+func list(ctx context.Context, s *chatctx.Store, parent chatctx.ID, o ListOptions) ([]*record.TaskInfo, error) {
+	var out []*record.TaskInfo
 	for _, trash := range []bool{false, true} {
 		if trash && !o.Ended && !o.Deep {
 			break
 		}
-		for info, err := range s.Contexts(ctx, chatctx.ListOptions{Parent: parent, Trash: trash}) {
+		for info, err := range s.Contexts(ctx, record.ListOptions{Parent: parent, Trash: trash}) {
 			if err != nil {
 				return nil, err
 			}

@@ -96,7 +96,7 @@ func start(t *testing.T, parent *chatctx.ChatContext, o Options) *chatctx.ChatCo
 	return child
 }
 
-func info(t *testing.T, c *chatctx.ChatContext) *chatctx.TaskInfo {
+func info(t *testing.T, c *chatctx.ChatContext) *record.TaskInfo {
 	t.Helper()
 	i, err := c.TaskInfo(t.Context())
 	if err != nil {
@@ -131,7 +131,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	parent := newParent(t, s, m)
 	b := parent.Begin("")
 	b.PutTool(record.Tool{Name: "look"})
-	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, chatctx.RuleScope{})
+	b.AddRule(record.Rule{Effect: record.Allow, Tool: "look"}, record.RuleScope{})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -378,11 +378,11 @@ func TestAModelSpawnsATask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ResolveCall(t.Context(), parent.ID.String(), "", "spawn1", chatctx.Answer{Result: pool.Result{Text: "x"}, Token: pool.NewID()}); !errors.Is(err, chatctx.ErrConflict) {
+	if _, err := s.ResolveCall(t.Context(), parent.ID.String(), "", "spawn1", record.CallAnswer{Result: pool.Result{Text: "x"}, Token: pool.NewID()}); !errors.Is(err, chatctx.ErrConflict) {
 		t.Errorf("somebody else answers for the child: %v", err)
 	}
 	b = child.Begin("")
-	b.Decide("look1", chatctx.Verdict{Status: pool.Approved})
+	b.Decide("look1", record.Verdict{Status: pool.Approved})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -502,7 +502,7 @@ func TestCarryOnLeavesWhatHasNotBegun(t *testing.T) {
 		t.Fatalf("a task whose call waits: %+v, %v", done, err)
 	}
 	b := child.Begin("")
-	b.Decide("c1", chatctx.Verdict{Status: pool.Denied, Reason: "by eye"})
+	b.Decide("c1", record.Verdict{Status: pool.Denied, Reason: "by eye"})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,9 @@ func TestDecidedLater(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, calls, err)
 		}
 		b := w.c.Begin(name)
-		verdict := chatctx.Verdict{Status: pool.Denied, Reason: "on " + name}
+		verdict := record.Verdict{Status: pool.Denied, Reason: "on " + name}
 		if name == "other" {
-			verdict = chatctx.Verdict{Status: pool.Approved}
+			verdict = record.Verdict{Status: pool.Approved}
 		}
 		b.Decide(record.CallRef(fmt.Sprintf("%s:%d", calls[0].Message, calls[0].Index)), verdict)
 		if _, err := b.Commit(t.Context()); err != nil {

@@ -267,7 +267,7 @@ func (w *walk) decide(p place) {
 	if !ok {
 		return
 	}
-	p.Decide(callRef(c), one(w, []chatctx.Verdict{{Status: pool.Approved}, {Status: pool.Approved, Arguments: json.RawMessage(`{"other":1}`)},
+	p.Decide(callRef(c), one(w, []record.Verdict{{Status: pool.Approved}, {Status: pool.Approved, Arguments: json.RawMessage(`{"other":1}`)},
 		{Status: pool.Denied, Reason: "so"}, {Status: pool.Denied, Reason: " \n"}, {Status: pool.Denied},
 		{Status: pool.Denied, Kind: record.ByCancel, Reason: "no more"}}))
 }
@@ -303,7 +303,7 @@ func (w *walk) resolve(place) error {
 	if !ok {
 		return nil
 	}
-	_, err := claim.Resolve(w.t.Context(), chatctx.Answer{By: one(w, []string{"", "somebody"}), Kind: one(w, []string{"", "interrupted"}),
+	_, err := claim.Resolve(w.t.Context(), record.CallAnswer{By: one(w, []string{"", "somebody"}), Kind: one(w, []string{"", "interrupted"}),
 		Result: one(w, []pool.Result{{Text: "it is done"}, {Text: "it broke", IsError: true}, {JSON: json.RawMessage(`{"a":1}`)}, {},
 			{Parts: []pool.Part{{Type: pool.TextPart, Text: "see"}, {Type: pool.ImagePart, MediaType: "image/png", Data: adaptertest.PNG(2, 2)}}}})})
 	return err
@@ -355,7 +355,7 @@ func (w *walk) importTree(place) error {
 	if len(w.contexts) == maxContexts {
 		return nil
 	}
-	in := &chatctx.Incoming{Format: "test", Conversation: fmt.Sprint(w.n), Title: "tree", System: one(w, []string{"", "be good", " "})}
+	in := &record.Incoming{Format: "test", Conversation: fmt.Sprint(w.n), Title: "tree", System: one(w, []string{"", "be good", " "})}
 	for len(in.Nodes) < 12 {
 		for _, m := range w.sound() {
 			in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint(len(in.Nodes)), Parent: w.IntN(len(in.Nodes) + 1), Message: m})
@@ -364,7 +364,7 @@ func (w *walk) importTree(place) error {
 	for i := range 1 + w.IntN(3) {
 		in.Branches = append(in.Branches, record.IncomingBranch{Name: fmt.Sprint("b", i), Leaf: w.IntN(len(in.Nodes) + 1)})
 	}
-	made, err := w.store.Import(w.t.Context(), []*chatctx.Incoming{in})
+	made, err := w.store.Import(w.t.Context(), []*record.Incoming{in})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/charset"
 	"github.com/chatctx/chatctx/internal/jsontree"
@@ -40,7 +39,7 @@ const noHelper = 127
 
 // runCommand runs a command without a shell, so each argument arrives unchanged. Standard input is empty, or has the arguments as JSON if the tool wants
 // that. The environment is clean, and the whole group of processes ends with the command.
-func (e *Executor) runCommand(ctx context.Context, t *record.Tool, in Invocation) (a chatctx.Answer, err error) {
+func (e *Executor) runCommand(ctx context.Context, t *record.Tool, in Invocation) (a record.CallAnswer, err error) {
 	argv, err := Expand(t, in.Arguments)
 	if err != nil {
 		return a, err

@@ -70,8 +70,8 @@ const (
 type Event struct {
 	Step     string
 	Call     *record.Call
-	Older    bool               // of claimed: the approval was stored before approvals held what the tool runs
-	Answered *chatctx.Committed // of resolved
+	Older    bool              // of claimed: the approval was stored before approvals held what the tool runs
+	Answered *record.Committed // of resolved
 }
 
 // The steps of an Event.
@@ -83,9 +83,9 @@ const (
 
 // Report is the result of Run.
 type Report struct {
-	Ran     []*chatctx.Committed // one for each call, with the call and its result's place
-	Decided int                  // calls that rules decided
-	Handed  int                  // calls that were handed over
+	Ran     []*record.Committed // one for each call, with the call and its result's place
+	Decided int                 // calls that rules decided
+	Handed  int                 // calls that were handed over
 	Waiting []Waiting
 }
 
@@ -154,11 +154,11 @@ func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *c
 
 // refuse answers a call that cannot run with an error that says why.
 func (e *Executor) refuse(ctx context.Context, branchName string, ref record.CallRef, why string) error {
-	return e.decideOnce(ctx, branchName, ref, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCheck, Reason: why})
+	return e.decideOnce(ctx, branchName, ref, record.Verdict{Status: pool.Denied, Kind: record.ByCheck, Reason: why})
 }
 
 // decideOnce decides a call. A decision that came first stays.
-func (e *Executor) decideOnce(ctx context.Context, branchName string, ref record.CallRef, v chatctx.Verdict) error {
+func (e *Executor) decideOnce(ctx context.Context, branchName string, ref record.CallRef, v record.Verdict) error {
 	b := e.Context.Begin(branchName)
 	b.Decide(ref, v)
 	_, err := b.Commit(ctx)
@@ -327,7 +327,7 @@ func (w *working) takeBack(ctx context.Context, c *record.Call, t *record.Tool) 
 		return c, err
 	}
 	b := w.Context.Begin(c.Branch)
-	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Denied, Kind: record.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason})
+	b.Decide(c.Ref(), record.Verdict{Status: pool.Denied, Kind: record.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason})
 	if _, err := b.Commit(ctx); err != nil && !errors.Is(err, chatctx.ErrConflict) {
 		return c, err
 	}
@@ -345,11 +345,11 @@ func checkCall(c *record.Call, t *record.Tool) error {
 
 // allow approves a call of a tool that needs no decision.
 func (w *working) allow(ctx context.Context, c *record.Call) error {
-	return w.decideOnce(ctx, c.Branch, c.Ref(), chatctx.Verdict{Status: pool.Approved, Kind: record.ByProgram, Reason: "it needs no decision"})
+	return w.decideOnce(ctx, c.Branch, c.Ref(), record.Verdict{Status: pool.Approved, Kind: record.ByProgram, Reason: "it needs no decision"})
 }
 
 // runner runs a claimed call. With an error the answer holds the output before it.
-type runner func(ctx context.Context, in Invocation) (chatctx.Answer, error)
+type runner func(ctx context.Context, in Invocation) (record.CallAnswer, error)
 
 // runnerFor returns what runs a call, or nil and the reason why it does not run now.
 func (e *Executor) runnerFor(c *record.Call, tools map[string]*record.Tool) (runner, string) {
@@ -381,17 +381,17 @@ func (e *Executor) runnerOf(name string, t *record.Tool) runner {
 	case t == nil:
 		return nil
 	case t.MCP:
-		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) {
+		return func(ctx context.Context, in Invocation) (record.CallAnswer, error) {
 			return e.servers.call(ctx, t, in, e.Helper)
 		}
 	case len(t.Command) > 0:
-		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) { return e.runCommand(ctx, t, in) }
+		return func(ctx context.Context, in Invocation) (record.CallAnswer, error) { return e.runCommand(ctx, t, in) }
 	}
 	return nil
 }
 
 // run calls a function of the program. If the function panics, the call fails, but the program goes on.
-func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err error) {
+func (f Function) run(ctx context.Context, in Invocation) (a record.CallAnswer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the tool panicked: %v", p)
@@ -402,7 +402,7 @@ func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err
 }
 
 // RunCall runs one approved call, or with again an uncertain one.
-func (e *Executor) RunCall(ctx context.Context, c *record.Call, again bool) (*chatctx.Committed, error) {
+func (e *Executor) RunCall(ctx context.Context, c *record.Call, again bool) (*record.Committed, error) {
 	tools, err := e.tools(ctx, c.Branch)
 	if err != nil {
 		return nil, err
@@ -416,7 +416,7 @@ func (e *Executor) RunCall(ctx context.Context, c *record.Call, again bool) (*ch
 }
 
 // claimed claims a call and runs it, with the store's tool as the claim found it.
-func (e *Executor) claimed(ctx context.Context, c *record.Call, again bool) (*chatctx.Committed, error) {
+func (e *Executor) claimed(ctx context.Context, c *record.Call, again bool) (*record.Committed, error) {
 	o := record.ClaimOptions{Again: again, Stored: e.Functions[c.Tool] == nil}
 	claim, err := e.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), o)
 	if err != nil {
@@ -446,7 +446,7 @@ func (w *working) one(ctx context.Context, c *record.Call) {
 }
 
 // runClaimed runs a claimed call and stores its result.
-func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, t *record.Tool) (*chatctx.Committed, error) {
+func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, t *record.Tool) (*record.Committed, error) {
 	e.show(Event{Step: StepClaimed, Call: claim.Call, Older: claim.Older})
 	answer, err := e.ended(ctx, claim, t)
 	if err != nil {
@@ -466,10 +466,10 @@ var ErrTimeout = errors.New("ended at its time limit")
 // ended runs a tool within its time limit and while its claim is held, and turns any outcome into an answer. Its error is ErrHandedOver, or ErrTaken if the
 // tool was ended because the claim was lost, for example while the machine slept: then the new holder decides about the call, and this Executor records
 // nothing.
-func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *record.Tool) (chatctx.Answer, error) {
+func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *record.Tool) (record.CallAnswer, error) {
 	run := e.runnerOf(claim.Call.Tool, t)
 	if run == nil { // it was removed since it was looked for
-		return chatctx.Answer{Result: pool.Result{Text: fmt.Sprintf("not run: there is no tool %q here any more", claim.Call.Tool), IsError: true}}, nil
+		return record.CallAnswer{Result: pool.Result{Text: fmt.Sprintf("not run: there is no tool %q here any more", claim.Call.Tool), IsError: true}}, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -479,7 +479,7 @@ func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, t *recor
 		defer stop()
 	}
 	if err := checkCall(claim.Call, t); err != nil {
-		return chatctx.Answer{Result: pool.Result{Text: "not run: " + err.Error(), IsError: true}}, nil
+		return record.CallAnswer{Result: pool.Result{Text: "not run: " + err.Error(), IsError: true}}, nil
 	}
 	stopKeeping := keep(ctx, claim, cancel)
 	a, err := run(ctx, Invocation{Call: claim.Call, Arguments: claim.Call.RunArguments(), Claim: claim})
@@ -514,7 +514,7 @@ func (e *Executor) timeLimit(name string, t *record.Tool) time.Duration {
 }
 
 // fail turns a result into an error that gives the reason after the output so far.
-func fail(a *chatctx.Answer, why string) {
+func fail(a *record.CallAnswer, why string) {
 	r := &a.Result
 	r.IsError = true
 	switch {

@@ -34,7 +34,7 @@ func TestRunDecidesAndRuns(t *testing.T) {
 	deny := b.rule(record.Deny, "rm")
 	batch := b.c.Begin("")
 	ask := record.Rule{ID: pool.NewID(), Effect: record.Ask, Tool: "write", After: time.Hour}
-	batch.AddRule(ask, chatctx.RuleScope{})
+	batch.AddRule(ask, record.RuleScope{})
 	b.commit(batch)
 	m := b.ask("read", `{"path":"a"}`, "rm", `{}`, "write", `{}`, "other", `{}`)
 	e := &Executor{Context: b.c, Functions: map[string]Function{
@@ -82,7 +82,7 @@ func TestRunDecidesAndRuns(t *testing.T) {
 func decide(t *testing.T, b *bench, id string, status pool.Status) {
 	t.Helper()
 	batch := b.c.Begin("")
-	batch.Decide(record.CallRef(id), chatctx.Verdict{Status: status})
+	batch.Decide(record.CallRef(id), record.Verdict{Status: status})
 	b.commit(batch)
 }
 
@@ -251,7 +251,7 @@ func decideAll(args []string) int {
 	for i := range n {
 		k := (i + from) % n
 		b := s.Begin("", "")
-		b.Decide(record.CallRef(fmt.Sprint("c", k+1)), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[from%2]})
+		b.Decide(record.CallRef(fmt.Sprint("c", k+1)), record.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[from%2]})
 		_, err := b.Commit(context.Background())
 		switch {
 		case err == nil:

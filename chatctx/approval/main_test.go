@@ -239,7 +239,7 @@ func (b *bench) tool(tool record.Tool) {
 	b.commit(batch)
 }
 
-func (b *bench) commit(batch *chatctx.Batch) *chatctx.Committed {
+func (b *bench) commit(batch *chatctx.Batch) *record.Committed {
 	b.t.Helper()
 	done, err := batch.Commit(context.Background())
 	if err != nil {
@@ -266,7 +266,7 @@ func (b *bench) rule(effect, tool string) *record.Rule {
 	b.t.Helper()
 	r := &record.Rule{Effect: effect, Tool: tool}
 	batch := b.c.Begin("")
-	batch.AddRule(*r, chatctx.RuleScope{})
+	batch.AddRule(*r, record.RuleScope{})
 	return b.commit(batch).Last().Rule
 }
 

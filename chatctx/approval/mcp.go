@@ -18,7 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -189,7 +188,7 @@ func (s *servers) close() {
 }
 
 // call calls a tool of a server.
-func (s *servers) call(ctx context.Context, t *record.Tool, in Invocation, helper []string) (a chatctx.Answer, err error) {
+func (s *servers) call(ctx context.Context, t *record.Tool, in Invocation, helper []string) (a record.CallAnswer, err error) {
 	one, key, err := s.get(ctx, t, helper)
 	if err != nil {
 		return a, err

@@ -149,7 +149,7 @@ func (s *spending) read(ctx context.Context, store *chatctx.Store) error {
 		}
 	}
 	for _, trash := range []bool{false, true} {
-		for info, err := range store.Contexts(ctx, chatctx.ListOptions{Trash: trash}) {
+		for info, err := range store.Contexts(ctx, record.ListOptions{Trash: trash}) {
 			if err == nil && info.ID != own {
 				err = s.conversation(ctx, store, info)
 			}

@@ -40,7 +40,7 @@ func at(m *pool.Message, day string) *pool.Message {
 func TestEachReplyOnce(t *testing.T) {
 	s := opened(t)
 	c := must[*chatctx.ChatContext](t)(s.New(ctx, record.NewContext{Title: "boats"}))
-	committed := must[*chatctx.Committed](t)
+	committed := must[*record.Committed](t)
 	committed(c.Append(ctx, "", pool.NewText(pool.User, "?"), answer("gpt-4o", 1000, 100), pool.NewText(pool.User, "?"), answer("llama3", 500, 50)))
 	b := c.Begin("")
 	b.Fork("other", chatctx.ForkOptions{})
@@ -78,7 +78,7 @@ func TestEachReplyOnce(t *testing.T) {
 func TestSpentByDayAndSince(t *testing.T) {
 	s := opened(t)
 	c := must[*chatctx.ChatContext](t)(s.New(ctx, record.NewContext{Title: "x"}))
-	must[*chatctx.Committed](t)(c.Append(ctx, "", at(answer("gpt-4o", 1000, 0), "2026-01-31T23:30:00Z"), at(answer("gpt-4o", 2000, 0), "2026-02-01T00:30:00Z"), answer("gpt-4o", 4000, 0)))
+	must[*record.Committed](t)(c.Append(ctx, "", at(answer("gpt-4o", 1000, 0), "2026-01-31T23:30:00Z"), at(answer("gpt-4o", 2000, 0), "2026-02-01T00:30:00Z"), answer("gpt-4o", 4000, 0)))
 	east := time.FixedZone("east", 3600)
 	report := must[*Report](t)(Spent(ctx, s, Query{By: ByDay, Location: east}))
 	var days []string
@@ -103,7 +103,7 @@ func TestSpentByDayAndSince(t *testing.T) {
 // the store gives it.
 func TestOneConversation(t *testing.T) {
 	s := opened(t)
-	committed := must[*chatctx.Committed](t)
+	committed := must[*record.Committed](t)
 	conversation := func(title string, replies int) *chatctx.ChatContext {
 		c := must[*chatctx.ChatContext](t)(s.New(ctx, record.NewContext{Title: title}))
 		for range replies {

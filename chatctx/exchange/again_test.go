@@ -84,7 +84,7 @@ func isKnown(t *testing.T, s *chatctx.Store, path string) bool {
 	}
 	im := newImporter(context.Background(), Options{}, &Report{}, nil)
 	im.knownFile = (&storing{ctx: context.Background(), store: s}).knownFile
-	im.counted = func([]record.SourceLink, []chatctx.Imported) error { return nil }
+	im.counted = func([]record.SourceLink, []record.Imported) error { return nil }
 	known, err := im.again(f)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestKnownFiles(t *testing.T) {
 		}
 	}
 	only := func(s *chatctx.Store) string {
-		for info, err := range s.Contexts(ctx, chatctx.ListOptions{}) {
+		for info, err := range s.Contexts(ctx, record.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -43,7 +44,7 @@ func readAichat(r *reading) error {
 	a := &aichat{t: r.thread(place{}), urls: v.get("data_urls"), model: v.get("model").str()}
 	a.messages(v.get("compressed_messages"))
 	a.messages(v.get("messages"))
-	in := &chatctx.Incoming{Title: r.stem(), Conversation: r.stem(), System: v.get("agent_instructions").str()}
+	in := &record.Incoming{Title: r.stem(), Conversation: r.stem(), System: v.get("agent_instructions").str()}
 	return a.t.handOn(in, v, "")
 }
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -27,7 +27,7 @@ func detectAider(h *head) bool {
 type aider struct {
 	r      *reading
 	t      *thread // nil before the first run
-	in     *chatctx.Incoming
+	in     *record.Incoming
 	ids    map[string]int
 	spaced bool // prompts end with two spaces: so a #### line without them is a heading of the answer
 	kind   string
@@ -179,7 +179,7 @@ func (a *aider) begin(at place, started string) {
 	if a.ids[id]++; a.ids[id] > 1 {
 		id += "~" + itoa(a.ids[id])
 	}
-	a.t, a.in, a.fence = a.r.thread(at), &chatctx.Incoming{Conversation: id, Created: parseTime(started)}, ""
+	a.t, a.in, a.fence = a.r.thread(at), &record.Incoming{Conversation: id, Created: parseTime(started)}, ""
 }
 
 // flush ends the message being read.

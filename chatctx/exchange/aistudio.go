@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -27,7 +28,7 @@ func readAIStudio(r *reading) error {
 		name := path.Base(r.file.path)
 		s := &aiStudio{r: r, t: r.thread(at), at: at, model: strings.TrimPrefix(v.at("runSettings", "model").str(), "models/"), parents: map[string]string{}}
 		s.t.system(aiStudioSystem(v.get("systemInstruction")))
-		in := &chatctx.Incoming{Title: firstOf(v.get("displayName").str(), strings.TrimSuffix(name, ".json")),
+		in := &record.Incoming{Title: firstOf(v.get("displayName").str(), strings.TrimSuffix(name, ".json")),
 			Created: v.get("createTime").time(), Updated: v.get("updateTime").time()}
 		for c := range chunks.items() {
 			s.chunk(c)

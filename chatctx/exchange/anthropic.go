@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -78,7 +79,7 @@ func readAnthropic(r *reading) error {
 
 func readAnthropicItem(r *reading, at place, v value) error {
 	t := r.thread(at)
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	model := v.get("model").str()
 	if !v.get("messages").is(arrayKind) {
 		in.Conversation = v.get("id").str()

@@ -71,7 +71,7 @@ func TestLargeKeptTexts(t *testing.T) {
 	}
 	redactKept(t, s)
 	storetest.Check(t, s)
-	for info, err := range s.Contexts(ctx, chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(ctx, record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

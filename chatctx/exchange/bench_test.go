@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // exportSize is the size of the export that the benchmarks read, in MB; CHATCTX_EXPORT_MB changes it.
@@ -114,7 +115,7 @@ func BenchmarkReadChatGPT(b *testing.B) {
 	path, size := benchExport(b)
 	b.SetBytes(size)
 	for b.Loop() {
-		rep, err := Read(context.Background(), []string{path}, Options{}, func(*chatctx.Incoming) error { return nil })
+		rep, err := Read(context.Background(), []string{path}, Options{}, func(*record.Incoming) error { return nil })
 		if err != nil || rep.Outcome() != Complete {
 			b.Fatal(err, rep.Warnings)
 		}

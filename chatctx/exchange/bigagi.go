@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -69,7 +70,7 @@ func readBigAGI(r *reading) error {
 				}
 			}
 		})
-		in := &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.pick("userTitle|autoTitle").str(), Created: v.get("created").time(), Updated: v.get("updated").time()}
+		in := &record.Incoming{Conversation: v.get("id").str(), Title: v.pick("userTitle|autoTitle").str(), Created: v.get("created").time(), Updated: v.get("updated").time()}
 		return t.handOn(in, v, "")
 	})
 }

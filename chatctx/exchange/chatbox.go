@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Chatbox's export is one object with the keys of its storage: a session under each session:ID (in older ones all under chat-sessions). A message with forks
@@ -91,7 +92,7 @@ func readChatboxSession(r *reading, at place, v value, listed map[string]value) 
 	for th := range v.get("threads").items() {
 		t := r.thread(at.in("thread " + th.get("id").str()))
 		chatboxShape.line(t, th.get("messages"), nil)
-		in := &chatctx.Incoming{Conversation: id + "/" + th.get("id").str(), Title: th.get("name").str(), Created: th.get("createdAt").time()}
+		in := &record.Incoming{Conversation: id + "/" + th.get("id").str(), Title: th.get("name").str(), Created: th.get("createdAt").time()}
 		if err := t.handOn(in, th, ""); err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func readChatboxSession(r *reading, at place, v value, listed map[string]value) 
 			}
 		}
 	}
-	in := &chatctx.Incoming{Conversation: id, Title: v.get("name").str()}
+	in := &record.Incoming{Conversation: id, Title: v.get("name").str()}
 	r.about(in, v)
 	if it, ok := listed[id]; ok {
 		delete(listed, id)

@@ -89,7 +89,7 @@ func (c *chatgpt) conversation(v value) error {
 }
 
 // finish passes a conversation on when its nodes are read.
-func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest pool.Hash, before int) error {
+func (c *chatgpt) finish(in *record.Incoming, v value, nodes *nodes, digest pool.Hash, before int) error {
 	records := nodes.records
 	if nodes.bad > 0 && nodes.bad == nodes.all {
 		c.r.skipContext(0, c.at, "no node of the conversation could be read")
@@ -108,12 +108,12 @@ func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest poo
 }
 
 // head reads the conversation's own fields.
-func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
+func (c *chatgpt) head(v value, id string) *record.Incoming {
 	if v.get("title").broken() {
 		c.r.warn(c.at, "half characters or bytes of the title that are not UTF-8 are replaced")
 	}
 	c.model = v.get("default_model_slug").str()
-	in := &chatctx.Incoming{
+	in := &record.Incoming{
 		Conversation: id,
 		Title:        v.get("title").str(),
 		Created:      v.get("create_time").time(),
@@ -457,7 +457,7 @@ func (c *chatgpt) part(v value) pool.Part {
 
 // pairResults gives the results the ids of their calls. The file has no such ids: a tool message answers the call above it, past other tool messages and hidden
 // ones, if it has the tool's name and is the first to do so. Calls that nothing answers are closed.
-func pairResults(in *chatctx.Incoming) {
+func pairResults(in *record.Incoming) {
 	answered := make([]bool, len(in.Nodes))
 	taken := make([]int, len(in.Nodes)) // the node of a result's call + 1
 	for i, node := range in.Nodes {

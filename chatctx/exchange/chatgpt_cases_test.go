@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -17,11 +18,11 @@ type outcome struct {
 	warnings                                                           int
 	// paths are the branches, the active one first, as the ids of their nodes.
 	paths  []string
-	verify func(t *testing.T, all []*chatctx.Incoming)
+	verify func(t *testing.T, all []*record.Incoming)
 }
 
 // pathOf returns a branch as the ids of its nodes.
-func pathOf(in *chatctx.Incoming, leaf int) string {
+func pathOf(in *record.Incoming, leaf int) string {
 	var ids []string
 	for n := leaf - 1; n >= 0; n = in.Nodes[n].Parent - 1 {
 		ids = append(ids, in.Nodes[n].ID)
@@ -30,7 +31,7 @@ func pathOf(in *chatctx.Incoming, leaf int) string {
 	return strings.Join(ids, " ")
 }
 
-func nodeOf(t *testing.T, in *chatctx.Incoming, id string) *chatctx.Message {
+func nodeOf(t *testing.T, in *record.Incoming, id string) *chatctx.Message {
 	t.Helper()
 	for _, n := range in.Nodes {
 		if n.ID == id {
@@ -55,7 +56,7 @@ var chatgptCases = map[string]outcome{
 	"13": {contexts: 2, messages: 2, skipped: 3, skippedContexts: 5, warnings: 8, paths: []string{"u", "u"}},
 	"17": {contexts: 1, messages: 3, repaired: 2, warnings: 2, paths: []string{"u a b"}, verify: verifySurrogates},
 	"18": {contexts: 1, messages: 2, paths: []string{"u a"}, verify: verifyCitations},
-	"78": {contexts: 1, messages: 2, warnings: 1, paths: []string{"u a"}, verify: func(t *testing.T, all []*chatctx.Incoming) {
+	"78": {contexts: 1, messages: 2, warnings: 1, paths: []string{"u a"}, verify: func(t *testing.T, all []*record.Incoming) {
 		if all[0].Title != "second" {
 			t.Errorf("the title is %q", all[0].Title)
 		}
@@ -63,7 +64,7 @@ var chatgptCases = map[string]outcome{
 	"79": {contexts: 1, messages: 2, paths: []string{"u a"}, verify: verifyCharacters},
 }
 
-func verifyHidden(t *testing.T, all []*chatctx.Incoming) {
+func verifyHidden(t *testing.T, all []*record.Incoming) {
 	for _, id := range []string{"s0", "ctx", "mem"} {
 		if !nodeOf(t, all[0], id).Hidden {
 			t.Errorf("%s is not hidden", id)
@@ -74,7 +75,7 @@ func verifyHidden(t *testing.T, all []*chatctx.Incoming) {
 	}
 }
 
-func verifyTools(t *testing.T, all []*chatctx.Incoming) {
+func verifyTools(t *testing.T, all []*record.Incoming) {
 	c, o := nodeOf(t, all[0], "c"), nodeOf(t, all[0], "o")
 	if len(c.Calls) != 1 || c.Calls[0].Tool != "python" || !strings.Contains(string(c.Calls[0].Arguments), "print(1+1)") {
 		t.Errorf("c calls %+v", c.Calls)
@@ -92,7 +93,7 @@ func verifyTools(t *testing.T, all []*chatctx.Incoming) {
 	}
 }
 
-func verifyThoughts(t *testing.T, all []*chatctx.Incoming) {
+func verifyThoughts(t *testing.T, all []*record.Incoming) {
 	th, k := nodeOf(t, all[0], "t"), nodeOf(t, all[0], "k")
 	if len(th.Content) != 2 || th.Content[0].Type != pool.ThinkingPart || th.Content[0].Text != "Think first" || th.Content[1].Text != "" || !th.Hidden {
 		t.Errorf("t is %+v", th)
@@ -105,7 +106,7 @@ func verifyThoughts(t *testing.T, all []*chatctx.Incoming) {
 	}
 }
 
-func verifyTimes(t *testing.T, all []*chatctx.Incoming) {
+func verifyTimes(t *testing.T, all []*record.Incoming) {
 	for _, in := range all[:2] {
 		if in.Title != "q" || !in.Derived || nodeOf(t, in, "u").Created != 0 {
 			t.Errorf("%s: title %q derived %v, u at %d", in.Conversation, in.Title, in.Derived, nodeOf(t, in, "u").Created)
@@ -116,7 +117,7 @@ func verifyTimes(t *testing.T, all []*chatctx.Incoming) {
 	}
 }
 
-func verifySurrogates(t *testing.T, all []*chatctx.Incoming) {
+func verifySurrogates(t *testing.T, all []*record.Incoming) {
 	for id, want := range map[string]string{
 		"u": "cut emoji �… and low � end", "a": "two halves 😂 then stray � byte", "b": "ok 😂",
 	} {
@@ -129,7 +130,7 @@ func verifySurrogates(t *testing.T, all []*chatctx.Incoming) {
 	}
 }
 
-func verifyCitations(t *testing.T, all []*chatctx.Incoming) {
+func verifyCitations(t *testing.T, all []*record.Incoming) {
 	a := nodeOf(t, all[0], "a")
 	if !strings.Contains(a.Text(), "\ue200cite\ue202turn0search0") || !strings.Contains(a.Text(), "【16†source】") {
 		t.Errorf("a reads %q", a.Text())
@@ -139,7 +140,7 @@ func verifyCitations(t *testing.T, all []*chatctx.Incoming) {
 	}
 }
 
-func verifyCharacters(t *testing.T, all []*chatctx.Incoming) {
+func verifyCharacters(t *testing.T, all []*record.Incoming) {
 	text := nodeOf(t, all[0], "u").Text() + nodeOf(t, all[0], "a").Text()
 	for _, s := range []string{"\x00", "\u2028", "\u202e", "e\u0301", "\r\n", "&amp;", "\ufeff", "👩\u200d💻"} {
 		if !strings.Contains(text, s) {
@@ -161,7 +162,7 @@ func TestSharedChatGPTCases(t *testing.T) {
 	}
 }
 
-func checkOutcome(t *testing.T, want outcome, all []*chatctx.Incoming, rep *Report) {
+func checkOutcome(t *testing.T, want outcome, all []*record.Incoming, rep *Report) {
 	t.Helper()
 	got := outcome{contexts: len(all), messages: rep.Messages, structural: rep.Structural, skipped: rep.Skipped,
 		skippedContexts: rep.SkippedContexts, repaired: rep.Repaired, warnings: len(rep.Warnings)}

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // describe describes what a reader made from files, for golden files.
-func describe(all []*chatctx.Incoming, rep *Report) string {
+func describe(all []*record.Incoming, rep *Report) string {
 	var b bytes.Buffer
 	for _, in := range all {
 		fmt.Fprintf(&b, "%s %s %q", in.Format, in.Conversation, in.Title)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -68,7 +69,7 @@ func readCherry(r *reading) error {
 				c.message(m)
 			}
 			about := topics[id]
-			in := &chatctx.Incoming{Conversation: id, Title: about.get("name").str(), System: prompts[id], Created: about.get("createdAt").time(), Updated: about.get("updatedAt").time()}
+			in := &record.Incoming{Conversation: id, Title: about.get("name").str(), System: prompts[id], Created: about.get("createdAt").time(), Updated: about.get("updatedAt").time()}
 			if about.d != nil {
 				r.about(in, about)
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +40,7 @@ func readClaudeAI(r *reading) error {
 }
 
 func readClaudeAIChat(r *reading, at place, v value) error {
-	in := &chatctx.Incoming{
+	in := &record.Incoming{
 		Conversation: v.get("uuid").str(), Title: v.get("name").str(), Created: v.get("created_at").time(), Updated: v.get("updated_at").time(),
 	}
 	c := &claudeAI{r: r, t: r.thread(at), model: v.get("model").str()}

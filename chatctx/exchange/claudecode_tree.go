@@ -48,7 +48,7 @@ func (c *claudeCode) emit() error {
 	}
 	conversation := c.conversation()
 	for n, name := range names {
-		in := &chatctx.Incoming{Conversation: conversation}
+		in := &record.Incoming{Conversation: conversation}
 		if n > 0 {
 			in.Conversation = conversation + "/" + name
 			in.Parent = &record.SourceLink{Format: claudeCodeName, Conversation: conversation}
@@ -446,7 +446,7 @@ func (c *claudeCode) answers(i int, answered map[string]bool) (again bool) {
 }
 
 // subAgent links the conversation of a sub-agent's own file to its session's, and takes its title from the file beside it.
-func (c *claudeCode) subAgent(in *chatctx.Incoming) {
+func (c *claudeCode) subAgent(in *record.Incoming) {
 	if !c.ofAgent() {
 		return
 	}
@@ -462,7 +462,7 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 }
 
 // tree passes one group on as a conversation. last says that no other comes after it.
-func (c *claudeCode) tree(in *chatctx.Incoming, group int, last bool) error {
+func (c *claudeCode) tree(in *record.Incoming, group int, last bool) error {
 	t := c.r.thread(place{})
 	names := c.names()
 	active := -1

@@ -69,7 +69,7 @@ type cline struct {
 	t  *thread
 	at place
 	n  int
-	in chatctx.Incoming
+	in record.Incoming
 }
 
 func newCline(r *reading, at place) *cline { return &cline{r: r, t: r.thread(at), at: at} }

@@ -438,7 +438,7 @@ var rolloutID = compiled(`([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.
 
 func (c *codex) emit() error {
 	c.flush()
-	in := &chatctx.Incoming{Title: c.title, Created: c.created, Labels: c.labels}
+	in := &record.Incoming{Title: c.title, Created: c.created, Labels: c.labels}
 	if m := rolloutID().FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
 		c.id = m[1]
 	}
@@ -556,7 +556,7 @@ func beginning(m *chatctx.Message) pool.Hash {
 }
 
 // sessions begins a session at each compaction, on the branches that contain the message after it.
-func (c *codex) sessions(in *chatctx.Incoming) {
+func (c *codex) sessions(in *record.Incoming) {
 	if len(c.summaries) == 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -41,7 +42,7 @@ func readContinue(r *reading) error {
 			}
 			t.take(where, id, t.last(), it, continueItem(it, id, answered)...)
 		}
-		in := &chatctx.Incoming{Conversation: v.get("sessionId").str(), Title: v.get("title").str()}
+		in := &record.Incoming{Conversation: v.get("sessionId").str(), Title: v.get("title").str()}
 		return t.handOn(in, v, "")
 	})
 }

@@ -3,6 +3,7 @@ package exchange
 import (
 	"strings"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -40,7 +41,7 @@ func readCursor(r *reading) error {
 		t.take(at, itoa(n), t.last(), v, msgs...)
 		return nil
 	})
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	if len(r.stem()) == 36 { // a UUID
 		in.Conversation = r.stem()
 	}

@@ -3,9 +3,8 @@ package exchange
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"slices"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // The store of Cursor's command line is store.db, with blobs by their hashes. Messages are JSON in the form of Vercel's AI SDK. The other blobs are protobuf
@@ -18,7 +17,7 @@ func detectCursorCLI(h *head) bool {
 
 func readCursorCLI(r *reading) error {
 	r.db.knows("meta", "key")
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	about, err := cursorMeta(r)
 	if err != nil {
 		return err

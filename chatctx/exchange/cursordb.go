@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -68,7 +69,7 @@ func cursorChats(r *reading, order []string, chats map[string]*cursorChat) error
 func (c *cursorChat) emit(r *reading, id string) error {
 	at := place{what: "composer " + id}
 	t := r.thread(at)
-	in := &chatctx.Incoming{Conversation: id, Title: c.data.get("name").str(), Created: c.data.get("createdAt").time(), Updated: c.data.get("lastUpdatedAt").time()}
+	in := &record.Incoming{Conversation: id, Title: c.data.get("name").str(), Created: c.data.get("createdAt").time(), Updated: c.data.get("lastUpdatedAt").time()}
 	listed := map[string]bool{}
 	last, missing := "", 0
 	add := func(bubble string, v value, parent string) {

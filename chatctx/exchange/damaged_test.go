@@ -3,13 +3,12 @@ package exchange
 import (
 	"bytes"
 	"fmt"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // TestAnyLineMayBeDamaged: in each format of lines any one line may be lost, the first too. It is reported with its place, the file keeps its format, and only that line's
@@ -58,14 +57,14 @@ func TestAnyLineMayBeDamaged(t *testing.T) {
 	}
 }
 
-func formatsOf(all []*chatctx.Incoming) (names []string) {
+func formatsOf(all []*record.Incoming) (names []string) {
 	for _, in := range all {
 		names = append(names, in.Format)
 	}
 	return slices.Compact(names)
 }
 
-func messagesOf(all []*chatctx.Incoming) (n int) {
+func messagesOf(all []*record.Incoming) (n int) {
 	for _, in := range all {
 		n += len(in.Nodes)
 	}

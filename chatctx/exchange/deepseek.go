@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -49,7 +50,7 @@ func readDeepSeek(r *reading) error {
 				}
 			}
 		}
-		in := &chatctx.Incoming{Conversation: about.get("id").str(), Title: about.get("title").str(), Created: about.get("inserted_at").time(), Updated: about.get("updated_at").time()}
+		in := &record.Incoming{Conversation: about.get("id").str(), Title: about.get("title").str(), Created: about.get("inserted_at").time(), Updated: about.get("updated_at").time()}
 		if active == "" {
 			active = d.t.newestEnd()
 		}

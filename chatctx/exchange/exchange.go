@@ -165,13 +165,13 @@ func (r *Report) Changed() bool {
 
 // Read reads files, folders and archives ("-" is Options.Stdin) and passes each conversation to sink, with all its branches, as in the file: it uses no store.
 // The report counts what was read as Messages and Branches. Read returns an error only if ctx ends or sink fails; problems of the files are in the report.
-func Read(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
+func Read(ctx context.Context, paths []string, o Options, sink func(*record.Incoming) error) (*Report, error) {
 	return read(ctx, paths, o, nil, sink)
 }
 
 // Look is Read for an overview, and takes less memory: the contents of a large conversation's messages must be requested with Incoming.Contents, before sink
 // returns.
-func Look(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
+func Look(ctx context.Context, paths []string, o Options, sink func(*record.Incoming) error) (*Report, error) {
 	return read(ctx, paths, o, closeShelf, sink)
 }
 
@@ -180,9 +180,9 @@ func closeShelf(s *shelf) error {
 	return nil
 }
 
-func read(ctx context.Context, paths []string, o Options, release func(*shelf) error, sink func(*chatctx.Incoming) error) (*Report, error) {
+func read(ctx context.Context, paths []string, o Options, release func(*shelf) error, sink func(*record.Incoming) error) (*Report, error) {
 	rep := &Report{}
-	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
+	im := newImporter(ctx, o, rep, func(in *record.Incoming) error {
 		rep.Contexts++
 		n := fileMessages(in)
 		rep.Messages += n
@@ -197,7 +197,7 @@ func read(ctx context.Context, paths []string, o Options, release func(*shelf) e
 }
 
 // fileMessages returns the number of messages that a conversation has in its file.
-func fileMessages(in *chatctx.Incoming) int {
+func fileMessages(in *record.Incoming) int {
 	n := 0
 	for i := range in.Nodes {
 		if !in.Nodes[i].Further {
@@ -213,16 +213,16 @@ type importer struct {
 	opts     Options
 	limits   Limits
 	report   *Report
-	sink     func(*chatctx.Incoming) error
+	sink     func(*record.Incoming) error
 	native   func(record.Native) (nativeTarget, error)
 	below    func(child, parent chatctx.ID, task *record.Task) (bool, error)
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	known    func(record.SourceLink, pool.Hash) (bool, error)
 	// What the store knows of whole files and their contents; nil if nothing is stored.
-	knownFile func(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []chatctx.Imported, error)
+	knownFile func(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []record.Imported, error)
 	note      func(record.ImportedFile)
-	counted   func([]record.SourceLink, []chatctx.Imported) error
+	counted   func([]record.SourceLink, []record.Imported) error
 	release   func(*shelf) error // takes a file's shelf after the file is read; nil means that messages stay in memory
 	passing   *passing           // the file that is being read; nil if none is
 	progress  Progress
@@ -230,10 +230,10 @@ type importer struct {
 	notOurs   []notOurs // files of the current folder or archive that are not conversations
 }
 
-func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx.Incoming) error) *importer {
+func newImporter(ctx context.Context, o Options, rep *Report, sink func(*record.Incoming) error) *importer {
 	im := &importer{ctx: ctx, opts: o, limits: o.Limits.withDefaults(), report: rep}
 	rep.limit, rep.Warnings, rep.Imported = im.limits.Warnings, []Warning{}, []Imported{}
-	im.sink = func(in *chatctx.Incoming) error {
+	im.sink = func(in *record.Incoming) error {
 		im.progress.Conversations++
 		im.progress.Messages += fileMessages(in)
 		im.passing.see(in.Format, in.Conversation, fileMessages(in))

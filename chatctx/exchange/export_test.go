@@ -24,7 +24,7 @@ func exported(t testing.TB, s *chatctx.Store, o ExportOptions) []byte {
 func onlyContext(t testing.TB, s *chatctx.Store) *record.ContextInfo {
 	t.Helper()
 	var found *record.ContextInfo
-	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 		if err != nil || found != nil {
 			t.Fatal("more than one context, or", err)
 		}

@@ -106,7 +106,7 @@ func (f *Follower) Take(ctx context.Context) error {
 
 // finishedOnly removes the ends of a conversation that may still be written: answers with nothing after them that no program marked as finished. It reports
 // whether there were any.
-func finishedOnly(in *chatctx.Incoming) bool {
+func finishedOnly(in *record.Incoming) bool {
 	hasMore := make([]bool, len(in.Nodes))
 	keep := make([]bool, len(in.Nodes))
 	for i := len(in.Nodes) - 1; i >= 0; i-- {

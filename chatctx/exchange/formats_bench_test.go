@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // writeSessions writes Claude Code sessions of about mb megabytes in all into a folder, per megabytes each: prompts, replies in several lines with thoughts and
@@ -89,7 +88,7 @@ func BenchmarkReadClaudeCode(b *testing.B) {
 	b.SetBytes(size)
 	for b.Loop() {
 		var peak uint64
-		rep, err := Read(context.Background(), []string{dir}, Options{}, func(*chatctx.Incoming) error {
+		rep, err := Read(context.Background(), []string{dir}, Options{}, func(*record.Incoming) error {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			peak = max(peak, m.HeapInuse)

@@ -21,7 +21,7 @@ import (
 )
 
 // paths describes a conversation by the ids of its branches, the active one first: the subject of most tests.
-func paths(in *chatctx.Incoming) string {
+func paths(in *record.Incoming) string {
 	var b strings.Builder
 	for _, br := range in.Branches {
 		fmt.Fprintf(&b, "%s:", br.Name)
@@ -34,7 +34,7 @@ func paths(in *chatctx.Incoming) string {
 }
 
 // dump describes everything that a test may need of what was read.
-func dump(all []*chatctx.Incoming, rep *Report) string {
+func dump(all []*record.Incoming, rep *Report) string {
 	var b strings.Builder
 	for _, in := range all {
 		fmt.Fprintf(&b, "== %s %s %q", in.Format, in.Conversation, in.Title)

@@ -1,10 +1,9 @@
 package exchange
 
 import (
+	"github.com/chatctx/chatctx/chatctx/record"
 	"strings"
 	"testing"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // fuzzFormat gives any bytes to a reader, past detection. Nothing panics or hangs, the store accepts what is read, and ids are unique.
@@ -12,7 +11,7 @@ func fuzzFormat(f *testing.F, name string, read func(*reading) error) {
 	f.Helper()
 	addSeeds(f, "testdata/formats/"+name+"/*.json*", "testdata/formats/"+name+"/*/*.json*")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r := newFuzzReading(text, func(in *chatctx.Incoming) error {
+		r := newFuzzReading(text, func(in *record.Incoming) error {
 			checkIncoming(t, in)
 			ids := map[string]bool{}
 			for _, n := range in.Nodes {

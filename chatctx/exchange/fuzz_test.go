@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // addSeeds gives a fuzz target the files that match. It fails if there are none, so that a target never passes without seeds.
@@ -49,8 +48,8 @@ func FuzzImport(f *testing.F) {
 func FuzzChatGPT(f *testing.F) {
 	addSeeds(f, "testdata/chatgpt/*.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var got []*chatctx.Incoming
-		r := newFuzzReading(text, func(in *chatctx.Incoming) error {
+		var got []*record.Incoming
+		r := newFuzzReading(text, func(in *record.Incoming) error {
 			checkIncoming(t, in)
 			got = append(got, in)
 			return nil
@@ -69,7 +68,7 @@ func FuzzChatGPT(f *testing.F) {
 	})
 }
 
-func newFuzzReading(text []byte, sink func(*chatctx.Incoming) error) *reading {
+func newFuzzReading(text []byte, sink func(*record.Incoming) error) *reading {
 	rep := &Report{limit: 1000}
 	im := newImporter(context.Background(), Options{Limits: fuzzLimits}, rep, sink)
 	h := newHead(text, true)
@@ -81,7 +80,7 @@ var fuzzLimits = Limits{Item: 1 << 20, Line: 1 << 20, Unpacked: 1 << 20, Ratio: 
 
 func fuzzRead(t *testing.T, text []byte) {
 	t.Helper()
-	rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: strings.NewReader(string(text)), Limits: fuzzLimits}, func(in *chatctx.Incoming) error {
+	rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: strings.NewReader(string(text)), Limits: fuzzLimits}, func(in *record.Incoming) error {
 		checkIncoming(t, in)
 		return nil
 	})

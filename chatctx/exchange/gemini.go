@@ -42,7 +42,7 @@ func readGemini(r *reading) error {
 
 type gemini struct {
 	r     *reading
-	in    chatctx.Incoming
+	in    record.Incoming
 	about objectWriter
 	nodes []geminiNode
 	live  []int           // the nodes that are shown

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -64,7 +65,7 @@ var gooseSession = compiled(`^\d{8}_\d+$`)
 
 func readGoose(r *reading) error {
 	t := r.thread(place{})
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	if name := r.stem(); gooseSession().MatchString(name) {
 		in.Conversation = name
 	}

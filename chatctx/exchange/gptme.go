@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,7 +67,7 @@ func readGptme(r *reading) error {
 			return err
 		}
 	}
-	return t.handOn(&chatctx.Incoming{Conversation: r.folderName()}, value{}, active)
+	return t.handOn(&record.Incoming{Conversation: r.folderName()}, value{}, active)
 }
 
 // readGptmeLines reads a file of consecutive messages. A message that is already in the thread at the same place is the same.

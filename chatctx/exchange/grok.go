@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -48,7 +49,7 @@ func readGrok(r *reading) error {
 			}
 			t.take(where, id, parent, it, grokMessage(m, id)...)
 		}
-		in := &chatctx.Incoming{Conversation: about.pick("id|conversation_id").str(), Title: about.get("title").str(),
+		in := &record.Incoming{Conversation: about.pick("id|conversation_id").str(), Title: about.get("title").str(),
 			Created: about.get("create_time").time(), Updated: about.get("modify_time").time()}
 		active := about.get("leaf_response_id").str()
 		if active == "" && linked {

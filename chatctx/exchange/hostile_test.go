@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -130,7 +130,7 @@ func TestRereadIsTheSame(t *testing.T) {
 	}
 }
 
-func nodeIDs(in *chatctx.Incoming) string {
+func nodeIDs(in *record.Incoming) string {
 	var b strings.Builder
 	for _, n := range in.Nodes {
 		b.WriteString(n.ID + "\n")

@@ -72,7 +72,7 @@ type storing struct {
 	work  chan func() error
 	done  chan struct{}
 
-	batch []*chatctx.Incoming   // the batch that the reader fills
+	batch []*intake.Incoming    // the batch that the reader fills
 	files []record.ImportedFile // to be noted with the batch
 	size  int
 
@@ -80,7 +80,8 @@ type storing struct {
 }
 
 // add adds a conversation. It waits while a batch is full and the previous one is being stored.
-func (st *storing) add(in *chatctx.Incoming) error {
+func (st *storing) add(c *record.Incoming) error {
+	in := &intake.Incoming{Incoming: *c}
 	if err := st.run.Ready(in); err != nil {
 		if !refused(err) {
 			return err
@@ -110,7 +111,7 @@ func (st *storing) unchanged(from record.SourceLink, digest pool.Hash) (bool, er
 }
 
 // knownFile returns the note of a file if the store has all its contents.
-func (st *storing) knownFile(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []chatctx.Imported, error) {
+func (st *storing) knownFile(f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []record.Imported, error) {
 	return intake.KnownFile(st.ctx, base.Of(st.store), f, sum)
 }
 
@@ -118,7 +119,7 @@ func (st *storing) knownFile(f record.ImportedFile, sum func() (pool.Hash, error
 func (st *storing) note(f record.ImportedFile) { st.files = append(st.files, f) }
 
 // counted counts the conversations of a known file in the report.
-func (st *storing) counted(links []record.SourceLink, done []chatctx.Imported) error {
+func (st *storing) counted(links []record.SourceLink, done []record.Imported) error {
 	return st.do(func() error {
 		for i := range done {
 			st.result.count("", links[i].Format, links[i].Conversation, &done[i])
@@ -265,7 +266,7 @@ func (n *nativeStored) finish(ctx context.Context) error {
 }
 
 // weight returns the approximate size of a conversation in bytes.
-func weight(in *chatctx.Incoming) int {
+func weight(in *intake.Incoming) int {
 	n := 500
 	for _, node := range in.Nodes {
 		n += poolstore.Weight(node.Message)
@@ -285,7 +286,7 @@ func (st *storing) storeAll(fail context.CancelCauseFunc) {
 }
 
 // storeBatch stores a batch at once. If a conversation is refused, it stores them one by one and leaves that one out.
-func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
+func (st *storing) storeBatch(batch []*intake.Incoming) error {
 	done, err := st.run.Import(st.ctx, batch)
 	if err == nil {
 		for i := range done {
@@ -301,21 +302,21 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 		return nil
 	}
 	for _, in := range batch {
-		if err := st.storeBatch([]*chatctx.Incoming{in}); err != nil {
+		if err := st.storeBatch([]*intake.Incoming{in}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (st *storing) leaveOut(in *chatctx.Incoming, err error) {
+func (st *storing) leaveOut(in *intake.Incoming, err error) {
 	st.result.Skipped += len(in.Nodes)
 	st.result.SkippedContexts++
 	st.result.warn(Warning{File: in.File, Text: fmt.Sprintf("the %s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
 }
 
 // count adds the result of a conversation of a file to the report.
-func (r *Report) count(file, format, source string, done *chatctx.Imported) {
+func (r *Report) count(file, format, source string, done *record.Imported) {
 	r.Messages += done.Messages
 	r.Duplicated += done.Known
 	r.Branches += done.NewBranches
@@ -351,7 +352,7 @@ func was(n int) string { return map[bool]string{true: "was", false: "were"}[n ==
 func are(n int) string { return map[bool]string{true: "is", false: "are"}[n == 1] }
 
 // list adds a conversation to those of the report, once: it may stand in several files.
-func (r *Report) list(format, source string, done *chatctx.Imported) {
+func (r *Report) list(format, source string, done *record.Imported) {
 	at, listed := r.places[done.Context]
 	if !listed {
 		at = len(r.Imported)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -42,7 +43,7 @@ func imports(t testing.TB, s *chatctx.Store, paths []string, o Options) (*Report
 	}
 	there := map[string]bool{"": true}
 	for _, trash := range []bool{false, true} {
-		for info := range s.Contexts(ctx, chatctx.ListOptions{Trash: trash}) {
+		for info := range s.Contexts(ctx, record.ListOptions{Trash: trash}) {
 			there[info.ID.String()] = true
 		}
 	}
@@ -77,7 +78,7 @@ func TestImportAddsUp(t *testing.T) {
 		t.Errorf("imported %+v, read %+v", first, read)
 	}
 	stored := 0
-	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,7 @@ func TestImportIsUndoneAtOnce(t *testing.T) {
 	if _, err := s.Undo(ctx, "", "", "s1"); err != nil {
 		t.Fatal(err)
 	}
-	for info, err := range s.Contexts(ctx, chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(ctx, record.ListOptions{}) {
 		t.Error("still there:", info.Title, err)
 	}
 	if rep := importInto(t, s, dir); rep.Messages != 2 {
@@ -151,7 +152,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 	if err != nil || rep.Messages == 0 || rep.Contexts == 0 {
 		t.Errorf("%v %+v", err, rep)
 	}
-	for range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+	for range s.Contexts(context.Background(), record.ListOptions{}) {
 		t.Fatal("something is stored")
 	}
 	importInto(t, s, "testdata/chatgpt")
@@ -180,7 +181,7 @@ func TestImportKeepsWhatWasStored(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	n := 0
-	for range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+	for range s.Contexts(context.Background(), record.ListOptions{}) {
 		n++
 	}
 	if n != rep.Contexts || n == 3 {

@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/unicode"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -92,7 +92,7 @@ func write(t testing.TB, path, text string) string {
 	return path
 }
 
-func conversations(all []*chatctx.Incoming) string {
+func conversations(all []*record.Incoming) string {
 	var ids []string
 	for _, in := range all {
 		ids = append(ids, in.Conversation)
@@ -287,7 +287,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	path := write(t, filepath.Join(t.TempDir(), "x.json"), "["+strings.Repeat(strings.Trim(one("a"), "[]")+",", 1000)+"null]")
 	n := 0
-	_, err := Read(ctx, []string{path}, Options{}, func(*chatctx.Incoming) error {
+	_, err := Read(ctx, []string{path}, Options{}, func(*record.Incoming) error {
 		if n++; n == 3 {
 			cancel()
 		}
@@ -297,7 +297,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 		t.Errorf("%v after %d", err, n)
 	}
 	broken := errors.New("the sink is full")
-	if _, err = Read(context.Background(), []string{path}, Options{}, func(*chatctx.Incoming) error { return broken }); !errors.Is(err, broken) {
+	if _, err = Read(context.Background(), []string{path}, Options{}, func(*record.Incoming) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("the sink's error became %v", err)
 	}
 }
@@ -306,7 +306,7 @@ func TestProgressCountsBytes(t *testing.T) {
 	text := strings.Replace(one("a"), "words", strings.Repeat("many words ", 300_000), 1)
 	path := write(t, filepath.Join(t.TempDir(), "x.zip"), zipOf(t, member{"conversations.json", text}))
 	var last Progress
-	if _, err := Read(context.Background(), []string{path}, Options{Progress: func(p Progress) { last = p }}, func(*chatctx.Incoming) error { return nil }); err != nil {
+	if _, err := Read(context.Background(), []string{path}, Options{Progress: func(p Progress) { last = p }}, func(*record.Incoming) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || last.Total != info.Size() || last.Read < last.Total/2 || last.Read > last.Total {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -25,7 +26,7 @@ func readKiro(r *reading) error {
 }
 
 // kiro reads one conversation.
-func (r *reading) kiro(at place, v value) (*chatctx.Incoming, *thread) {
+func (r *reading) kiro(at place, v value) (*record.Incoming, *thread) {
 	t := r.thread(at)
 	n := 0
 	for turn := range v.get("history").items() {
@@ -48,7 +49,7 @@ func (r *reading) kiro(at place, v value) (*chatctx.Incoming, *thread) {
 			t.add(where, firstOf(source(msgs[asked]).Node, id+"/answer"), t.last(), msgs[asked:]...)
 		}
 	}
-	return &chatctx.Incoming{Conversation: v.get("conversation_id").str()}, t
+	return &record.Incoming{Conversation: v.get("conversation_id").str()}, t
 }
 
 func kiroUser(v value, id string) []*chatctx.Message {

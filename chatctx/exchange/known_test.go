@@ -271,7 +271,7 @@ func TestResultOfAFileAnswersNothing(t *testing.T) {
 			})
 			c := p.of(p.here)
 			decide := func(s pool.Status) {
-				commit(t, c, "", func(b *chatctx.Batch) { b.Decide("c1", chatctx.Verdict{Status: s, Reason: "so"}) })
+				commit(t, c, "", func(b *chatctx.Batch) { b.Decide("c1", record.Verdict{Status: s, Reason: "so"}) })
 			}
 			switch state {
 			case "approved":

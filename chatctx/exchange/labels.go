@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Projects, folders, tags, archived and pinned of other tools become labels of the context, besides the name of its format.
@@ -47,7 +47,7 @@ func placeLabel(name string) string {
 }
 
 // setLabels turns the labels of a file into valid ones, adds the format's name, and sorts them without duplicates.
-func setLabels(in *chatctx.Incoming) {
+func setLabels(in *record.Incoming) {
 	if in.Format == nativeName {
 		return
 	}

@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -29,7 +30,7 @@ func langChainMessage(v value) bool {
 func readLangChain(r *reading) error {
 	l := &langChain{r: r, t: r.thread(place{})}
 	return r.atEnd(r.eachItem("", l.message), func() error {
-		return l.t.emit(&chatctx.Incoming{Conversation: l.t.contentID(value{})}, l.t.last())
+		return l.t.emit(&record.Incoming{Conversation: l.t.contentID(value{})}, l.t.last())
 	})
 }
 

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 )
 
@@ -17,7 +16,7 @@ func detectLangGraph(h *head) bool {
 // graphThread holds the checkpoints of a thread, or of a part of its graph.
 type graphThread struct {
 	*thread
-	in     chatctx.Incoming
+	in     record.Incoming
 	active string
 }
 

@@ -163,7 +163,7 @@ func copyKeys(format string) func(string) bool {
 // formatOf returns the format of a file, "" if it has no conversation.
 func formatOf(t *testing.T, path string) (format string) {
 	t.Helper()
-	if _, err := Read(context.Background(), []string{path}, Options{}, func(in *chatctx.Incoming) error { format = in.Format; return nil }); err != nil {
+	if _, err := Read(context.Background(), []string{path}, Options{}, func(in *record.Incoming) error { format = in.Format; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return format

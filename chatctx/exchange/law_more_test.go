@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -154,7 +154,7 @@ func TestLawOfARepeatedKey(t *testing.T) {
 					continue // the object is empty
 				}
 				kept := false
-				rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(out), Limits: fuzzLimits}, func(in *chatctx.Incoming) error {
+				rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(out), Limits: fuzzLimits}, func(in *record.Incoming) error {
 					raw, err := json.Marshal(in)
 					kept = kept || bytes.Contains(raw, []byte("the twin"))
 					return err
@@ -266,8 +266,8 @@ data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"outpu
 data: {"type":"message_stop"}
 `
 	for at := range len(whole) + 1 {
-		all := []*chatctx.Incoming{}
-		rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: strings.NewReader(whole[:at])}, func(in *chatctx.Incoming) error { all = append(all, in); return nil })
+		all := []*record.Incoming{}
+		rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: strings.NewReader(whole[:at])}, func(in *record.Incoming) error { all = append(all, in); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
@@ -98,7 +99,7 @@ func (o *lawOutput) message(t testing.TB, m *chatctx.Message) {
 	}
 }
 
-func newLawOutput(t testing.TB, all []*chatctx.Incoming) *lawOutput {
+func newLawOutput(t testing.TB, all []*record.Incoming) *lawOutput {
 	o := &lawOutput{said: map[string]bool{"": true}, sums: map[[32]byte]bool{}}
 	for _, in := range all {
 		o.text(in.Title)
@@ -223,7 +224,7 @@ func lawRecords(text []byte) []lawRecord {
 }
 
 // lost returns the strings of a file that are neither in what was read nor in a record that the report names.
-func lost(t testing.TB, text []byte, all []*chatctx.Incoming, rep *Report) []string {
+func lost(t testing.TB, text []byte, all []*record.Incoming, rep *Report) []string {
 	if len(all) == 0 && len(rep.Warnings) > 0 {
 		return nil // the report says why nothing was read
 	}
@@ -403,8 +404,8 @@ func mutantFiles(t *testing.T) map[string][][]byte {
 
 // readMutant reads a damaged file from memory. It returns false after an error.
 func readMutant(t *testing.T, text []byte, law bool) bool {
-	var all []*chatctx.Incoming
-	rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(text), Limits: fuzzLimits}, func(in *chatctx.Incoming) error {
+	var all []*record.Incoming
+	rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(text), Limits: fuzzLimits}, func(in *record.Incoming) error {
 		checkIncoming(t, in)
 		all = append(all, in)
 		return nil

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -23,7 +24,7 @@ func readLibreChat(r *reading) error {
 			r.skipContext(0, at, "a conversation without a list of messages")
 			return nil
 		}
-		in := &chatctx.Incoming{Conversation: v.get("conversationId").str(), Title: v.get("title").str()}
+		in := &record.Incoming{Conversation: v.get("conversationId").str(), Title: v.get("title").str()}
 		in.System = v.at("options", "promptPrefix").str()
 		c := &libreChat{r: r, t: r.thread(at), at: at}
 		c.t.byTime = !v.get("recursive").bool()

@@ -17,7 +17,7 @@ import (
 func contextsOf(t *testing.T, s *chatctx.Store) map[string]*record.ContextInfo {
 	t.Helper()
 	out := map[string]*record.ContextInfo{}
-	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestForksAreLinked(t *testing.T) {
 			t.Errorf("%s: %d duplicated, want %d", dir, rep.Duplicated, copies)
 		}
 		linked := 0
-		for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+		for info, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestPaginatedForks(t *testing.T) {
 			}
 		}
 		var base, fork *record.ContextInfo
-		for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+		for info, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

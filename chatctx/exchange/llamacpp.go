@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -25,7 +26,7 @@ func readLlama(r *reading) error {
 type llama struct {
 	r       *reading
 	t       *thread
-	in      *chatctx.Incoming
+	in      *record.Incoming
 	current string
 }
 
@@ -36,7 +37,7 @@ func (l *llama) line(at place, v value) error {
 			return err
 		}
 		l.t, l.current = l.r.thread(at), v.get("currNode").str()
-		l.in = &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.get("name").str(), Updated: v.get("lastModified").time()}
+		l.in = &record.Incoming{Conversation: v.get("id").str(), Title: v.get("name").str(), Updated: v.get("lastModified").time()}
 		l.r.about(l.in, v)
 	case "message":
 		l.message(at, v, v.get("message"))
@@ -48,7 +49,7 @@ func (l *llama) line(at place, v value) error {
 
 func (l *llama) message(at place, line, v value) {
 	if l.in == nil {
-		l.in = &chatctx.Incoming{Conversation: v.get("convId").str()}
+		l.in = &record.Incoming{Conversation: v.get("convId").str()}
 	}
 	id, role := v.get("id").str(), v.get("role").str()
 	if !v.is(objectKind) || id == "" || role == "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -63,7 +64,7 @@ type llmChat struct {
 	more   *llmRows
 	id     string
 	t      *thread
-	in     *chatctx.Incoming
+	in     *record.Incoming
 	system string // the system text in force
 	model  string // the conversation's, until an answer has it
 }
@@ -76,7 +77,7 @@ func (c *llmChat) response(w row) error {
 			return err
 		}
 		c.id, c.t, c.system = id, c.l.r.thread(place{what: "conversation " + id}), ""
-		c.in = &chatctx.Incoming{Conversation: id, Created: w.time("datetime_utc")}
+		c.in = &record.Incoming{Conversation: id, Created: w.time("datetime_utc")}
 		c.model = ""
 		for about, err := range c.more.conversations.of(id) {
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -88,7 +88,7 @@ func TestLLMDamaged(t *testing.T) {
 		if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Read(t.Context(), []string{path}, Options{}, func(in *chatctx.Incoming) error { checkIncoming(t, in); return nil })
+		_, err := Read(t.Context(), []string{path}, Options{}, func(in *record.Incoming) error { checkIncoming(t, in); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func FuzzLLM(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(t.Context(), []string{path}, Options{}, func(in *chatctx.Incoming) error { checkIncoming(t, in); return nil }); err != nil {
+		if _, err := Read(t.Context(), []string{path}, Options{}, func(in *record.Incoming) error { checkIncoming(t, in); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -84,7 +85,7 @@ func (c *llmTree) read(root *llmMessage, below map[string][]*llmMessage) error {
 
 // emit passes the tree on. The tip of the newest thread is its current message.
 func (c *llmTree) emit(root string, tips *groups) error {
-	in := &chatctx.Incoming{Conversation: root}
+	in := &record.Incoming{Conversation: root}
 	active, w := "", objectWriter{}
 	for _, h := range c.hashes {
 		for t, err := range tips.of(h) {

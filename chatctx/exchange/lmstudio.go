@@ -1,7 +1,7 @@
 package exchange
 
 import (
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -39,7 +39,7 @@ var lmStudioShape = shape{role: "role", model: "senderInfo.senderName", content:
 
 func readLMStudio(r *reading) error {
 	return r.eachItem("", func(at place, v value) error {
-		in := &chatctx.Incoming{Title: v.get("name").str(), Created: v.get("createdAt").time(), Conversation: string(v.get("createdAt").raw()), System: v.get("systemPrompt").str()}
+		in := &record.Incoming{Title: v.get("name").str(), Created: v.get("createdAt").time(), Conversation: string(v.get("createdAt").raw()), System: v.get("systemPrompt").str()}
 		for f := range v.at("perChatPredictionConfig", "fields").items() {
 			if f.get("key").str() == "llm.prediction.systemPrompt" {
 				in.System = firstOf(f.get("value").str(), in.System)

@@ -133,7 +133,7 @@ func TestNativeExportKeepsWhatWaits(t *testing.T) {
 	c, err := other.Context(ctx, "Rich")
 	if err != nil {
 		infos := []string{}
-		for info := range other.Contexts(ctx, chatctx.ListOptions{}) {
+		for info := range other.Contexts(ctx, record.ListOptions{}) {
 			infos = append(infos, info.Title)
 		}
 		if c, err = other.Context(ctx, "Rich <title> & more"); err != nil {
@@ -256,7 +256,7 @@ func TestAParentComesWithItsFile(t *testing.T) {
 	before := exported(t, s, ExportOptions{All: true})
 	task := func(parent *chatctx.ChatContext, title string, k record.Task) *chatctx.ChatContext {
 		t.Helper()
-		c, err := parent.StartTask(ctx, "", chatctx.NewTask{NewContext: record.NewContext{Title: title}, Task: k})
+		c, err := parent.StartTask(ctx, "", record.NewTask{NewContext: record.NewContext{Title: title}, Task: k})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func TestDamagedNativeExports(t *testing.T) {
 		s, rep := imported(t, []byte(c.text))
 		storetest.Check(t, s)
 		n := 0
-		for _, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+		for _, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -404,7 +404,7 @@ func TestDryRunOfANativeExport(t *testing.T) {
 	if err != nil || rep.Contexts != 2 || rep.Branches != 4 || rep.Messages == 0 {
 		t.Errorf("%v %+v", err, rep)
 	}
-	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(context.Background(), record.ListOptions{}) {
 		t.Fatal("a dry run stored", info, err)
 	}
 }
@@ -529,7 +529,7 @@ func TestNativeContextThatIsGivenUp(t *testing.T) {
 		if rep.SkippedContexts != 1 || rep.Messages+rep.Branches+rep.Contexts > 0 {
 			t.Fatalf("%+v", rep)
 		}
-		for info, err := range s.Contexts(ctx, chatctx.ListOptions{Trash: true}) {
+		for info, err := range s.Contexts(ctx, record.ListOptions{Trash: true}) {
 			t.Fatal("it is in the trash", info, err)
 		}
 		storetest.Check(t, s)

@@ -203,11 +203,11 @@ func TestAChildBeforeItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	middle, err := top.StartTask(ctx, "", chatctx.NewTask{NewContext: record.NewContext{Title: "middle"}, Task: record.Task{MaxDepth: 3}})
+	middle, err := top.StartTask(ctx, "", record.NewTask{NewContext: record.NewContext{Title: "middle"}, Task: record.Task{MaxDepth: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := middle.StartTask(ctx, "", chatctx.NewTask{NewContext: record.NewContext{Title: "low"}}); err != nil {
+	if _, err := middle.StartTask(ctx, "", record.NewTask{NewContext: record.NewContext{Title: "low"}}); err != nil {
 		t.Fatal(err)
 	}
 	export := exported(t, s, ExportOptions{All: true})

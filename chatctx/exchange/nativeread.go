@@ -469,16 +469,16 @@ func (n *nativeReader) untaken() {
 
 // dry returns a target that counts a context instead of storing it.
 func (im *importer) dry(n record.Native) (nativeTarget, error) {
-	in := &chatctx.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
+	in := &record.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
 		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData, Labels: n.Labels}
 	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
 }
 
 // nativeDry makes an Incoming from a context.
 type nativeDry struct {
-	in     *chatctx.Incoming
+	in     *record.Incoming
 	active string
-	sink   func(*chatctx.Incoming) error
+	sink   func(*record.Incoming) error
 	index  map[step]int
 	known  map[chatctx.ID]*chatctx.Message
 	paths  [][]int

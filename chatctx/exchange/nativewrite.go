@@ -35,7 +35,7 @@ func writeNative(ctx context.Context, x *Writing) error {
 		}
 	}
 	var all []*record.ContextInfo
-	for info, err := range x.Store.Contexts(ctx, chatctx.ListOptions{}) {
+	for info, err := range x.Store.Contexts(ctx, record.ListOptions{}) {
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // Open Assistant's data has a line for each tree, {message_tree_id, prompt: {…, replies}}, or a line for each message with the ids of its parent and its tree,
@@ -146,7 +147,7 @@ func (o *oasst) emit() error {
 
 func (o *oasst) tree(at place, tree *oasstTree, v value) error {
 	t := o.r.thread(at)
-	in := &chatctx.Incoming{Conversation: tree.id}
+	in := &record.Incoming{Conversation: tree.id}
 	for _, row := range tree.rows {
 		t.add(row.at, row.id, row.parent, row.m)
 		if row.parent == "" && in.Created == 0 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -195,7 +196,7 @@ func (o *openAI) first() string {
 }
 
 func (o *openAI) emit(v value, active string) error {
-	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID(v))}
+	in := &record.Incoming{Conversation: firstOf(o.id, o.t.contentID(v))}
 	o.r.about(in, v)
 	return o.t.emit(in, active)
 }

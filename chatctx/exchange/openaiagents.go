@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -52,7 +53,7 @@ func readAgents(r *reading) error {
 		a.item(at, itoa(n), v)
 		return nil
 	})
-	return r.atEnd(err, func() error { return a.handOn(&chatctx.Incoming{}, value{}) })
+	return r.atEnd(err, func() error { return a.handOn(&record.Incoming{}, value{}) })
 }
 
 // readAgentsRequest returns a function that reads a request or a response, or both in one.
@@ -60,7 +61,7 @@ func readAgentsRequest(r *reading) func(at place, v value) error {
 	return func(at place, v value) error {
 		a := newAgents(r, at)
 		a.model = v.get("model").str()
-		in := &chatctx.Incoming{System: v.get("instructions").str(), Conversation: v.get("id").str()}
+		in := &record.Incoming{System: v.get("instructions").str(), Conversation: v.get("id").str()}
 		if s := v.get("input"); s.is(stringKind) {
 			a.t.add(at, "input", "", pool.NewText(pool.User, s.str()))
 		}
@@ -90,7 +91,7 @@ type agents struct {
 
 func newAgents(r *reading, at place) *agents { return &agents{r: r, t: r.thread(at)} }
 
-func (a *agents) handOn(in *chatctx.Incoming, v value) error {
+func (a *agents) handOn(in *record.Incoming, v value) error {
 	a.flush()
 	return a.t.handOn(in, v, a.last)
 }

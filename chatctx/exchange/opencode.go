@@ -60,14 +60,14 @@ var openCodeKinds = map[string]partReader{
 type openCode struct {
 	r  *reading
 	t  *thread
-	in chatctx.Incoming
+	in record.Incoming
 	// revert is the first of the messages that were taken back, active the one before it; "" if none were.
 	revert, active string
 }
 
 func (r *reading) openCode(at place, info value) *openCode {
 	o := &openCode{r: r, t: r.thread(at), revert: info.at("revert", "messageID").str()}
-	o.in = chatctx.Incoming{Conversation: info.get("id").str(), Title: info.get("title").str(), Created: info.at("time", "created").time(), Updated: info.at("time", "updated").time()}
+	o.in = record.Incoming{Conversation: info.get("id").str(), Title: info.get("title").str(), Created: info.at("time", "created").time(), Updated: info.at("time", "updated").time()}
 	if up := info.get("parentID").str(); up != "" {
 		o.in.Parent = &record.SourceLink{Format: openCodeName, Conversation: up}
 	}

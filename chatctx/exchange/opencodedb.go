@@ -3,7 +3,7 @@ package exchange
 import (
 	"maps"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -67,7 +67,7 @@ func (d *openCodeDB) records(g *gather) error {
 	}}).into(g)
 }
 
-func (d *openCodeDB) about(in *chatctx.Incoming, v value) {
+func (d *openCodeDB) about(in *record.Incoming, v value) {
 	below(openCodeName, "parent_id")(in, v)
 	d.reverts[in.Conversation] = v.at("revert", "messageID").str()
 }

@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -40,7 +41,7 @@ func readOpenWebUI(r *reading) error {
 }
 
 func readOpenWebUIChat(r *reading, at place, v, chat value) error {
-	in := &chatctx.Incoming{
+	in := &record.Incoming{
 		Conversation: firstOf(v.get("id").str(), chat.get("id").str()), Title: firstOf(v.get("title").str(), chat.get("title").str()),
 		Created: v.get("created_at").time(), Updated: v.get("updated_at").time(),
 	}

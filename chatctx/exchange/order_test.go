@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -51,7 +52,7 @@ func contentsOf(t *testing.T, s *chatctx.Store) string {
 	all := map[chatctx.ID]*conversationSeen{}
 	key, node := map[chatctx.ID]string{}, map[chatctx.ID]string{}
 	var copies []func()
-	for info, err := range s.Contexts(ctx, chatctx.ListOptions{}) {
+	for info, err := range s.Contexts(ctx, record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

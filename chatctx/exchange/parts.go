@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -86,7 +87,7 @@ func plainTitle(s string) string {
 }
 
 // setTitle derives a title from the first prompt if the conversation has none.
-func (r *reading) setTitle(in *chatctx.Incoming) {
+func (r *reading) setTitle(in *record.Incoming) {
 	if strings.TrimSpace(in.Title) != "" {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -33,7 +34,7 @@ func readPi(r *reading) error {
 type pi struct {
 	r         *reading
 	t         *thread
-	in        chatctx.Incoming
+	in        record.Incoming
 	n         int // number of entries after the header
 	last      string
 	model     string
@@ -220,7 +221,7 @@ func (p *pi) emit() error {
 }
 
 // tag makes tags of the labels that entries have at the end.
-func (p *pi) tag(in *chatctx.Incoming) {
+func (p *pi) tag(in *record.Incoming) {
 	for i, n := range in.Nodes {
 		if label := p.tags[n.ID]; label != "" {
 			if in.Tags == nil {
@@ -232,7 +233,7 @@ func (p *pi) tag(in *chatctx.Incoming) {
 }
 
 // sessions begins a session at the first entry that a compaction kept, on the branches that go through the compaction.
-func (p *pi) sessions(in *chatctx.Incoming) {
+func (p *pi) sessions(in *record.Incoming) {
 	if len(p.compacted) == 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -58,7 +59,7 @@ func pydanticURL(t *turn, p value) {
 
 func readPydantic(r *reading) error {
 	t := r.thread(place{})
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	n := 0
 	err := r.eachItem("", func(at place, v value) error {
 		n++

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -22,7 +23,7 @@ func detectQwen(h *head) bool {
 type qwen struct {
 	r    *reading
 	t    *thread
-	in   chatctx.Incoming
+	in   record.Incoming
 	last string
 }
 

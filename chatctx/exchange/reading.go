@@ -48,7 +48,7 @@ type reading struct {
 	onDisk func() (path string, done func(), err error)
 	limits Limits
 	report *Report
-	sink   func(*chatctx.Incoming) error
+	sink   func(*record.Incoming) error
 	// The receivers of content that only the store's own export has; all except native are nil if nothing is stored.
 	native   func(record.Native) (nativeTarget, error)
 	below    func(child, parent chatctx.ID, task *record.Task) (bool, error) // for a child that came before its parent
@@ -88,7 +88,7 @@ func (r *reading) trouble() int {
 }
 
 // emit passes a conversation on, with a title derived if it has none, and with each message's source. An error ends the reading: return it.
-func (r *reading) emit(in *chatctx.Incoming) error {
+func (r *reading) emit(in *record.Incoming) error {
 	in.Format, in.File = firstOf(in.Format, r.format), r.file.name
 	if r.finished && finishedOnly(in) {
 		r.file.joined, in.Digest = true, pool.Hash{} // so that the file is read again

@@ -2,11 +2,10 @@ package exchange
 
 import (
 	"fmt"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"io"
 	"slices"
 	"sync"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // Format is a kind of file that can be read. Name is its name in reports and in the source of messages.
@@ -46,7 +45,7 @@ func (r *Reading) Warn(line int, text string) { r.r.warn(atLine(line), "%s", tex
 func (r *Reading) Skip(n, line int, why string) { r.r.skip(n, atLine(line), "%s", why) }
 
 // Emit passes a conversation on. An error ends the reading: return it.
-func (r *Reading) Emit(in *chatctx.Incoming) error { return r.r.emit(in) }
+func (r *Reading) Emit(in *record.Incoming) error { return r.r.emit(in) }
 
 // registered has the arguments of Register and RegisterExport, in the order of their names.
 var registered struct {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
 	"github.com/chatctx/chatctx/chatctx/record"
@@ -22,7 +21,7 @@ var minutes = exchange.Format{
 	Name:   "minutes",
 	Detect: func(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte("MINUTES\n")) },
 	Read: func(r *exchange.Reading) error {
-		in := &chatctx.Incoming{Conversation: r.Path(), Branches: []record.IncomingBranch{{Name: "main"}}}
+		in := &record.Incoming{Conversation: r.Path(), Branches: []record.IncomingBranch{{Name: "main"}}}
 		lines := bufio.NewScanner(r.Content())
 		for n := 1; lines.Scan(); n++ {
 			who, text, ok := strings.Cut(lines.Text(), ": ")

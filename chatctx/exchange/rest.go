@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -352,7 +353,7 @@ func (t *thread) keep(v value) {
 }
 
 // about keeps the content of a conversation's record, besides its messages, which were taken, and the texts of said, in the app data.
-func (r *reading) about(in *chatctx.Incoming, v value, said ...string) {
+func (r *reading) about(in *record.Incoming, v value, said ...string) {
 	in.Labels = append(in.Labels, labelsOf(v)...)
 	s := r.sieve()
 	s.text(said...)

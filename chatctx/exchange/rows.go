@@ -59,7 +59,7 @@ type rowFormat struct {
 	of                 string   // the column of messages with the session's id
 	order              []string // of messages
 	only               []string // the known columns of messages; nil means all, since unused ones are kept
-	about              func(in *chatctx.Incoming, v value)
+	about              func(in *record.Incoming, v value)
 	message            func(t *gathered, at place, v value)
 }
 
@@ -107,8 +107,8 @@ func (f *rowFormat) readSessions(g *gather) error {
 }
 
 // below returns a function that sets a session's parent.
-func below(format, column string) func(in *chatctx.Incoming, v value) {
-	return func(in *chatctx.Incoming, v value) {
+func below(format, column string) func(in *record.Incoming, v value) {
+	return func(in *record.Incoming, v value) {
 		if up := v.get(column).str(); up != "" {
 			in.Parent = &record.SourceLink{Format: format, Conversation: up}
 		}
@@ -248,7 +248,7 @@ func readZed(r *reading) error {
 			continue
 		}
 		r.repeatedKeys(at, v)
-		in := &chatctx.Incoming{Conversation: w.str("id"), Title: firstOf(v.pick("title|summary").str(), w.str("summary")), Created: w.time("created_at"), Updated: w.time("updated_at")}
+		in := &record.Incoming{Conversation: w.str("id"), Title: firstOf(v.pick("title|summary").str(), w.str("summary")), Created: w.time("created_at"), Updated: w.time("updated_at")}
 		below(zedName, "parent_id")(in, w.asRow(r, at, "parent_id"))
 		t := r.thread(at)
 		n := 0

@@ -2,16 +2,15 @@ package exchange
 
 import (
 	"context"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"testing"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // readAll reads paths and returns their contents, after checking the laws of every reader.
-func readAll(t testing.TB, o Options, paths ...string) ([]*chatctx.Incoming, *Report) {
+func readAll(t testing.TB, o Options, paths ...string) ([]*record.Incoming, *Report) {
 	t.Helper()
-	var all []*chatctx.Incoming
-	rep, err := Read(context.Background(), paths, o, func(in *chatctx.Incoming) error {
+	var all []*record.Incoming
+	rep, err := Read(context.Background(), paths, o, func(in *record.Incoming) error {
 		checkIncoming(t, in)
 		all = append(all, in)
 		return nil
@@ -23,7 +22,7 @@ func readAll(t testing.TB, o Options, paths ...string) ([]*chatctx.Incoming, *Re
 }
 
 // checkIncoming checks that a conversation meets the store's requirements.
-func checkIncoming(t testing.TB, in *chatctx.Incoming) {
+func checkIncoming(t testing.TB, in *record.Incoming) {
 	t.Helper()
 	if in.Conversation == "" || in.Title == "" || in.Format == "" {
 		t.Errorf("a conversation without id %q, title %q or format %q", in.Conversation, in.Title, in.Format)

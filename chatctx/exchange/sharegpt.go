@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -106,7 +107,7 @@ func (s *shareGPT) item(v value) error {
 		w.addIf(true, "tools", tools)
 	}
 	w.addIf(true, "id", v.get("id"))
-	in := &chatctx.Incoming{Title: v.get("title").str(), AppData: appData(shareGPTName, w.done())}
+	in := &record.Incoming{Title: v.get("title").str(), AppData: appData(shareGPTName, w.done())}
 	s.r.about(in, v, v.get("system").str())
 	in.Conversation = s.t.contentID(v)
 	if id := v.get("id").str(); id != "" {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -127,10 +129,10 @@ func TestLargeSessionsAreNotInMemory(t *testing.T) {
 			var before, now runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			rep, err := Look(context.Background(), []string{path}, Options{Limits: Limits{Memory: 1 << 20}}, func(in *chatctx.Incoming) error {
+			rep, err := Look(context.Background(), []string{path}, Options{Limits: Limits{Memory: 1 << 20}}, func(in *record.Incoming) error {
 				runtime.GC()
 				runtime.ReadMemStats(&now)
-				if w := weight(in); len(in.Nodes) != n || w > 2<<20 {
+				if w := weight(&intake.Incoming{Incoming: *in}); len(in.Nodes) != n || w > 2<<20 {
 					t.Errorf("%d messages of %d bytes are in memory", len(in.Nodes), w)
 				}
 				if live := int64(now.HeapAlloc) - int64(before.HeapAlloc); live > size/2 {

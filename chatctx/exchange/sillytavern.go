@@ -22,7 +22,7 @@ func detectSillyTavern(h *head) bool {
 type sillyTavern struct {
 	r        *reading
 	t        *thread
-	in       chatctx.Incoming
+	in       record.Incoming
 	n        int
 	parent   string
 	original []string // the texts of the chat that this one is a branch of

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -155,7 +156,7 @@ func (t *takeout) chat(c *takeoutChat) error {
 			th.next(row.at, row.id+"/answer", row.answer)
 		}
 	}
-	in := &chatctx.Incoming{Conversation: c.id, Created: c.rows[0].time, Updated: c.rows[len(c.rows)-1].time}
+	in := &record.Incoming{Conversation: c.id, Created: c.rows[0].time, Updated: c.rows[len(c.rows)-1].time}
 	return th.emit(in, th.last())
 }
 

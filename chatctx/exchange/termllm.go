@@ -43,7 +43,7 @@ func readTermLLM(r *reading) error {
 		after, _ := v.get("fork_after_sequence").int()
 		forks[idText(v.get("child_session_id"))] = termLLMFork{idText(v.get("parent_session_id")), after}
 	}
-	about := func(in *chatctx.Incoming, v value) {
+	about := func(in *record.Incoming, v value) {
 		in.Title = firstOf(in.Title, v.get("generated_short_title").str(), v.get("generated_long_title").str(), v.get("summary").str())
 		parent := idText(v.get("parent_id"))
 		if fork, ok := forks[idText(v.get("id"))]; ok {

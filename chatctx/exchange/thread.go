@@ -210,13 +210,13 @@ func (t *thread) contentID(record value) string {
 }
 
 // emit makes the tree, pairs calls with results and passes the conversation on. active is the id of the current record.
-func (t *thread) emit(in *chatctx.Incoming, active string) error {
+func (t *thread) emit(in *record.Incoming, active string) error {
 	t.build(in, active)
 	t.records, t.seen, t.tail = nil, nil, nil // so that they are not in memory while the messages are stored
 	return t.r.emit(in)
 }
 
-func (t *thread) build(in *chatctx.Incoming, active string) {
+func (t *thread) build(in *record.Incoming, active string) {
 	t.looseRecords(in)
 	for i := range t.records {
 		rec := &t.records[i]
@@ -343,7 +343,7 @@ func (r *reading) words(m *chatctx.Message) pool.Hash {
 
 // pairCalls gives results without a call's id that of the call that they answer, closes all calls, and marks the results whose call is not above them. The
 // nodes must be in the order of tree: those below a node follow it without a gap.
-func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
+func (r *reading) pairCalls(in *record.Incoming, at place) {
 	p := &pairing{in: in, end: make([]int, len(in.Nodes)), holders: map[string][]int{}, answers: map[answer]*chatctx.Message{}}
 	for i := range in.Nodes {
 		p.end[i] = i + 1
@@ -379,7 +379,7 @@ type answer struct {
 }
 
 type pairing struct {
-	in      *chatctx.Incoming
+	in      *record.Incoming
 	end     []int            // the node after the last one below each node
 	holders map[string][]int // the nodes that have a call with each id
 	answers map[answer]*chatctx.Message
@@ -452,7 +452,7 @@ func (p *pairing) settle(i int) {
 }
 
 // pathTo returns the indexes of the nodes from the root to a leaf.
-func pathTo(in *chatctx.Incoming, leaf int) []int {
+func pathTo(in *record.Incoming, leaf int) []int {
 	var path []int
 	for n := leaf; n > 0; n = in.Nodes[n-1].Parent {
 		path = append(path, n-1)
@@ -462,7 +462,7 @@ func pathTo(in *chatctx.Incoming, leaf int) []int {
 }
 
 // openSessions begins a session of each branch after every summary on it, so that messages that a compaction removed are not sent again.
-func openSessions(in *chatctx.Incoming) {
+func openSessions(in *record.Incoming) {
 	if !slices.ContainsFunc(in.Nodes, func(n record.Node) bool { return compacted(n.Message) }) {
 		return
 	}
@@ -493,7 +493,7 @@ func addSession(b *record.IncomingBranch, start int, sum *chatctx.Message) {
 }
 
 // summary adds the summary of a compaction to a conversation: to the loose messages if sessions begin with it, else to the app data.
-func (r *reading) summary(in *chatctx.Incoming, m *chatctx.Message) {
+func (r *reading) summary(in *record.Incoming, m *chatctx.Message) {
 	for i := range in.Branches {
 		if slices.ContainsFunc(in.Branches[i].Sessions, func(s branch.Session) bool { return s.Summary == m.ID }) {
 			in.Loose = append(in.Loose, m)

@@ -27,7 +27,7 @@ type sourceNode struct {
 // tree sets in's Nodes and Branches from records in file order. It follows the links to parents; for an orphan the child lists. Siblings are in the order of
 // their parent's child list, then by time and then in file order. active is the id of the current record; if it is missing, the newest leaf is current. Ids
 // must be unique. It cuts cycles, and makes roots of records whose parent is missing, with a warning for each kind.
-func (r *reading) tree(in *chatctx.Incoming, records []sourceNode, active string, at place) {
+func (r *reading) tree(in *record.Incoming, records []sourceNode, active string, at place) {
 	t := &tree{r: r, at: at, records: records, index: make(map[string]int, len(records))}
 	for i := range records {
 		t.index[records[i].id] = i
@@ -164,7 +164,7 @@ func (t *tree) created(i int) pool.Time {
 }
 
 // splice makes the nodes, parents first, siblings in order, without structural records.
-func (t *tree) splice(in *chatctx.Incoming) {
+func (t *tree) splice(in *record.Incoming) {
 	t.node = make([]int, len(t.records))
 	above := make([]int, len(t.records)) // the nearest node above a record
 	stack := slices.Clone(t.roots)
@@ -200,7 +200,7 @@ func (t *tree) splice(in *chatctx.Incoming) {
 }
 
 // branches finds the leaves, the active one first, and names their branches.
-func (t *tree) branches(in *chatctx.Incoming, active string) {
+func (t *tree) branches(in *record.Incoming, active string) {
 	if len(in.Nodes) == 0 {
 		in.Branches = []record.IncomingBranch{{Name: "main"}}
 		return
@@ -216,7 +216,7 @@ func (t *tree) branches(in *chatctx.Incoming, active string) {
 }
 
 // activeNode returns the node of the current message.
-func (t *tree) activeNode(in *chatctx.Incoming, active string) int {
+func (t *tree) activeNode(in *record.Incoming, active string) int {
 	if i, ok := t.index[active]; ok && active != "" {
 		for j := i; j >= 0; j = t.parent[j] { // a structural record stands for the message before it
 			if t.node[j] >= 0 {
@@ -244,14 +244,14 @@ func (t *tree) activeNode(in *chatctx.Incoming, active string) int {
 
 // namer names branches after their difference from earlier ones.
 type namer struct {
-	in      *chatctx.Incoming
+	in      *record.Incoming
 	taken   map[string]bool
 	through []string // the first branch through each node, "" if there is none
 	ordinal []int    // the number of a node among its siblings, from 1
 	prompt  []int    // the number of visible prompts up to and including a node
 }
 
-func newNamer(in *chatctx.Incoming, kids [][]int, tops []int) *namer {
+func newNamer(in *record.Incoming, kids [][]int, tops []int) *namer {
 	n := &namer{in: in, taken: map[string]bool{}, through: make([]string, len(in.Nodes)),
 		ordinal: make([]int, len(in.Nodes)), prompt: make([]int, len(in.Nodes))}
 	number := func(siblings []int) {

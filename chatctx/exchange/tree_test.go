@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -21,7 +21,7 @@ func testReading() *reading {
 // and the result depends only on the input.
 func TestTreeOfAnything(t *testing.T) {
 	for seed := range testkit.Seeds(t, 2000) {
-		build := func() (*chatctx.Incoming, *Report) {
+		build := func() (*record.Incoming, *Report) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			n := 1 + r.IntN(12)
 			records := make([]sourceNode, n)
@@ -39,7 +39,7 @@ func TestTreeOfAnything(t *testing.T) {
 					records[i].message.Created = pool.Time(r.IntN(4))
 				}
 			}
-			in := &chatctx.Incoming{Format: "test", Conversation: "c", Title: "t"}
+			in := &record.Incoming{Format: "test", Conversation: "c", Title: "t"}
 			rd := testReading()
 			rd.tree(in, records, fmt.Sprint(r.IntN(n+1)), place{})
 			want := 0
@@ -81,7 +81,7 @@ func TestTreeOfADeepConversation(t *testing.T) {
 			records[i].parent = fmt.Sprint(i - 1)
 		}
 	}
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	testReading().tree(in, records, "299999", place{})
 	if len(in.Nodes) != len(records) || len(in.Branches) != 1 {
 		t.Errorf("%d nodes on %d branches", len(in.Nodes), len(in.Branches))
@@ -104,7 +104,7 @@ func TestSiblingsKeepTheFilesOrder(t *testing.T) {
 		"listed twice":  {[]string{"c", "c", "b", "a", "nobody"}, "q c b a"},
 	} {
 		records := []sourceNode{{id: "q", children: c.children, message: pool.NewText(pool.User, "q")}, kid("a", 5), kid("b", 9), kid("c", 1)}
-		in := &chatctx.Incoming{}
+		in := &record.Incoming{}
 		testReading().tree(in, records, "a", place{})
 		var ids []string
 		for _, n := range in.Nodes {
@@ -147,7 +147,7 @@ func TestBranchNames(t *testing.T) {
 				active = parent
 			}
 		}
-		in := &chatctx.Incoming{}
+		in := &record.Incoming{}
 		testReading().tree(in, records, active, place{})
 		var names []string
 		for _, b := range in.Branches {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -231,7 +232,7 @@ func unreadRecord(v value) *chatctx.Message {
 }
 
 // handOn passes a conversation of one record on. It is at its end if active is "".
-func (t *thread) handOn(in *chatctx.Incoming, v value, active string) error {
+func (t *thread) handOn(in *record.Incoming, v value, active string) error {
 	if v.d != nil {
 		t.r.about(in, v)
 	}
@@ -242,7 +243,7 @@ func (t *thread) handOn(in *chatctx.Incoming, v value, active string) error {
 }
 
 // looseRecords puts the content of records that belongs to no message into the app data.
-func (t *thread) looseRecords(in *chatctx.Incoming) {
+func (t *thread) looseRecords(in *record.Incoming) {
 	if t.loose == nil {
 		return
 	}
@@ -275,7 +276,7 @@ type gather struct {
 
 type gathered struct {
 	*thread
-	in     chatctx.Incoming
+	in     record.Incoming
 	end    func() // adds what is still being read; nil if nothing is
 	active string // the message at which the conversation stands; "" means the last one
 }

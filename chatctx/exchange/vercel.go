@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -52,12 +53,12 @@ func readVercel(r *reading) error {
 		return nil
 	})
 	return r.atEnd(err, func() error {
-		return c.t.emit(&chatctx.Incoming{Conversation: c.t.contentID(value{})}, c.t.last())
+		return c.t.emit(&record.Incoming{Conversation: c.t.contentID(value{})}, c.t.last())
 	})
 }
 
 func readVercelChat(r *reading, at place, v, list value) error {
-	in := &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.get("title").str(), Created: v.get("createdAt").time(),
+	in := &record.Incoming{Conversation: v.get("id").str(), Title: v.get("title").str(), Created: v.get("createdAt").time(),
 		Updated: v.get("updatedAt").time()}
 	c := &vercel{r: r, t: r.thread(at), at: at}
 	for m := range list.items() {

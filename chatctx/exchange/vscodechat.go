@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -181,7 +182,7 @@ func readVSCodeSession(r *reading, at place, v, gone value) error {
 			t.add(where, id+"/answer", t.last(), msgs[1:]...)
 		}
 	}
-	in := &chatctx.Incoming{Conversation: v.get("sessionId").str(), Title: v.get("customTitle").str(), Created: v.get("creationDate").time(), Updated: v.get("lastMessageDate").time()}
+	in := &record.Incoming{Conversation: v.get("sessionId").str(), Title: v.get("customTitle").str(), Created: v.get("creationDate").time(), Updated: v.get("lastMessageDate").time()}
 	return t.handOn(in, v, "")
 }
 

@@ -45,7 +45,7 @@ func said(m *chatctx.Message, thinking bool) string {
 }
 
 // treeText describes the branches by their texts, the active one first.
-func treeText(in *chatctx.Incoming, thinking bool) string {
+func treeText(in *record.Incoming, thinking bool) string {
 	var out []string
 	for _, br := range in.Branches {
 		var b strings.Builder
@@ -61,13 +61,13 @@ func treeText(in *chatctx.Incoming, thinking bool) string {
 func text(role pool.Role, s string) *chatctx.Message { return pool.NewText(role, s) }
 
 // writable returns a conversation with what the formats can hold.
-func writable() *chatctx.Incoming {
+func writable() *record.Incoming {
 	call := &chatctx.Message{Role: pool.Assistant, Meta: pool.Metadata{Provider: "anthropic", Model: "claude-kite", FinishReason: "tool_use"}, Content: []pool.Part{
 		{Type: pool.ThinkingPart, Text: "first the <b>wind</b>", Signature: "c2lnbmF0dXJl", Provider: "anthropic"},
 		textPart("I look  "), {Type: pool.CallPart, CallID: "c-1"}, {Type: pool.CallPart, CallID: "c-2"}},
 		Calls: []pool.Call{{ID: "c-1", Tool: "look", Arguments: []byte(`{"at":"sky"}`), Status: pool.Approved, Execution: pool.Done},
 			{ID: "c-2", Tool: "feel", Status: pool.Approved, Execution: pool.Done}}}
-	in := &chatctx.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []record.Node{
+	in := &record.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []record.Node{
 		{ID: "0", Parent: 0, Message: text(pool.System, "Be airy.")},
 		{ID: "1", Parent: 1, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(exchangetest.OnePixel))}}},
 		{ID: "2", Parent: 2, Message: call},
@@ -90,7 +90,7 @@ func TestWriters(t *testing.T) {
 			t.Run(format+" "+branch, func(t *testing.T) {
 				s := memoryStore(t)
 				want := writable()
-				done, err := s.Import(context.Background(), []*chatctx.Incoming{want})
+				done, err := s.Import(context.Background(), []*record.Incoming{want})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +127,7 @@ func TestWriters(t *testing.T) {
 }
 
 // withoutTextsOfCalls returns a conversation as ShareGPT's strict turns hold it.
-func withoutTextsOfCalls(in *chatctx.Incoming) *chatctx.Incoming {
+func withoutTextsOfCalls(in *record.Incoming) *record.Incoming {
 	for _, n := range in.Nodes {
 		if len(n.Message.Calls) > 0 {
 			n.Message.Content = nil
@@ -200,7 +200,7 @@ func TestShareGPTAlternates(t *testing.T) {
 }
 
 // flatText describes a path by its texts, calls and results alone: ShareGPT has a place for these.
-func flatText(in *chatctx.Incoming) string {
+func flatText(in *record.Incoming) string {
 	var b strings.Builder
 	for _, n := range pathTo(in, in.Branches[0].Leaf) {
 		m := in.Nodes[n].Message

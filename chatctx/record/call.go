@@ -158,3 +158,41 @@ func (c *Call) WaitsFor() string {
 	}
 	return WaitsForResult
 }
+
+// Verdict is a decision about a call.
+type Verdict struct {
+	Status pool.Status // Approved or Denied
+	Kind   string      // one of the By… constants; "" means ByPerson
+	// Name is who decides. For a rule it is the rule's id. For a person or program it is the name that they give themselves, recorded as claimed beside the
+	// store's person or program; "" claims nothing.
+	Name   string
+	Reason string // the reason of a denial goes to the model unchanged
+	// Arguments, of an approval, replace the proposed arguments. Nil keeps those.
+	Arguments json.RawMessage
+}
+
+// Claimed is what a claim of a call gives: the right to run it.
+type Claimed struct {
+	Call  *Call
+	Token pool.ID // lets another process renew and resolve
+	// Tool is the store's tool, nil if it has none, as it was when the claim was made: the approval holds for it. Its folder is that of the setting
+	// calls.folder if it names none itself.
+	Tool *Tool
+	// Older: the approval was stored before approvals held what the tool runs, so nothing shows whether the tool was replaced after it.
+	Older bool
+}
+
+// CallAnswer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts, as in pool.Result; RequestID and Tool are filled
+// in.
+type CallAnswer struct {
+	Result pool.Result
+	// Beside is further content of the result message, for people and programs: for example the full output when the result has a shortened one.
+	Beside []pool.Part
+	// Kind is the kind of the message: "interrupted" if the tool was ended.
+	Kind string
+	// By is what the person who answers calls itself, recorded as claimed beside the store's person. "" means that the program that ran the call answers,
+	// or, for an uncertain call without a Token, the store's person.
+	By string
+	// Token is the claim's token. Without it only an uncertain call can be answered.
+	Token pool.ID
+}

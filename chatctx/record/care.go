@@ -118,3 +118,41 @@ type ContextSpace struct {
 	OperationBytes int64     `json:"operation_bytes"` // of these in the journal
 	ArtifactBytes  int64     `json:"artifact_bytes"`
 }
+
+// Collected is what GC removed or would remove. Bytes counts keys and values.
+type Collected struct {
+	Contexts, Messages, Operations, Artifacts int
+	Bytes                                     int64
+	OlderThan                                 time.Duration // the age that was applied
+	// Kept counts the messages that no branch holds but that stay, by the reason: an operation that can be undone, a tag, a mark, a session's summary, the
+	// queue.
+	Kept map[string]int
+	// Leftovers are files and folders of other programs that may hold what was removed.
+	Leftovers []string
+}
+
+// Purged is what a purge removed or would remove.
+type Purged struct {
+	What      string // context, branch or message
+	Context   pool.ID
+	Title     string
+	Branches  []string // branches that lost something
+	Copies    int      // copies of messages, on forks and in other contexts, that were removed too
+	Collected Collected
+}
+
+// Redacted is what Redact did or would do.
+type Redacted struct {
+	Found     []Redaction
+	Collected Collected
+	// NotSearched counts the artifacts that are no text and show no secret as they are, by kind (image, archive, PDF, file …): one may be in what is packed.
+	NotSearched map[string]int
+}
+
+// RepairOptions are options of Repair.
+type RepairOptions struct {
+	// Path is the store's file; the backup is written beside it. "" means no backup.
+	Path string
+	// DryRun changes nothing: Repair only returns what it would do.
+	DryRun bool
+}

@@ -49,6 +49,33 @@ type Node struct {
 // NodeLink names an imported message; the zero value names none.
 type NodeLink struct{ Conversation, Node string }
 
+// Incoming is a conversation to import, as a tree. Nodes stand after their parents.
+type Incoming struct {
+	// Format, Conversation and a node's id are the key by which a message is recognised on the next import. Without a Conversation no message is.
+	Format, Conversation string
+	File                 string // names the file that it is from, if one is
+	Title                string
+	Derived              bool // the title was made from a message
+	Created, Updated     pool.Time
+	Settings             map[string]json.RawMessage
+	System, Prompt       string
+	AppData              map[string]json.RawMessage
+	Labels               []string    // they follow the file as its title does, but labels added or removed here stay so
+	Parent               *SourceLink // the conversation that owns this one, if this is a sub-context
+	Answers              string      // of one with Parent: the id of the call there that it answers
+	Follows              string      // of one without Parent: the id of the message that it continues, in an unnamed conversation of this format
+	Nodes                []Node
+	Branches             []IncomingBranch // the active one first
+	Tags                 map[string]int   // names of nodes; the numbers count from 1
+	Loose                []*pool.Message  // summaries of sessions, which are on no branch
+	// Digest is the digest of the conversation's record in the file; zero: not known. Unchanged recognises the conversation by it.
+	Digest pool.Hash
+	// Contents keeps the messages' contents if they are too large for memory; nil: the messages of Nodes are complete.
+	Contents Contents
+	// Stored is set by Import. It refuses a conversation once more, since its messages have their ids by then.
+	Stored bool
+}
+
 // IncomingBranch is a branch that ends at the node Leaf, a number counted from 1; 0 means an empty branch.
 type IncomingBranch struct {
 	// ID is the branch's id in our own format: it goes on as that branch. Zero: as the branch that holds its path or ends inside it.
@@ -67,3 +94,28 @@ type IncomingBranch struct {
 
 // SourceLink names an imported conversation.
 type SourceLink struct{ Format, Conversation string }
+
+// Imported is the result of importing an Incoming.
+type Imported struct {
+	Context     pool.ID
+	Title       string
+	Created     bool // the context is new
+	Restored    bool // it was in the trash, and the file has something new
+	Trashed     bool // it is in the trash and stays there, since the file has nothing new
+	Messages    int  // added, as counted in the file
+	Known       int  // already there, or copies of messages of other conversations that were
+	Purged      int  // not brought, since they were purged here
+	Wiped       bool // nothing was brought, since the conversation was purged here
+	Branches    int  // in the context afterwards
+	NewBranches int
+	// Changed counts messages that are here already and differ in this file; ChangedOn names the new branches that have the file's versions.
+	Changed   int
+	ChangedOn []string
+	// Untaken lists what the file says otherwise than is here and that was not taken: the first thousand. UntakenCount counts them all.
+	Untaken      []Untaken
+	UntakenCount int
+	// Notes say what the import changed beside adding messages, a sentence each.
+	Notes []string
+	// Operation is the operation that changed a context that was here, "" if none did.
+	Operation string
+}

@@ -53,3 +53,18 @@ type BranchInfo struct {
 	Sessions []branch.Session           `json:"-"`
 	Tokens   *branch.Tokens             `json:"-"` // figures that a program set; nil: none
 }
+
+// ListOptions narrow a list of contexts.
+type ListOptions struct {
+	Word         string    // in the title, ignoring case
+	Since, Until pool.Time // last changed
+	Trash        bool      // those in the trash instead
+	Parent       pool.ID   // only children of this context
+	Labels       []string  // only those that have all of these
+	Folders      []string  // only those that were held in the folder of which these are names
+	Empty        bool      // only those without a message
+	Untitled     bool      // only those without a title of their own: none, or one made from the first message
+	Orderly      bool      // pinned contexts first; archived ones only if Labels asks for them, or in the trash
+	// After, if not nil, is a context of an earlier list: only those after it are returned. Those before it are not read.
+	After *ContextInfo
+}

@@ -123,3 +123,9 @@ func ParseExample(s string) (tool string, arguments json.RawMessage, effect stri
 	}
 	return tool, arguments, effect, nil
 }
+
+// RuleScope says where a rule holds: for a call, else on a branch, else in the context.
+type RuleScope struct {
+	Branch bool    // on the batch's branch only
+	Call   CallRef // for this call only
+}

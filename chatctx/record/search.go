@@ -47,3 +47,17 @@ type HitBranch struct {
 	Name     string
 	Position int
 }
+
+// Hit is a search result.
+type Hit struct {
+	What     string // message, title or prompt
+	Context  pool.ID
+	Title    string // of the context
+	Trashed  bool
+	Message  *pool.Message // nil for titles and prompts
+	Branches []HitBranch
+	Field    string                 // text, thinking, call, result, summary, file, title, prompt
+	Snippet  string                 // the surroundings of the first match, with white space shortened
+	Match    struct{ From, To int } // its place in the snippet, in bytes
+	Score    float64                // with Best
+}

@@ -47,3 +47,46 @@ const (
 	TaskFailed    = "failed"
 	TaskAbandoned = "abandoned"
 )
+
+// NewTask describes the sub-context that Start makes.
+type NewTask struct {
+	NewContext
+	Task
+	// Tools, if not nil, replaces the copies of the parent's tools.
+	Tools []Tool
+	// Call is the claim of the call that starts it, nil for none. The call then runs until the task ends, whatever becomes of this process.
+	Call *Claimed
+}
+
+// TaskInfo is a sub-context in its present state.
+type TaskInfo struct {
+	*ContextInfo
+	Task            // its State may be TaskWaiting
+	Open       int  // its calls that wait or run
+	ParentGone bool // the parent was removed for good, or is in the trash
+	// ParentState is the state in which the parent, itself a task, has ended; "" if it has not, or is none.
+	ParentState string
+	BranchGone  bool // the branch from which it was started no longer exists
+}
+
+// TaskEnd is how a task ends.
+type TaskEnd struct {
+	State   string // TaskReturned, TaskFailed or TaskAbandoned
+	Summary string // what the parent gets; for a task that did not return, the reason
+	// Branch is the parent's branch that gets the summary; "" means the one from which the task was started.
+	Branch string
+	Keep   bool // do not move it to the trash, even if the task does not say so
+	// Unfinished means that the task failed since its last answer is not whole. The parent then gets a message in any case, with the answer as far as it came.
+	Unfinished bool
+	Partial    string
+}
+
+// TaskEnded is the result of Finish.
+type TaskEnded struct {
+	Parent    Committed // on the parent's journal; Operation is "" if it got no message
+	Child     Committed // on the store's
+	Message   pool.ID   // zero: none
+	Position  int
+	Kept      bool
+	CallState string // of the call that started it; "": none
+}

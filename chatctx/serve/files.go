@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/leftover"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -122,7 +122,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 			return "", nil, base.NotFound("upload", in.Upload)
 		}
 		if up.busy {
-			return "", nil, &chatctx.ConflictError{Text: "another part of the upload is on its way"}
+			return "", nil, &record.ConflictError{Text: "another part of the upload is on its way"}
 		}
 		up.busy = true
 		return in.Upload, up, nil

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/grant"
 	"github.com/chatctx/chatctx/internal/leftover"
@@ -50,11 +50,11 @@ func Listen(address string) (net.Listener, error) {
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		return nil, &chatctx.ConflictError{Text: "another program listens on " + path}
+		return nil, &record.ConflictError{Text: "another program listens on " + path}
 	}
 	if st, err := os.Lstat(path); err == nil {
 		if st.Mode()&os.ModeSocket == 0 {
-			return nil, &chatctx.ConflictError{Text: path + " is there already and is no socket"}
+			return nil, &record.ConflictError{Text: path + " is there already and is no socket"}
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, err

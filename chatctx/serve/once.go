@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -83,7 +84,7 @@ func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, par
 	}
 }
 
-var errOtherRequest = &chatctx.ConflictError{Text: "the idempotency key was used for another request"}
+var errOtherRequest = &record.ConflictError{Text: "the idempotency key was used for another request"}
 
 func (k *keys) put(o *once) {
 	if k.all == nil {

@@ -115,7 +115,7 @@ func (u *uploader) imports(file string, params object) object {
 
 // texts are those of all messages of conversations that are not in the trash.
 func (u *uploader) texts() (out []string) {
-	for info, err := range u.store.Contexts(u.t.Context(), chatctx.ListOptions{}) {
+	for info, err := range u.store.Contexts(u.t.Context(), record.ListOptions{}) {
 		if err != nil {
 			u.t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ type Store struct {
 	Clock   func() time.Time
 	Judge   record.Judge // nil: none
 	ID      pool.ID      // of a store at a URL; else zero
-	Place   Place        // nil: the store keeps the place
+	Place   record.Place // nil: the store keeps the place
 
 	Claimed string // the name that the user of this handle gave; Program contains it already
 

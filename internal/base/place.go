@@ -4,19 +4,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Place keeps one person's place, outside a store that many use at the same time: the current context, and the active branch of each context. Without a
-// Place the store keeps these itself, for all its users.
-type Place interface {
-	// Context returns the person's current context, the zero id if there is none.
-	Context() (pool.ID, error)
-	// Branch returns the person's active branch of a context; the zero id means the context's own.
-	Branch(context pool.ID) (pool.ID, error)
-	// Use makes a context the current one, the zero id none.
-	Use(context pool.ID) error
-	// Switch makes a branch the active one of a context.
-	Switch(context, branch pool.ID) error
-}
-
 // PlaceLost is the error for a person whose active branch somebody else removed. It is an ErrConflict.
 type PlaceLost struct{ Title, Branch string }
 

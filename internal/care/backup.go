@@ -96,7 +96,7 @@ func Restore(ctx context.Context, path, backup string) (*record.Restored, error)
 		}
 		return nil, err
 	}
-	from, err := Open(backup, base.Options{ReadOnly: true})
+	from, err := Open(backup, record.OpenOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ var AllBuckets = append([]string{base.MetaBucket, base.ContextBucket, base.Recen
 
 // Reopen takes back a store that has moved, or begun to: it opens again as it was, in today's form, and the copy goes on by itself. It returns where the store
 // had moved to, ErrConflict if it has not moved, and fs.ErrPermission if it is on a server and this user is not its owner.
-func Reopen(ctx context.Context, path string, o base.Options) (to string, err error) {
+func Reopen(ctx context.Context, path string, o record.OpenOptions) (to string, err error) {
 	c := &copying{ctx: engine.WithPurpose(ctx, "restore"), from: path}
 	o.Create = false
 	if c.source, err = c.open(path, o, moveMark); err != nil {
@@ -73,7 +73,7 @@ func owned(ctx context.Context, db kv.DB) error {
 // target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns ErrConflict. At the
 // end it checks the copy in full and compares the digests of both; its error names the first problem. A store on a server is copied by its owner alone, else
 // CopyStore returns fs.ErrPermission.
-func CopyStore(ctx context.Context, from, to string, o base.Options, co record.CopyOptions) (*record.Copied, error) {
+func CopyStore(ctx context.Context, from, to string, o record.OpenOptions, co record.CopyOptions) (*record.Copied, error) {
 	if from == to {
 		return nil, base.Invalidf("a store cannot be copied onto itself: name another one")
 	}
@@ -125,7 +125,7 @@ type copying struct {
 }
 
 // open opens a store, or one with the mark.
-func (c *copying) open(path string, o base.Options, mark string) (kv.DB, error) {
+func (c *copying) open(path string, o record.OpenOptions, mark string) (kv.DB, error) {
 	db, err := openDB(path, o, func(tx kv.Tx) error {
 		raw, err := tx.Get(base.MetaBucket, base.MetaFormat)
 		if err != nil || bytes.HasPrefix(raw, []byte(mark)) {
@@ -355,7 +355,7 @@ func (c *copying) write(bucket string, r kv.Range, page []pair) error {
 }
 
 // end checks that the copy equals the original, and makes it a store that opens.
-func (c *copying) end(o base.Options) (*record.Copied, error) {
+func (c *copying) end(o record.OpenOptions) (*record.Copied, error) {
 	out := &record.Copied{Records: c.records, Digest: c.sum}
 	var sum pool.Hash
 	err := c.target.View(c.ctx, func(tx kv.Tx) (err error) { out.Records, sum, err = digest(tx); return err })

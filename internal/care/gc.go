@@ -25,23 +25,11 @@ import (
 var OwnBuckets = []string{poolstore.Bucket, branchstore.Bucket, branchstore.NameBucket, branchstore.EntryBucket, branchstore.PromptBucket, base.CallBucket, base.UnansweredBucket, base.CallIDBucket, base.ClaimBucket,
 	base.TagBucket, base.MarkBucket, base.OperationBucket, base.KeyBucket, base.ToolBucket, base.RuleBucket, base.CountBucket, base.PartialBucket, base.QueuedBucket, base.RequestBucket}
 
-// Collected is what GC removed or would remove. Bytes counts keys and values.
-type Collected struct {
-	Contexts, Messages, Operations, Artifacts int
-	Bytes                                     int64
-	OlderThan                                 time.Duration // the age that was applied
-	// Kept counts the messages that no branch holds but that stay, by the reason: an operation that can be undone, a tag, a mark, a session's summary, the
-	// queue.
-	Kept map[string]int
-	// Leftovers are files and folders of other programs that may hold what was removed.
-	Leftovers []string
-}
-
 // GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
 // operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
 // receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back. It runs also with o.DryRun, for which its
 // caller gives it a trial.
-func GC(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected, error) {
+func GC(ctx context.Context, s *base.Store, o record.GCOptions) (*record.Collected, error) {
 	ctx = engine.WithPurpose(ctx, "gc")
 	var err error
 	if o.OlderThan, err = fitting(ctx, s, o); err != nil {
@@ -50,17 +38,17 @@ func GC(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected, err
 	return collect(ctx, s, o)
 }
 
-func collect(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected, error) {
-	out := &Collected{Kept: map[string]int{}, OlderThan: o.OlderThan}
+func collect(ctx context.Context, s *base.Store, o record.GCOptions) (*record.Collected, error) {
+	out := &record.Collected{Kept: map[string]int{}, OlderThan: o.OlderThan}
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	lost := map[pool.ID]bool{}
 	for _, id := range ids {
-		var one Collected
+		var one record.Collected
 		err := s.Update(ctx, func(tx kv.RwTx) error {
-			one = Collected{Kept: map[string]int{}}
+			one = record.Collected{Kept: map[string]int{}}
 			c := &collector{tx: tx, id: id, o: o, now: s.Now(), out: &one}
 			return c.context()
 		})
@@ -70,7 +58,7 @@ func collect(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected
 		if one.Contexts+one.Messages > 0 {
 			lost[id] = true
 		}
-		out.add(&one)
+		addCollected(out, &one)
 	}
 	if len(lost) > 0 {
 		if err := s.Update(ctx, func(tx kv.RwTx) error { return find.DropFromIndex(tx, lost, nil, s.Now()) }); err != nil {
@@ -81,7 +69,7 @@ func collect(ctx context.Context, s *base.Store, o record.GCOptions) (*Collected
 	return out, sweepArtifacts(ctx, s, out)
 }
 
-func (c *Collected) add(o *Collected) {
+func addCollected(c *record.Collected, o *record.Collected) {
 	c.Contexts += o.Contexts
 	c.Messages += o.Messages
 	c.Operations += o.Operations
@@ -97,7 +85,7 @@ type collector struct {
 	id  pool.ID
 	o   record.GCOptions
 	now pool.Time
-	out *Collected
+	out *record.Collected
 }
 
 func (c *collector) context() error {
@@ -199,7 +187,7 @@ func (c *collector) removeContext(rec *base.ContextRecord) error {
 
 // RemoveContext removes a context that no operation has made visible, with everything that belongs to it and its words in the search index.
 func RemoveContext(s *base.Store, tx kv.RwTx, id pool.ID, rec *base.ContextRecord) error {
-	c := &collector{tx: tx, id: id, now: s.Now(), out: &Collected{}}
+	c := &collector{tx: tx, id: id, now: s.Now(), out: &record.Collected{}}
 	if err := c.removeContext(rec); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // leave no marks notes the same, to take back what earlier ones left.
 
 // noteContext notes a context, the conversations of other programs that it is, and the messages that are known by their words alone.
-func (p *Purged) noteContext(tx kv.Tx, id pool.ID) error {
+func (p *purging) noteContext(tx kv.Tx, id pool.ID) error {
 	if p.marks == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (p *Purged) noteContext(tx kv.Tx, id pool.ID) error {
 }
 
 // noteBranch notes a branch, and its messages that no other branch holds.
-func (p *Purged) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
+func (p *purging) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
 	if p.marks == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (p *Purged) noteBranch(tx kv.Tx, context pool.ID, b *branch.Branch) error {
 }
 
 // noteMessages notes those messages of a context that are wanted.
-func (p *Purged) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(pool.ID) bool) error {
+func (p *purging) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(pool.ID) bool) error {
 	if p.marks == nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (p *Purged) noteMessages(tx kv.Tx, context pool.ID, kind int, wanted func(p
 }
 
 // noteMessage notes the message at a place of a history.
-func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID, i int) error {
+func (p *purging) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID, i int) error {
 	m, err := poolstore.Get(tx, context, ids[i])
 	if err != nil || m == nil {
 		return err
@@ -114,7 +114,7 @@ func (p *Purged) noteMessage(tx kv.Tx, context pool.ID, kind int, ids []pool.ID,
 }
 
 // forgetNode notes what earlier purges may have noted of a node of a context, if this one is to leave nothing.
-func (p *Purged) forgetNode(key []byte, n base.SourceNode, context pool.ID) {
+func (p *purging) forgetNode(key []byte, n base.SourceNode, context pool.ID) {
 	if p.forgets && n.Context == context {
 		p.marks.Source(base.GoneMessage, key)
 		p.marks.Add(base.GoneMessage, base.GoneID(n.Message))
@@ -123,7 +123,7 @@ func (p *Purged) forgetNode(key []byte, n base.SourceNode, context pool.ID) {
 
 // sourcesAnew makes the next import of the sources of some contexts read them, though they did not change: what it says of them would not be true any more. It takes
 // each hash with which a text could be guessed that is not here: of nodes whose messages are gone or reworded, of titles and app data, of files.
-func (p *Purged) sourcesAnew(tx kv.RwTx, contexts, reworded map[pool.ID]bool) error {
+func (p *purging) sourcesAnew(tx kv.RwTx, contexts, reworded map[pool.ID]bool) error {
 	nodes, sources, notes := map[string]base.SourceNode{}, map[string]base.SourceRecord{}, [][]byte(nil)
 	err := tx.Scan(base.SourceBucket, kv.Range{}, func(key, value []byte) error {
 		if n, node := base.ParseSourceNode(value); node {
@@ -223,7 +223,7 @@ func withoutHashes(raw []byte) ([]byte, error) {
 }
 
 // wordless takes the hash of a node's words, also out of its key, if its message is gone or has other words now.
-func (p *Purged) wordless(tx kv.RwTx, key []byte, n base.SourceNode, reworded bool) error {
+func (p *purging) wordless(tx kv.RwTx, key []byte, n base.SourceNode, reworded bool) error {
 	has, err := poolstore.Has(tx, n.Context, n.Message)
 	if err != nil || has && !reworded {
 		return err

@@ -81,9 +81,9 @@ func newPlanting(t *testing.T) (*chatctx.Store, *planting) {
 		summary := text(pool.User, "what was before")
 		b.PutLoose(summary)
 		b.SetSessions([]branch.Session{{Start: 3, Summary: summary.ID}})
-		b.AddRule(record.Rule{Effect: record.Ask, Tool: "here", Reason: "r"}, chatctx.RuleScope{})
+		b.AddRule(record.Rule{Effect: record.Ask, Tool: "here", Reason: "r"}, record.RuleScope{})
 		b.PutTool(record.Tool{Name: "mine", Command: []string{"cat"}})
-		b.Decide("runs", chatctx.Verdict{Status: pool.Approved, Reason: "fine"})
+		b.Decide("runs", record.Verdict{Status: pool.Approved, Reason: "fine"})
 	})
 	commit(func(b *chatctx.Batch) { b.Fork("side", chatctx.ForkOptions{At: "@2", Stay: true}) })
 	commit(func(b *chatctx.Batch) { b.Fork("gone", chatctx.ForkOptions{At: "@2", Stay: true}) })
@@ -95,11 +95,11 @@ func newPlanting(t *testing.T) (*chatctx.Store, *planting) {
 	commit(func(b *chatctx.Batch) { b.AppendWith(chatctx.AppendOptions{Key: "once"}, text(pool.Assistant, "five")) })
 	_, err = s.Use(t.Context(), c.ID.String())
 	must(err)
-	task, err := c.StartTask(t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Title: "task", Messages: []*pool.Message{text(pool.User, "do it")}}})
+	task, err := c.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Title: "task", Messages: []*pool.Message{text(pool.User, "do it")}}})
 	must(err)
-	in := &chatctx.Incoming{Format: "f", Conversation: "there", Title: "Imported", Updated: 1000, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
+	in := &record.Incoming{Format: "f", Conversation: "there", Title: "Imported", Updated: 1000, Branches: []record.IncomingBranch{{Name: "main", Leaf: 1}},
 		Nodes: []record.Node{{ID: "n", Message: text(pool.User, "from elsewhere")}}}
-	_, err = s.Import(t.Context(), []*chatctx.Incoming{in})
+	_, err = s.Import(t.Context(), []*record.Incoming{in})
 	must(err)
 	must(s.Maintenance().Index(t.Context(), nil))
 	p := &planting{t: t, c: c.ID, task: task.ID, of: map[string]pool.ID{}, names: map[string]string{}}
@@ -576,11 +576,11 @@ func (p *planting) repair(s *base.Store, invariant int) []string {
 	if !slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == invariant }) {
 		t.Errorf("no problem has the invariant's number: %v", found)
 	}
-	plan, err := care.Repair(context.Background(), s, care.RepairOptions{DryRun: true})
+	plan, err := care.Repair(context.Background(), s, record.RepairOptions{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := care.Repair(context.Background(), s, care.RepairOptions{})
+	done, err := care.Repair(context.Background(), s, record.RepairOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

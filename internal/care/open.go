@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/engine"
@@ -35,8 +36,8 @@ var sequential = []string{"pool", branchstore.EntryBucket, base.OperationBucket,
 // Open opens the store in a file, or at a URL whose scheme has a driver.
 //
 // It does not wait for other programs, so a command that finds the store held waits once and not twice.
-func Open(path string, o base.Options) (*base.Store, error) {
-	if err := o.Check(); err != nil {
+func Open(path string, o record.OpenOptions) (*base.Store, error) {
+	if err := base.CheckOptions(&o); err != nil {
 		return nil, err
 	}
 	found := &opening{warnings: &base.Warnings{}}
@@ -62,7 +63,7 @@ func finishLater(s *base.Store) func() {
 	var begun atomic.Bool
 	return func() {
 		if begun.CompareAndSwap(false, true) { // it changes the store itself
-			_ = finishPurge(engine.WithPurpose(context.Background(), "purge"), s, &Collected{})
+			_ = finishPurge(engine.WithPurpose(context.Background(), "purge"), s, &record.Collected{})
 		}
 	}
 }
@@ -101,7 +102,7 @@ func (f *opening) check(tx kv.Tx) error {
 }
 
 // settle sets the store's fields from what was read, and reports whether a purge was cut short.
-func (f *opening) settle(s *base.Store, path string, o base.Options) (due bool) {
+func (f *opening) settle(s *base.Store, path string, o record.OpenOptions) (due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.ID = f.id; kv.Scheme(path) != "" && o.Place != nil {
@@ -111,7 +112,7 @@ func (f *opening) settle(s *base.Store, path string, o base.Options) (due bool) 
 }
 
 // openDB first removes what programs left that were killed: such a file may hold all of the store.
-func openDB(path string, o base.Options, check func(kv.Tx) error) (kv.DB, error) {
+func openDB(path string, o record.OpenOptions, check func(kv.Tx) error) (kv.DB, error) {
 	leftover.Sweep(folders(path)...)
 	if kv.Scheme(path) != "" {
 		return openURL(context.Background(), path, o, check)
@@ -138,7 +139,7 @@ func folders(path string) []string {
 func Leftovers(s *base.Store) []string { return leftover.Sweep(s.Folders...) }
 
 // openURL opens a database on a server. If it does not exist and Create is set, it makes it.
-func openURL(ctx context.Context, url string, o base.Options, check func(kv.Tx) error) (kv.DB, error) {
+func openURL(ctx context.Context, url string, o record.OpenOptions, check func(kv.Tx) error) (kv.DB, error) {
 	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: check}
 	for _, key := range openingKeys {
 		ko.Checks = append(ko.Checks, kv.Key{Bucket: base.MetaBucket, Key: key})
@@ -154,11 +155,11 @@ func openURL(ctx context.Context, url string, o base.Options, check func(kv.Tx) 
 }
 
 // OpenMemory makes a store in memory. Close discards it.
-func OpenMemory(o base.Options) (*base.Store, error) { return OpenDB(memkv.New(), o) }
+func OpenMemory(o record.OpenOptions) (*base.Store, error) { return OpenDB(memkv.New(), o) }
 
 // OpenDB makes a store of an engine that the caller opened; an empty one is initialised. The store's Close closes the engine.
-func OpenDB(db kv.DB, o base.Options) (*base.Store, error) {
-	if err := o.Check(); err != nil {
+func OpenDB(db kv.DB, o record.OpenOptions) (*base.Store, error) {
+	if err := base.CheckOptions(&o); err != nil {
 		return nil, err
 	}
 	w := &base.Warnings{}
@@ -179,7 +180,7 @@ func OpenDB(db kv.DB, o base.Options) (*base.Store, error) {
 	return newStore(db, o, format, w), nil
 }
 
-func newStore(db kv.DB, o base.Options, format *base.Format, w *base.Warnings) *base.Store {
+func newStore(db kv.DB, o record.OpenOptions, format *base.Format, w *base.Warnings) *base.Store {
 	s := &base.Store{DB: format.Guard(db), Engine: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge,
 		Indexing: &base.Beside{Step: find.IndexStep}, Hints: &base.Hints{}, Format: format, Warnings: w}
 	if s.Program == "" {

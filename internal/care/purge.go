@@ -25,7 +25,7 @@ import (
 
 // sweepArtifacts removes the artifacts that no message and no kept operation refers to. It reads each context in a short transaction; the transaction that
 // deletes reads those again that changed meanwhile.
-func sweepArtifacts(ctx context.Context, s *base.Store, out *Collected) error {
+func sweepArtifacts(ctx context.Context, s *base.Store, out *record.Collected) error {
 	u := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}}
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
@@ -36,9 +36,9 @@ func sweepArtifacts(ctx context.Context, s *base.Store, out *Collected) error {
 			return err
 		}
 	}
-	var took Collected
+	var took record.Collected
 	err = s.Update(ctx, func(tx kv.RwTx) error {
-		took = Collected{}
+		took = record.Collected{}
 		if err := u.changed(tx); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (u *usedArtifacts) changed(tx kv.Tx) error {
 }
 
 // sweep deletes unused artifacts, except those that were stored a short while ago and have no reference yet.
-func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
+func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *record.Collected) error {
 	var old [][]byte
 	err := tx.Scan(base.LooseBucket, kv.Range{}, func(key, value []byte) error {
 		if len(key) == 32 && len(value) == 8 && pool.Time(binary.BigEndian.Uint64(value))+base.LooseLife > now {
@@ -154,32 +154,27 @@ func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 	return err
 }
 
-// Purged is what a purge removed or would remove.
-type Purged struct {
-	What      string // context, branch or message
-	Context   pool.ID
-	Title     string
-	Branches  []string // branches that lost something
-	Copies    int      // copies of messages, on forks and in other contexts, that were removed too
-	Collected Collected
+// purging is a purge under way.
+type purging struct {
+	record.Purged
 	touched   map[pool.ID]bool // contexts
 	rewritten map[index.Doc]bool
 	marks     *base.GoneMarks // nil: nothing is noted
 	forgets   bool            // the marks are taken back, and none is left
 }
 
-func (p *Purged) begin(what string, id pool.ID, title string) {
-	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}, marks: p.marks, forgets: p.forgets}
+func (p *purging) begin(what string, id pool.ID, title string) {
+	*p = purging{Purged: record.Purged{What: what, Context: id, Title: title, Collected: record.Collected{Kept: map[string]int{}}}, touched: map[pool.ID]bool{id: true}, marks: p.marks, forgets: p.forgets}
 }
 
 // PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
 // file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge. Unless
 // noMarks is set, marks of what was purged stay, so that no import brings it back.
-func PurgeContext(ctx context.Context, s *base.Store, ref string, noMarks bool) (*Purged, error) {
+func PurgeContext(ctx context.Context, s *base.Store, ref string, noMarks bool) (*record.Purged, error) {
 	if err := base.Named("conversation", ref); err != nil {
 		return nil, err
 	}
-	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *purging) error {
 		id, err := view.ResolveContext(s, tx, ref)
 		if err != nil {
 			return err
@@ -202,11 +197,11 @@ func PurgeContext(ctx context.Context, s *base.Store, ref string, noMarks bool) 
 
 // PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
 // refuses the active branch (ErrConflict).
-func PurgeBranch(ctx context.Context, s *base.Store, contextRef, name string, noMarks bool) (*Purged, error) {
+func PurgeBranch(ctx context.Context, s *base.Store, contextRef, name string, noMarks bool) (*record.Purged, error) {
 	if err := base.Named("branch", name); err != nil {
 		return nil, err
 	}
-	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *purging) error {
 		t, err := journal.Begin(s, tx, contextRef, name)
 		if err != nil {
 			return err
@@ -234,13 +229,13 @@ func PurgeBranch(ctx context.Context, s *base.Store, contextRef, name string, no
 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
 // of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
-func PurgeMessages(ctx context.Context, s *base.Store, contextRef, branchName string, refs []record.Ref, noMarks bool) (*Purged, error) {
+func PurgeMessages(ctx context.Context, s *base.Store, contextRef, branchName string, refs []record.Ref, noMarks bool) (*record.Purged, error) {
 	for _, ref := range refs {
 		if err := base.Named("message", string(ref)); err != nil {
 			return nil, err
 		}
 	}
-	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *Purged) error {
+	return purge(ctx, s, noMarks, func(tx kv.RwTx, out *purging) error {
 		t, err := journal.Begin(s, tx, contextRef, branchName)
 		if err != nil {
 			return err
@@ -308,7 +303,7 @@ func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
 }
 
 // purgeFrom removes doomed messages from one context.
-func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, out *Purged) error {
+func purgeFrom(s *base.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, out *purging) error {
 	t, err := journal.BeginAt(s, tx, id)
 	if err != nil {
 		return err
@@ -400,7 +395,7 @@ func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
 }
 
 // forget drops the context's journal and everything that only the journal could bring back.
-func forget(t *journal.Txn, out *Collected) error {
+func forget(t *journal.Txn, out *record.Collected) error {
 	c := &collector{tx: t.Tx, id: t.ID, now: t.Now, out: out}
 	for _, bucket := range []string{base.OperationBucket, base.KeyBucket, base.PartialBucket, base.RequestBucket} {
 		n, err := c.deleteUnder(bucket, t.ID[:])
@@ -491,9 +486,9 @@ func without(op *base.Operation, id pool.ID) {
 var errNothing = errors.New("nothing to remove")
 
 // purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
-func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
+func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *purging) error) (*record.Purged, error) {
 	ctx = engine.WithPurpose(ctx, "purge")
-	out := &Purged{}
+	out := &purging{}
 	err := s.Update(ctx, func(tx kv.RwTx) (err error) {
 		if out.marks, err = base.NewGoneMarks(tx); err != nil {
 			return err
@@ -520,15 +515,15 @@ func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *P
 	})
 	out.Collected.Leftovers = Leftovers(s)
 	if errors.Is(err, errNothing) {
-		return out, nil
+		return &out.Purged, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := finishPurge(ctx, s, &out.Collected); err != nil {
-		return out, &unfinishedError{err}
+		return &out.Purged, &unfinishedError{err}
 	}
-	return out, nil
+	return &out.Purged, nil
 }
 
 // unfinishedError says what a purge or redaction that could not write the file anew has done. Of the engine's error it shows the cause alone: the rest says
@@ -566,7 +561,7 @@ func cause(err error) error {
 var metaPurging = []byte("purging")
 
 // finishPurge does the rest of a purge after its records are gone: it sweeps artifacts and rewrites the file.
-func finishPurge(ctx context.Context, s *base.Store, out *Collected) error {
+func finishPurge(ctx context.Context, s *base.Store, out *record.Collected) error {
 	if err := sweepArtifacts(ctx, s, out); err != nil {
 		return err
 	}
@@ -589,7 +584,7 @@ func PurgeDue(ctx context.Context, s *base.Store) (bool, error) {
 }
 
 // notePurge records that something was purged, but not what.
-func notePurge(s *base.Store, tx kv.RwTx, out *Purged) error {
+func notePurge(s *base.Store, tx kv.RwTx, out *purging) error {
 	t, err := journal.BeginStore(s, tx)
 	if err != nil {
 		return err

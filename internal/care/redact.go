@@ -24,24 +24,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Redacted is what Redact did or would do.
-type Redacted struct {
-	Found     []record.Redaction
-	Collected Collected
-	// NotSearched counts the artifacts that are no text and show no secret as they are, by kind (image, archive, PDF, file …): one may be in what is packed.
-	NotSearched map[string]int
-}
-
 // Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
 // reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, those in names by which other
 // records are found (of tools, calls and imports), and those in files that are no text. A file of text keeps its encoding. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
 // bytes are gone.
-func Redact(ctx context.Context, s *base.Store, o record.RedactOptions) (*Redacted, error) {
+func Redact(ctx context.Context, s *base.Store, o record.RedactOptions) (*record.Redacted, error) {
 	if o.Find == nil {
 		return nil, base.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
 	}
-	out := &Redacted{}
-	p, err := purge(ctx, s, false, func(tx kv.RwTx, p *Purged) error {
+	out := &record.Redacted{}
+	p, err := purge(ctx, s, false, func(tx kv.RwTx, p *purging) error {
 		p.begin("redact", pool.ID{}, "")
 		p.touched, out.Found, out.NotSearched = map[pool.ID]bool{}, nil, map[string]int{}
 		blind, reworded := map[pool.Hash]string{}, map[pool.ID]bool{}
@@ -85,7 +77,7 @@ func Redact(ctx context.Context, s *base.Store, o record.RedactOptions) (*Redact
 	return out, nil
 }
 
-func (p *Purged) changed(docs map[index.Doc]bool) {
+func (p *purging) changed(docs map[index.Doc]bool) {
 	if p.rewritten == nil {
 		p.rewritten = map[index.Doc]bool{}
 	}
@@ -112,7 +104,7 @@ type redactor struct {
 	found    []record.Redaction
 	blind    map[pool.Hash]string // artifacts in which nothing can be found, and their kinds
 	changed  map[index.Doc]bool
-	purged   *Purged          // of a context: it notes the changed messages
+	purged   *purging         // of a context: it notes the changed messages
 	reworded map[pool.ID]bool // messages
 	prompts  map[string]bool  // ids of prompts that were stored under a new id
 	at       record.Redaction // the place that it looks at
@@ -297,7 +289,7 @@ func (r *redactor) message(m *pool.Message) {
 }
 
 // context redacts one context.
-func (r *redactor) context(id pool.ID, out *Collected) error {
+func (r *redactor) context(id pool.ID, out *record.Collected) error {
 	t, err := journal.BeginAt(r.store, r.tx, id)
 	if err != nil {
 		return err

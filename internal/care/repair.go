@@ -18,30 +18,25 @@ import (
 	"github.com/chatctx/chatctx/internal/leftover"
 )
 
-// RepairOptions are options of Repair.
-type RepairOptions struct {
-	// Path is the store's file; the backup is written beside it. "" means no backup.
-	Path string
-	// DryRun changes nothing: Repair only returns what it would do.
-	DryRun bool
-	// pages: the file is rewritten, whatever the check finds.
-	pages bool
-}
-
 // RecoveredBranch is the name of the branch for messages that have lost their place.
 const RecoveredBranch = "recovered"
 
 // Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages that have lost
 // their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails with ErrDamaged;
 // then Salvage reads what it can into a new file.
-func Repair(ctx context.Context, s *base.Store, o RepairOptions) (*record.Repaired, error) {
+func Repair(ctx context.Context, s *base.Store, o record.RepairOptions) (*record.Repaired, error) {
+	return repair(ctx, s, o, false)
+}
+
+// repair is Repair. With pages the file is rewritten, whatever the check finds.
+func repair(ctx context.Context, s *base.Store, o record.RepairOptions, pages bool) (*record.Repaired, error) {
 	ctx = engine.WithPurpose(ctx, "repair")
 	out := &record.Repaired{}
 	found, err := Problems(ctx, s)
-	if err != nil || len(found) == 0 && !o.pages {
+	if err != nil || len(found) == 0 && !pages {
 		return out, err
 	}
-	pages := o.pages || slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 0 && p.Where == "file" })
+	pages = pages || slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 0 && p.Where == "file" })
 	if pages && o.DryRun {
 		return rehearse(ctx, s)
 	}
@@ -89,11 +84,11 @@ func rehearse(ctx context.Context, s *base.Store) (*record.Repaired, error) {
 	if err := errors.Join(Backup(ctx, s, f), f.Close()); err != nil {
 		return nil, err
 	}
-	c, err := Open(f.Name(), base.Options{Program: s.Program, By: s.Person, Clock: s.Clock})
+	c, err := Open(f.Name(), record.OpenOptions{Program: s.Program, By: s.Person, Clock: s.Clock})
 	if err != nil {
 		return nil, err
 	}
-	out, err := Repair(ctx, c, RepairOptions{pages: true}) // a copy lacks the faults that only the file has
+	out, err := repair(ctx, c, record.RepairOptions{}, true) // a copy lacks the faults that only the file has
 	out.Left = nil
 	return out, errors.Join(err, c.Close())
 }

@@ -24,7 +24,7 @@ import (
 // Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
 // branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read. The error
 // is ErrNotOurs where nothing of a store is left, and then no new one is made.
-func Salvage(ctx context.Context, from, to string, o base.Options) (out *record.Salvaged, err error) {
+func Salvage(ctx context.Context, from, to string, o record.OpenOptions) (out *record.Salvaged, err error) {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return nil, base.Conflict("%s is there already: name a new file", to)
 	}
@@ -71,7 +71,7 @@ func Salvage(ctx context.Context, from, to string, o base.Options) (out *record.
 
 // sameVersion refuses a store of another version, since its records would be misread. A store that cannot be opened passes.
 func sameVersion(ctx context.Context, path string) error {
-	s, err := Open(path, base.Options{ReadOnly: true})
+	s, err := Open(path, record.OpenOptions{ReadOnly: true})
 	if err == nil {
 		err = errors.Join(s.DB.View(ctx, base.CheckFormat), s.Close())
 	}

@@ -98,7 +98,7 @@ func fitting(ctx context.Context, s *base.Store, o record.GCOptions) (time.Durat
 	o.OlderThan = cmp.Or(o.OlderThan, unlimited)
 	o.OlderThan = max(o.OlderThan, time.Minute)
 	for {
-		var took *Collected
+		var took *record.Collected
 		err := Trial(s, func(trial *base.Store) (err error) { took, err = collect(ctx, trial, o); return err })
 		if err != nil || space.Used-took.Bytes <= o.MaxSize || o.OlderThan == time.Minute {
 			return o.OlderThan, err

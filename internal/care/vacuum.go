@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/engine"
 )
@@ -20,7 +21,7 @@ func Vacuum(ctx context.Context, s *base.Store) error {
 		return err
 	}
 	if due {
-		return finishPurge(engine.WithPurpose(ctx, "vacuum"), s, &Collected{})
+		return finishPurge(engine.WithPurpose(ctx, "vacuum"), s, &record.Collected{})
 	}
 	return k.Rewrite(engine.WithPurpose(ctx, "vacuum"), nil)
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/poolstore"
 )
@@ -32,7 +33,7 @@ type appender struct {
 	line   int            // the last stored line
 	first  *chatctx.Batch // the others join its operation
 	newest string         // the newest of their operations: undoing it undoes all
-	last   *chatctx.Committed
+	last   *record.Committed
 }
 
 // all reads batch after batch. What was stored before an error stays.
@@ -96,7 +97,7 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 	return nil
 }
 
-func (a *appender) report(c *chatctx.Committed) {
+func (a *appender) report(c *record.Committed) {
 	added := c.Last()
 	for _, p := range added.Placed {
 		if added.Again || p.Known {

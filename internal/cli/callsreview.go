@@ -186,9 +186,9 @@ func (v *reviewer) one(c *record.Call, j *record.Ruling) (more bool, err error) 
 		var done bool
 		switch answer {
 		case "y", "yes":
-			done, err = true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
+			done, err = true, v.decide(c, record.Verdict{Status: pool.Approved, Arguments: arguments})
 		case "n", "no":
-			return true, v.decide(c, chatctx.Verdict{Status: pool.Denied})
+			return true, v.decide(c, record.Verdict{Status: pool.Denied})
 		case "a", "always":
 			done, err = v.always(c, j, arguments)
 		case "e", "edit":
@@ -223,11 +223,11 @@ func (v *reviewer) ask(prompt string) (string, error) {
 }
 
 // decide makes a decision, together with new rules. If somebody else was faster, it says so and the review goes on.
-func (v *reviewer) decide(c *record.Call, verdict chatctx.Verdict, rules ...record.Rule) error {
+func (v *reviewer) decide(c *record.Call, verdict record.Verdict, rules ...record.Rule) error {
 	verdict.Name, verdict.Reason = v.by, v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
 	for _, rule := range rules {
-		b.AddRule(rule, chatctx.RuleScope{})
+		b.AddRule(rule, record.RuleScope{})
 	}
 	b.Decide(c.Ref(), verdict)
 	done, err := b.Commit(v.r.ctx)
@@ -272,7 +272,7 @@ func (v *reviewer) always(c *record.Call, j *record.Ruling, arguments json.RawMe
 	}
 	rule := offers[n-1]
 	rule.Reason = v.reason
-	return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments}, *rule)
+	return true, v.decide(c, record.Verdict{Status: pool.Approved, Arguments: arguments}, *rule)
 }
 
 // edited is edit, but reports unusable arguments and keeps those before.

@@ -22,7 +22,7 @@ func checkClaim(_ *run, in *operation.Claiming) error {
 	return nil
 }
 
-func (r *run) answeredCall(done *chatctx.Committed) error {
+func (r *run) answeredCall(done *record.Committed) error {
 	v := contract.AnsweredOf(done)
 	if r.executors.older[v.Ref()] {
 		v.Note = approval.OlderNote

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
@@ -24,7 +25,7 @@ func compareLooks() map[string]look {
 			}
 			return nil
 		}, as(printCompared)), func(r *run, _ *operation.Comparing, err error) error {
-			if ref := (*chatctx.RefError)(nil); errors.As(err, &ref) && ref.Kind == chatctx.SecondAnswer {
+			if ref := (*record.RefError)(nil); errors.As(err, &ref) && ref.Kind == chatctx.SecondAnswer {
 				return &hinted{err, "ask several models: " + r.again("ask --models A,B") + "   or name what to compare: " + r.again("compare BRANCH BRANCH")}
 			}
 			return err

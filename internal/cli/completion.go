@@ -295,7 +295,7 @@ func (r *run) contextNames() []candidate {
 		return nil
 	}
 	var list []candidate
-	for info, err := range st.Contexts(r.ctx, chatctx.ListOptions{Trash: r.cmd != nil && r.cmd.name == "restore"}) {
+	for info, err := range st.Contexts(r.ctx, record.ListOptions{Trash: r.cmd != nil && r.cmd.name == "restore"}) {
 		if err != nil || len(list) >= manyCandidates {
 			break
 		}

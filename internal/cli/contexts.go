@@ -99,7 +99,7 @@ func (r *run) nothingListed(in *operation.Listing) string {
 		return "the trash is empty"
 	}
 	trash := 0
-	for _, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Trash: true}) {
+	for _, err := range r.st.Contexts(r.ctx, record.ListOptions{Trash: true}) {
 		if err != nil {
 			break
 		}

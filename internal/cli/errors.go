@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
@@ -128,7 +128,7 @@ func printError(w io.Writer, err error, asJSON bool) {
 		return
 	}
 	hint := hintFor(err)
-	var ref *chatctx.RefError
+	var ref *record.RefError
 	isRef := errors.As(err, &ref)
 	if asJSON {
 		e := contract.ErrorOf(err, code, kind)

@@ -23,6 +23,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/input"
@@ -466,7 +467,7 @@ func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, e
 	}
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
-	rep, err = exchange.Look(ctx, src.paths, o, func(*chatctx.Incoming) error {
+	rep, err = exchange.Look(ctx, src.paths, o, func(*record.Incoming) error {
 		found = true
 		enough()
 		return ctx.Err()

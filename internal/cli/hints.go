@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 )
 
 // subject is what a printed command line is about: a conversation, and a branch of it or "".
@@ -47,7 +48,7 @@ func (r *run) again(rest string) string {
 }
 
 // undoOf returns the command line that undoes a change.
-func (r *run) undoOf(c *chatctx.Committed) string {
+func (r *run) undoOf(c *record.Committed) string {
 	return r.lineAbout("undo "+c.Operation, subject{context: c.Context})
 }
 

@@ -51,7 +51,7 @@ func (r *run) operationLine(o *record.Operation) {
 }
 
 // undone reports what was undone, whose it was and how to redo it.
-func (r *run) undone(u *chatctx.Undone, back bool) {
+func (r *run) undone(u *record.Undone, back bool) {
 	what := ""
 	if o := u.Undid; o != nil {
 		if what = "took back " + o.ID + " "; !back {

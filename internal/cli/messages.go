@@ -138,7 +138,7 @@ func (r *run) somewhere(try func(*chatctx.ChatContext) error) error {
 	if _, err := st.Context(r.ctx, ""); !errors.Is(err, chatctx.ErrNotFound) {
 		return err
 	}
-	for _, err := range st.Contexts(r.ctx, chatctx.ListOptions{}) {
+	for _, err := range st.Contexts(r.ctx, record.ListOptions{}) {
 		if err != nil {
 			return err
 		}

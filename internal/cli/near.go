@@ -2,16 +2,15 @@ package cli
 
 import (
 	"errors"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/chatctx/chatctx/chatctx"
 )
 
 // explained adds to an error about a reference what to type instead.
 func (r *run) explained(err error) error {
-	var ref *chatctx.RefError
+	var ref *record.RefError
 	if !errors.As(err, &ref) || len(ref.Candidates) > 0 || r.st == nil {
 		return err
 	}
@@ -31,7 +30,7 @@ const mostKnown = 10000
 func (r *run) known(kind string) []string {
 	var names []string
 	if kind == "conversation" {
-		for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{}) {
+		for info, err := range r.st.Contexts(r.ctx, record.ListOptions{}) {
 			if err != nil || len(names) > mostKnown {
 				return nil
 			}

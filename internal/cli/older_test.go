@@ -33,7 +33,7 @@ func approvedBefore(t *testing.T) (file string, c *chatctx.ChatContext) {
 		t.Fatal(err)
 	}
 	b := c.Begin("")
-	b.Decide("c1", chatctx.Verdict{Status: pool.Approved})
+	b.Decide("c1", record.Verdict{Status: pool.Approved})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -340,7 +340,7 @@ type lineByLine interface {
 var errStopped = errors.New("stopped")
 
 // noteDone says how a change is taken back, and what becomes of summaries.
-func (r *run) noteDone(done *chatctx.Committed) {
+func (r *run) noteDone(done *record.Committed) {
 	switch {
 	case done == nil:
 	case done.Operation == "":

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -20,7 +20,7 @@ type place struct {
 }
 
 // placeOf returns the Place of a store.
-func placeOf(store pool.ID) chatctx.Place {
+func placeOf(store pool.ID) record.Place {
 	dir, err := stateDir()
 	return &place{filepath.Join(dir, "places", store.String()), err}
 }
@@ -36,16 +36,16 @@ func stateDir() (string, error) {
 
 const currentFile = "current"
 
-// Context implements chatctx.Place.
+// Context implements record.Place.
 func (p *place) Context() (pool.ID, error) { return p.read(currentFile) }
 
-// Branch implements chatctx.Place.
+// Branch implements record.Place.
 func (p *place) Branch(context pool.ID) (pool.ID, error) { return p.read(context.String()) }
 
-// Use implements chatctx.Place.
+// Use implements record.Place.
 func (p *place) Use(context pool.ID) error { return p.write(currentFile, context) }
 
-// Switch implements chatctx.Place.
+// Switch implements record.Place.
 func (p *place) Switch(context, branch pool.ID) error { return p.write(context.String(), branch) }
 
 func (p *place) read(name string) (pool.ID, error) {

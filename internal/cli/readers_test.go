@@ -142,7 +142,7 @@ func leftBehind(t *testing.T, at string) string {
 	message := calls.ID.String()
 	b := c.Begin("")
 	b.ExpireCall(record.CallRef(message+":1"), pool.TimeOf(past.Add(time.Minute)))
-	b.Decide(record.CallRef(message+":2"), chatctx.Verdict{Status: pool.Approved})
+	b.Decide(record.CallRef(message+":2"), record.Verdict{Status: pool.Approved})
 	if _, err = b.Commit(t.Context()); err == nil {
 		_, err = st.ClaimCall(t.Context(), c.ID.String(), "", record.CallRef(message+":2"), record.ClaimOptions{})
 	}

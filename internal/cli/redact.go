@@ -107,7 +107,7 @@ func doRedact(r *run, in *redactIn) error {
 	return r.redacted(done, false)
 }
 
-func leftIn(done *chatctx.Redacted) int {
+func leftIn(done *record.Redacted) int {
 	left := 0
 	for _, f := range done.Found {
 		if f.Left != "" {
@@ -117,7 +117,7 @@ func leftIn(done *chatctx.Redacted) int {
 	return left
 }
 
-func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
+func (r *run) redacted(done *record.Redacted, dry bool) error {
 	found := []redactionJSON{}
 	for _, f := range done.Found {
 		found = append(found, redactionJSON{f.Context, f.Title, idOrNull(f.Message), f.Field, f.What, f.Shown, stringOrNull(f.Left)})
@@ -151,7 +151,7 @@ func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
 }
 
 // notSearched says how many files of which kind could not be searched.
-func notSearched(done *chatctx.Redacted) string {
+func notSearched(done *record.Redacted) string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(done.NotSearched)) {
 		kinds = append(kinds, count(done.NotSearched[kind], kind))
@@ -159,7 +159,7 @@ func notSearched(done *chatctx.Redacted) string {
 	return strings.Join(kinds, ", ")
 }
 
-func (r *run) printRedactions(done *chatctx.Redacted) {
+func (r *run) printRedactions(done *record.Redacted) {
 	for _, f := range done.Found {
 		where := titled(f.Title, f.Context)
 		if f.Message != (chatctx.ID{}) {

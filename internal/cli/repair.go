@@ -53,7 +53,7 @@ func doRepair(r *run, in *repairIn) error {
 	if err != nil {
 		return repairHint(err, path)
 	}
-	plan, err := st.Maintenance().Repair(r.ctx, chatctx.RepairOptions{DryRun: true})
+	plan, err := st.Maintenance().Repair(r.ctx, record.RepairOptions{DryRun: true})
 	if err != nil {
 		return repairHint(err, path)
 	}
@@ -70,7 +70,7 @@ func doRepair(r *run, in *repairIn) error {
 	if err := r.confirm(in.yesFlag, question, usagef("repair changes the store")); err != nil {
 		return err
 	}
-	done, err := st.Maintenance().Repair(r.ctx, chatctx.RepairOptions{Path: path})
+	done, err := st.Maintenance().Repair(r.ctx, record.RepairOptions{Path: path})
 	if err != nil {
 		return repairHint(err, path)
 	}

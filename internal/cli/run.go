@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/codec"
@@ -35,12 +36,12 @@ type run struct {
 	cmd       *command
 	name      string // as typed: "branch ls"
 	line      *parsed
-	in        any                // the command's parameters
-	common    commonFlags        // the shared ones. Completion puts those of the line over them that is being typed
-	talks     talks              // how the command talks with a model
-	wait      time.Duration      // for a file that others hold; 0: the library's default
-	st        *chatctx.Store     // the one opened last
-	done      *chatctx.Committed // the change that an operation made, for its look
+	in        any               // the command's parameters
+	common    commonFlags       // the shared ones. Completion puts those of the line over them that is being typed
+	talks     talks             // how the command talks with a model
+	wait      time.Duration     // for a file that others hold; 0: the library's default
+	st        *chatctx.Store    // the one opened last
+	done      *record.Committed // the change that an operation made, for its look
 	opened    *closers
 	executors *executors
 	piped     *piped // standard input that is offered and that the command line does not ask for; nil: none
@@ -267,7 +268,7 @@ func (r *run) most(n *int) (int, error) {
 }
 
 // made reports a change: v as JSON, or text with how to undo the change.
-func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) error {
+func (r *run) made(c *record.Committed, v any, format string, args ...any) error {
 	return r.emit(v, func() {
 		r.printf(format+"\n", args...)
 		r.noteDone(c)
@@ -286,7 +287,7 @@ func (r *run) compactsApart(id chatctx.ID, branch string) bool {
 
 // noteSummaries says what became of summaries that tell of messages which a change concerns, and what makes them anew. Only a provider makes its own anew, when
 // a conversation has grown.
-func (r *run) noteSummaries(c *chatctx.Committed) {
+func (r *run) noteSummaries(c *record.Committed) {
 	for _, s := range c.Summaries {
 		whose, what, then, cmd := "the summary", "no longer stands, so the messages are sent themselves", "to make it anew", "compact"
 		switch {

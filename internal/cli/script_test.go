@@ -105,7 +105,7 @@ func decides(args []string) int {
 			for i := range calls {
 				call := fmt.Sprint("c", (i+(4*process+g)*calls/32)%calls)
 				b := st.Begin("", "")
-				b.Decide(record.CallRef(call), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[g%2]})
+				b.Decide(record.CallRef(call), record.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[g%2]})
 				switch _, err := b.Commit(context.Background()); {
 				case err == nil:
 					fmt.Println("decided", call)

@@ -195,7 +195,7 @@ func reindex(r *run, alone bool) error {
 }
 
 // printHit prints a hit: its surroundings, where it is, and the command that goes there.
-func (r *run) printHit(h *chatctx.Hit) {
+func (r *run) printHit(h *record.Hit) {
 	where := titled(h.Title, h.Context)
 	if h.Trashed {
 		where += " (in the trash)"
@@ -230,7 +230,7 @@ func (r *run) printHit(h *chatctx.Hit) {
 }
 
 // goTo returns the command that shows a hit.
-func goTo(h *chatctx.Hit) string {
+func goTo(h *record.Hit) string {
 	line := "show"
 	if h.Message != nil {
 		line += " " + short(h.Message.ID)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/serve"
 	"github.com/chatctx/chatctx/chatctx/serve/page"
 	"github.com/chatctx/chatctx/internal/leftover"
@@ -112,7 +113,7 @@ func (r *run) server(st *chatctx.Store, in listenFlags, files fs.FS) (*server, e
 	s.Server = serve.New(st, o)
 	err = s.MayServe(r.ctx, l)
 	if errors.Is(err, serve.ErrNoToken) {
-		err = &hinted{&chatctx.ConflictError{Text: err.Error()}, "make one: " + r.onStore("serve token add NAME --scope read,write")}
+		err = &hinted{&record.ConflictError{Text: err.Error()}, "make one: " + r.onStore("serve token add NAME --scope read,write")}
 	}
 	if err != nil {
 		l.Close()

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
@@ -30,7 +31,7 @@ func settingCommands() []*command {
 func settingLooks() map[string]look {
 	config := orFails(preparing(readConfig, as((*run).configured)), func(r *run, in *operation.Configuring, err error) error {
 		r.notInForce(in.Wrong)
-		if missing := (*chatctx.RefError)(nil); errors.As(err, &missing) && missing.Kind == "setting" {
+		if missing := (*record.RefError)(nil); errors.As(err, &missing) && missing.Kind == "setting" {
 			return noSetting(r, missing.Ref)
 		}
 		return err

@@ -119,7 +119,7 @@ func doGC(r *run, in *gcIn) error {
 }
 
 // nothingGoes reports whether a plan is empty, and then says why.
-func (r *run) nothingGoes(plan *chatctx.Collected, in *gcIn) bool {
+func (r *run) nothingGoes(plan *record.Collected, in *gcIn) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
 	}
@@ -127,7 +127,7 @@ func (r *run) nothingGoes(plan *chatctx.Collected, in *gcIn) bool {
 	return true
 }
 
-func (r *run) collected(c *chatctx.Collected, dry, rewritten bool) error {
+func (r *run) collected(c *record.Collected, dry, rewritten bool) error {
 	r.nameLeftovers(c.Leftovers)
 	return r.emit(collectedJSON{dry, c.Contexts, c.Messages, c.Operations, c.Artifacts, c.Bytes, int64(c.OlderThan / time.Second), c.Kept, rewritten, c.Leftovers}, func() {
 		r.printPlan(map[bool]string{true: "would go", false: "gone"}[dry], c)
@@ -137,7 +137,7 @@ func (r *run) collected(c *chatctx.Collected, dry, rewritten bool) error {
 	})
 }
 
-func (r *run) printPlan(what string, c *chatctx.Collected) {
+func (r *run) printPlan(what string, c *record.Collected) {
 	r.printf("%s: %s, %s, %s, %s; %s\n", what, count(c.Contexts, "conversation"), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
 	var kept []string
 	for why, n := range c.Kept {

@@ -33,9 +33,9 @@ func TestALongImportIsNotStarved(t *testing.T) {
 	defer storetest.Close(t, st)
 	other := opened() // as another process has it: no lock of this one holds it up
 	defer other.Close()
-	var all []*chatctx.Incoming
+	var all []*record.Incoming
 	for i := range conversations {
-		in := &chatctx.Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint("Brought ", i), Branches: []record.IncomingBranch{{Name: "main", Leaf: 5}}}
+		in := &record.Incoming{Format: "test", Conversation: fmt.Sprint("c", i), Title: fmt.Sprint("Brought ", i), Branches: []record.IncomingBranch{{Name: "main", Leaf: 5}}}
 		for n := range 5 {
 			in.Nodes = append(in.Nodes, record.Node{ID: fmt.Sprint("n", n), Parent: n, Message: words(fmt.Sprint("words ", n, " of ", i))})
 		}
@@ -69,7 +69,7 @@ func TestALongImportIsNotStarved(t *testing.T) {
 	}
 	t.Logf("others made %d conversations meanwhile", during)
 	n := 0
-	for _, err := range st.Contexts(t.Context(), chatctx.ListOptions{}) {
+	for _, err := range st.Contexts(t.Context(), record.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func subLooks() map[string]look {
 // parentEnded words the state of a task's parent that has ended.
 var parentEnded = map[string]string{record.TaskReturned: "has returned", record.TaskFailed: "has failed", record.TaskAbandoned: "was abandoned"}
 
-func (r *run) subLine(i *chatctx.TaskInfo) {
+func (r *run) subLine(i *record.TaskInfo) {
 	state := i.State
 	if state == record.TaskRunning && i.Messages <= 1 { // the goal alone
 		state = "not begun"
@@ -176,7 +176,7 @@ type subIn struct {
 }
 
 // child opens the store and finds a sub-context.
-func (r *run) child(open func() (*chatctx.Store, error), in subIn) (*chatctx.ChatContext, *chatctx.TaskInfo, error) {
+func (r *run) child(open func() (*chatctx.Store, error), in subIn) (*chatctx.ChatContext, *record.TaskInfo, error) {
 	st, err := open()
 	if err != nil {
 		return nil, nil, err
@@ -262,7 +262,7 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 }
 
 // subEnded reports the end of a task.
-func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary string) error {
+func (r *run) subEnded(child *chatctx.ChatContext, e *record.TaskEnded, summary string) error {
 	info, err := child.TaskInfo(r.ctx)
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ func (r *run) heading(title string, id chatctx.ID) string {
 }
 
 // placed names a branch of a context in text: main of “Holiday plans”.
-func placed(c *chatctx.Committed) string {
+func placed(c *record.Committed) string {
 	return clean(c.Branch) + " of " + titled(c.Title, c.Context)
 }
 

@@ -69,7 +69,7 @@ func (r *run) toTitle(in *titleIn) ([]*untitled, error) {
 	}
 	if in.All {
 		names = nil
-		for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Untitled: true}) {
+		for info, err := range r.st.Contexts(r.ctx, record.ListOptions{Untitled: true}) {
 			if err != nil {
 				return nil, err
 			}
@@ -203,7 +203,7 @@ func (r *run) entitle(all []*untitled) error {
 }
 
 // entitleOne asks for a title and stores it, even after an interrupt, since it is paid for.
-func (r *run) entitleOne(titles *journal.Titles, u *untitled) (*chatctx.Committed, error) {
+func (r *run) entitleOne(titles *journal.Titles, u *untitled) (*record.Committed, error) {
 	answer, err := u.Ask(r.ctx)
 	if err != nil {
 		return nil, err

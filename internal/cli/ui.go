@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/ui"
@@ -80,7 +81,7 @@ func (r *run) pickContext() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	next, stop := iter.Pull2(st.Contexts(r.ctx, chatctx.ListOptions{Orderly: true}))
+	next, stop := iter.Pull2(st.Contexts(r.ctx, record.ListOptions{Orderly: true}))
 	defer stop()
 	var ids []chatctx.ID
 	i, err := r.pick("conversation", func() (out []ui.Choice, whole bool, err error) {

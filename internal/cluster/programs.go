@@ -129,7 +129,7 @@ func denySome(ctx context.Context, s *chatctx.Store, name string) error {
 	for _, call := range calls {
 		err := try(call.ID+" denied by "+name, func() error {
 			b := s.Begin(call.Context.String(), call.Branch)
-			b.Decide(call.Ref(), chatctx.Verdict{Status: pool.Denied, Name: name})
+			b.Decide(call.Ref(), record.Verdict{Status: pool.Denied, Name: name})
 			_, err := b.Commit(ctx)
 			return err
 		})

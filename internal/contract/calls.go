@@ -65,7 +65,7 @@ type Origin struct {
 }
 
 // OriginOf returns the JSON of a task's purpose.
-func OriginOf(t *chatctx.TaskInfo) *Origin {
+func OriginOf(t *record.TaskInfo) *Origin {
 	return &Origin{Context: t.Parent, Branch: t.BranchName, Call: t.Task.Call(), Goal: t.Goal}
 }
 
@@ -100,11 +100,11 @@ type Answered struct {
 	Position int        `json:"position"`
 	Note     string     `json:"note,omitempty"`
 
-	Done *chatctx.Committed `json:"-"`
+	Done *record.Committed `json:"-"`
 }
 
 // AnsweredOf returns the JSON of the call that a change answered.
-func AnsweredOf(done *chatctx.Committed) Answered {
+func AnsweredOf(done *record.Committed) Answered {
 	at := done.Last().Placed[0]
 	v := Answered{Call: CallOf(done.Last().Call), Result: at.Message, Position: at.Position, Done: done}
 	v.Operation = done.Operation

@@ -25,7 +25,7 @@ type Forked struct {
 }
 
 // ForkedOf returns the JSON of the branch that the last step of a change created.
-func ForkedOf(c *chatctx.Committed) Forked {
+func ForkedOf(c *record.Committed) Forked {
 	f := c.Last()
 	return Forked{Where{Operation: c.Operation, Context: c.Context, Branch: f.Branch, Title: c.Title}, f.From, ID(f.At), f.Messages}
 }
@@ -113,13 +113,13 @@ type Task struct {
 	Position    int        `json:"position,omitempty"`
 	Operation   string     `json:"operation,omitempty"`
 
-	Info  *chatctx.TaskInfo  `json:"-"`
-	Below int                `json:"-"` // how many of its parents are listed before it
-	End   *chatctx.TaskEnded `json:"-"`
+	Info  *record.TaskInfo  `json:"-"`
+	Below int               `json:"-"` // how many of its parents are listed before it
+	End   *record.TaskEnded `json:"-"`
 }
 
 // TaskOf returns the JSON of a sub-context.
-func TaskOf(i *chatctx.TaskInfo) Task {
+func TaskOf(i *record.TaskInfo) Task {
 	return Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Task: &i.Task, Call: i.Task.Call(), Open: i.Open, ParentGone: i.ParentGone, ParentState: i.ParentState,
 		BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: i.Created, Info: i}
 }

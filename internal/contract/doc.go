@@ -72,6 +72,6 @@ type Where struct {
 }
 
 // WhereOf returns where a change was made.
-func WhereOf(c *chatctx.Committed) Where {
+func WhereOf(c *record.Committed) Where {
 	return Where{c.Operation, c.Context, c.Branch, c.Summaries, c.Title}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
@@ -74,7 +75,7 @@ func ErrorOf(err error, code int, kind string) Error {
 	if errors.As(err, &provider) {
 		e.RetryAfter = provider.RetryAfter.Seconds()
 	}
-	var ref *chatctx.RefError
+	var ref *record.RefError
 	if errors.As(err, &ref) {
 		e.Candidates, e.More = ref.Candidates, ref.More
 	}

@@ -17,7 +17,7 @@ type Placed struct {
 }
 
 // PlacedOf returns the JSON of the messages that the last step of a change placed.
-func PlacedOf(c *chatctx.Committed) []Placed {
+func PlacedOf(c *record.Committed) []Placed {
 	a := c.Last()
 	list := make([]Placed, len(a.Placed))
 	for i, p := range a.Placed {
@@ -44,7 +44,7 @@ type Added struct {
 }
 
 // MovedOf returns the JSON of the history after the last step of a change.
-func MovedOf(c *chatctx.Committed) Moved {
+func MovedOf(c *record.Committed) Moved {
 	m := c.Last()
 	v := Moved{false, WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}, c.Revision}
 	for _, p := range m.Placed {
@@ -62,7 +62,7 @@ type Taken struct {
 }
 
 // TakenOf returns the JSON of the answer that the last step of a change took.
-func TakenOf(c *chatctx.Committed) Taken {
+func TakenOf(c *record.Committed) Taken {
 	step := c.Last()
 	v := Taken{WhereOf(c), []Added{}, String(step.Beside), c.Revision}
 	for _, p := range step.Placed {
@@ -98,11 +98,11 @@ type Undone struct {
 	Where
 	Undid  *record.Operation `json:"undid"`
 	Broken []Broken          `json:"broken,omitempty"` // by rules that deny and are back in force
-	Done   *chatctx.Undone   `json:"-"`
+	Done   *record.Undone    `json:"-"`
 }
 
 // UndoneOf returns the JSON of the result of an undo or redo.
-func UndoneOf(u *chatctx.Undone) Undone {
+func UndoneOf(u *record.Undone) Undone {
 	return Undone{WhereOf(&u.Committed), u.Undid, BrokenOf(u.Broken), u}
 }
 
@@ -148,7 +148,7 @@ type HitBranch struct {
 }
 
 // HitOf returns the JSON of a search result.
-func HitOf(h *chatctx.Hit) Hit {
+func HitOf(h *record.Hit) Hit {
 	out := Hit{What: h.What, Context: h.Context, Title: h.Title, Trashed: h.Trashed, Field: h.Field, Snippet: h.Snippet,
 		Match: [2]int{h.Match.From, h.Match.To}, Branches: []HitBranch{}, Score: h.Score}
 	if m := h.Message; m != nil {

@@ -299,7 +299,7 @@ func (q *search) inOrder(all []clued) error {
 }
 
 // anyMatches reports whether texts have a clue, and makes the snippet of the best passage.
-func (r *hitReader) anyMatches(h *Hit, texts []field) bool {
+func (r *hitReader) anyMatches(h *hit, texts []field) bool {
 	most := 0.0
 	for _, f := range texts {
 		if f.name == "kept" {

@@ -26,7 +26,7 @@ type hitReader struct {
 	began    time.Time
 	looked   int
 	score    float64
-	hits     []*Hit
+	hits     []*hit
 	contexts map[pool.ID]*base.ContextRecord
 }
 
@@ -50,7 +50,7 @@ func (q *search) view(fn func(*hitReader) error) error {
 			continue
 		}
 		q.given[h.doc] = true
-		if !q.Yield(h) {
+		if !q.Yield(&h.Hit) {
 			return kv.ErrStop
 		}
 	}
@@ -76,7 +76,7 @@ func (r *hitReader) look(d index.Doc) error {
 	if rec == nil || err != nil {
 		return err
 	}
-	h := &Hit{Context: docContext(d), Title: rec.Title, Trashed: rec.Trashed != 0, Score: r.score, doc: d}
+	h := &hit{record.Hit{Context: docContext(d), Title: rec.Title, Trashed: rec.Trashed != 0, Score: r.score}, d}
 	var texts []field
 	switch d[0] {
 	case TitleDoc:
@@ -125,7 +125,7 @@ func (r *hitReader) context(id pool.ID) (*base.ContextRecord, error) {
 }
 
 // narrowed reports whether a document fits all options but the words.
-func (r *hitReader) narrowed(h *Hit, rec *base.ContextRecord) bool {
+func (r *hitReader) narrowed(h *hit, rec *base.ContextRecord) bool {
 	o, m, at := &r.o, h.Message, rec.Created
 	if m != nil {
 		at = m.Created
@@ -141,7 +141,7 @@ func (r *hitReader) narrowed(h *Hit, rec *base.ContextRecord) bool {
 }
 
 // matches reports whether the texts match the query, and makes the snippet of the first match.
-func (r *hitReader) matches(h *Hit, texts []field) bool {
+func (r *hitReader) matches(h *hit, texts []field) bool {
 	if r.clues != nil {
 		return r.anyMatches(h, texts)
 	}
@@ -238,7 +238,7 @@ func squeeze(b *strings.Builder, text string) {
 
 // places finds the branches that hold the hits of this transaction.
 func (r *hitReader) places() error {
-	byContext := map[pool.ID][]*Hit{}
+	byContext := map[pool.ID][]*hit{}
 	for _, h := range r.hits {
 		byContext[h.Context] = append(byContext[h.Context], h)
 	}
@@ -264,7 +264,7 @@ func (r *hitReader) places() error {
 }
 
 // onMain places the messages that main holds where they were first put, and returns the other hits.
-func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
+func (r *hitReader) onMain(id pool.ID, hits []*hit) (others []*hit, err error) {
 	main, err := branchstore.Find(r.tx, id, base.MainBranch)
 	if main == nil || err != nil {
 		return hits, err
@@ -286,7 +286,7 @@ func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
 	return others, nil
 }
 
-func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit) error {
+func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*hit) error {
 	at, err := homes(r.tx, id, branches, hits, r.o.First)
 	if err != nil {
 		return err
@@ -326,7 +326,7 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 // homes returns all places where entries of the branches have the messages. A message mostly stands where it was first put; but in a context with several
 // branches edits may have copied entries, so homes reads the entries. If one place is enough, it reads them only when some message's first place is on no
 // branch.
-func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit, one bool) (map[pool.ID][]pool.Home, error) {
+func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*hit, one bool) (map[pool.ID][]pool.Home, error) {
 	at := map[pool.ID][]pool.Home{}
 	if len(branches) == 0 {
 		return at, nil

@@ -19,33 +19,23 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Hit is a search result.
-type Hit struct {
-	What     string // message, title or prompt
-	Context  pool.ID
-	Title    string // of the context
-	Trashed  bool
-	Message  *pool.Message // nil for titles and prompts
-	Branches []record.HitBranch
-	Field    string                 // text, thinking, call, result, summary, file, title, prompt
-	Snippet  string                 // the surroundings of the first match, with white space shortened
-	Match    struct{ From, To int } // its place in the snippet, in bytes
-	Score    float64                // with Best
-
+// hit is a Hit with its document.
+type hit struct {
+	record.Hit
 	doc index.Doc
 }
 
 // Search yields the hits, reading in short transactions. It finds everything that was stored before it began: documents that are not in the index yet it
 // reads. It yields ErrInvalid for a query without words and for a regular expression that does not compile.
-func Search(ctx context.Context, s *base.Store, o record.SearchOptions) iter.Seq2[*Hit, error] {
-	return func(yield func(*Hit, error) bool) {
+func Search(ctx context.Context, s *base.Store, o record.SearchOptions) iter.Seq2[*record.Hit, error] {
+	return func(yield func(*record.Hit, error) bool) {
 		q, err := NewSearch(ctx, s, o)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		left := o.Limit
-		q.Yield = func(h *Hit) bool {
+		q.Yield = func(h *record.Hit) bool {
 			left--
 			return yield(h, nil) && left != 0
 		}
@@ -80,7 +70,7 @@ type search struct {
 	passages *words.Passages  // of the clues
 	fitting  map[pool.ID]bool // whether a conversation is searched, of those that were asked about
 
-	Yield func(*Hit) bool
+	Yield func(*record.Hit) bool
 }
 
 func NewSearch(ctx context.Context, s *base.Store, o record.SearchOptions) (*search, error) {

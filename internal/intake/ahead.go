@@ -177,15 +177,15 @@ func (g *graft) oneAhead(st *journal.StoreTxn, t *journal.Txn, b *branch.Branch,
 }
 
 // finishIncoming makes a conversation visible that was stored ahead.
-func (i *NativeImport) finishIncoming(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error) {
+func (i *NativeImport) finishIncoming(st *journal.StoreTxn, in *Incoming, key []byte) (record.Imported, error) {
 	id, rec := i.context.ID, i.rec
-	res := Imported{Context: id, Title: rec.Title, Created: true, Branches: len(i.branches), NewBranches: len(i.branches)}
+	res := record.Imported{Context: id, Title: rec.Title, Created: true, Branches: len(i.branches), NewBranches: len(i.branches)}
 	t := &journal.Txn{Tx: st.Tx, Store: st.Store, Now: st.Now, ID: id, Rec: &rec, Was: i.rec, Branches: map[pool.ID]*journal.Loaded{}}
 	if err := linkAll(st, t, in); err != nil {
 		return res, err
 	}
 	for n := range in.Nodes {
-		res.count(&in.Nodes[n])
+		countNode(&res, &in.Nodes[n])
 	}
 	g := &graft{t: t, in: in}
 	if err := g.loose(); err != nil {

@@ -26,7 +26,7 @@ import (
 // mostUntaken is how many are listed of a conversation.
 const mostUntaken = 1000
 
-func (i *Imported) untaken(message, branch string, what ...string) {
+func noteUntaken(i *record.Imported, message, branch string, what ...string) {
 	for _, w := range what {
 		if i.UntakenCount++; len(i.Untaken) < mostUntaken {
 			i.Untaken = append(i.Untaken, record.Untaken{Message: message, Branch: branch, What: w})

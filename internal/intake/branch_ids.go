@@ -128,7 +128,7 @@ func (g *graft) takenOff(b *branch.Branch, path []int) (out []int, err error) {
 }
 
 // extendByID brings a branch of our own format into the context. What a person removed, or took off, stays so until the file has something new.
-func (g *graft) extendByID(i int, res *Imported) error {
+func (g *graft) extendByID(i int, res *record.Imported) error {
 	want := &g.in.Branches[i]
 	path := g.path(want.Leaf)
 	b, err := g.line(path, want)
@@ -138,7 +138,7 @@ func (g *graft) extendByID(i int, res *Imported) error {
 	case b.Branch != nil:
 		return g.continueBranch(b.held, path, want, res)
 	case g.erased[want.ID]:
-		res.untaken("", want.Name, "it was purged here and stays so")
+		noteUntaken(res, "", want.Name, "it was purged here and stays so")
 		return nil
 	}
 	news, err := g.news(path, b.off)
@@ -150,7 +150,7 @@ func (g *graft) extendByID(i int, res *Imported) error {
 		if b.removed {
 			what = "it was removed here and stays so"
 		}
-		res.untaken("", want.Name, what)
+		noteUntaken(res, "", want.Name, what)
 		return nil
 	}
 	if err := g.holdResults(path, false, res); err != nil {
@@ -161,7 +161,7 @@ func (g *graft) extendByID(i int, res *Imported) error {
 		return err
 	}
 	if b.apart {
-		res.note("the branch %q went on otherwise here: what the file has of it is on %q", want.Name, name)
+		noteImported(res, "the branch %q went on otherwise here: what the file has of it is on %q", want.Name, name)
 	}
 	g.made(path, name, res)
 	return nil
@@ -169,7 +169,7 @@ func (g *graft) extendByID(i int, res *Imported) error {
 
 // holdResults makes those results of a file that another result may stand for late ones, which go to no model: those of calls that wait here, whose results
 // come from here alone, and on a branch that grows also those of other calls that were decided here.
-func (g *graft) holdResults(path []int, grows bool, res *Imported) error {
+func (g *graft) holdResults(path []int, grows bool, res *record.Imported) error {
 	type place struct {
 		message pool.ID
 		index   int
@@ -194,21 +194,21 @@ func (g *graft) holdResults(path []int, grows bool, res *Imported) error {
 		}
 		if waited && (grows || rec.Open()) {
 			m.Kind, m.Unsent, g.late[m.ID] = pool.Late, true, true
-			res.note("the result of the call %q goes to no model: the call is %s here", m.Result.RequestID, rec.State())
+			noteImported(res, "the result of the call %q goes to no model: the call is %s here", m.Result.RequestID, rec.State())
 		}
 	}
 	return nil
 }
 
 // made counts a new branch.
-func (g *graft) made(path []int, name string, res *Imported) {
+func (g *graft) made(path []int, name string, res *record.Imported) {
 	res.NewBranches++
 	if slices.ContainsFunc(path, func(n int) bool { return g.changed[n] }) {
 		res.ChangedOn = append(res.ChangedOn, name)
 	}
 }
 
-// note adds a sentence about what an import did beside adding messages.
-func (i *Imported) note(format string, args ...any) {
+// noteImported adds a sentence about what an import did beside adding messages.
+func noteImported(i *record.Imported, format string, args ...any) {
 	i.Notes = append(i.Notes, fmt.Sprintf(format, args...))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/journal"
@@ -124,7 +125,7 @@ func variants(tx kv.Tx, context pool.ID, key []byte) ([]variant, error) {
 }
 
 // known finds the nodes that are stored already, and writes records for the others. twice is as of importMore.
-func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
+func (g *graft) known(st *journal.StoreTxn, twice bool, res *record.Imported) error {
 	for i := range g.in.Nodes {
 		n := &g.in.Nodes[i]
 		found, err := g.in.matching(g.t.Tx, g.t.ID, i)
@@ -155,7 +156,7 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 				res.Known++
 			}
 			g.in.redacted = g.in.redacted || found.redacted
-			res.untaken(n.ID, "", found.untaken...)
+			noteUntaken(res, n.ID, "", found.untaken...)
 			continue
 		case found.changed:
 			g.changed[i] = true
@@ -166,7 +167,7 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 				return err
 			}
 		}
-		res.count(n)
+		countNode(res, n)
 		if n.ID == "" {
 			continue
 		}
@@ -182,14 +183,14 @@ func (g *graft) known(st *journal.StoreTxn, twice bool, res *Imported) error {
 }
 
 // outgrown names what a message that the same file continues later has beside its words, and the later one not.
-func (g *graft) outgrown(was *pool.Message, i int, res *Imported) error {
+func (g *graft) outgrown(was *pool.Message, i int, res *record.Imported) error {
 	now, err := g.in.whole(i)
 	if err != nil {
 		return err
 	}
 	lost, err := besideOf(was, now)
 	for _, what := range lost {
-		res.untaken(g.in.Nodes[i].ID, "", "the earlier "+what)
+		noteUntaken(res, g.in.Nodes[i].ID, "", "the earlier "+what)
 	}
 	return err
 }
@@ -238,7 +239,7 @@ func (g *graft) grows(was *pool.Message) (bool, error) {
 }
 
 // replace makes stored messages that have grown say what the file says. They keep their ids and their places, and what a person decided about them.
-func (g *graft) replace(res *Imported) error {
+func (g *graft) replace(res *record.Imported) error {
 	if len(g.replaced) == 0 {
 		return nil
 	}
@@ -252,7 +253,7 @@ func (g *graft) replace(res *Imported) error {
 		longer := *now
 		longer.ID, longer.Home, longer.CopiedFrom, longer.Created = was.ID, was.Home, was.CopiedFrom, was.Created
 		if longer.Hidden != was.Hidden || longer.Unsent != was.Unsent {
-			res.untaken(n.ID, "", "whether it is hidden or sent")
+			noteUntaken(res, n.ID, "", "whether it is hidden or sent")
 			longer.Hidden, longer.Unsent = was.Hidden, was.Unsent
 		}
 		src := pool.Source{Format: g.in.Format, Conversation: g.in.Conversation, Node: n.ID}
@@ -269,7 +270,7 @@ func (g *graft) replace(res *Imported) error {
 		}
 		g.home[node], n.Message = was.Home, g.in.asKnown(&longer)
 		g.t.OnContext = true
-		res.note("the answer %s has grown from %d to %d bytes", n.ID, len(was.Text()), len(longer.Text()))
+		noteImported(res, "the answer %s has grown from %d to %d bytes", n.ID, len(was.Text()), len(longer.Text()))
 	}
 	return g.touchGrown()
 }
@@ -294,7 +295,7 @@ func (g *graft) touchGrown() error {
 
 // retitle makes the title and the app data follow the file where they differ from its newest earlier state. A title given by the file beats one made from a
 // message, and a title given here beats both. It reports what is not taken and, if the conversation comes twice in one file, what the earlier one said.
-func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
+func (g *graft) retitle(src *base.SourceRecord, twice bool, res *record.Imported) {
 	rec, about := g.t.Rec, g.in.about()
 	newer := g.dated >= src.Dated
 	switch own, other := !g.in.Derived, g.in.Title != rec.Title; {
@@ -303,20 +304,20 @@ func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 		delete(about, "") // no hash of it stays here
 	case !rec.Named() && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived):
 		if twice && other && !rec.Derived {
-			res.untaken("", "", "the earlier title")
+			noteUntaken(res, "", "", "the earlier title")
 		}
 		if other {
-			res.note("its title follows the file; it was %q", rec.Title)
+			noteImported(res, "its title follows the file; it was %q", rec.Title)
 		}
 		rec.Title, rec.Derived, g.t.OnContext = g.in.Title, g.in.Derived, true
 	case own && other && about[""] != src.About[""]:
-		res.untaken("", "", "title")
+		noteUntaken(res, "", "", "title")
 	}
 	for _, k := range slices.Sorted(maps.Keys(g.in.AppData)) {
 		data, was := g.in.AppData[k], rec.AppData[k]
 		switch {
 		case was != nil && !newer:
-			res.untaken("", "", unlike("app data "+k, data, was)...)
+			noteUntaken(res, "", "", unlike("app data "+k, data, was)...)
 			continue
 		case bytes.Contains(was, []byte(base.RedactedMark)):
 			delete(about, k)
@@ -324,10 +325,10 @@ func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 		case was != nil && about[k] == src.About[k]:
 			continue
 		case twice:
-			res.untaken("", "", unlike("the earlier app data "+k, was, data)...)
+			noteUntaken(res, "", "", unlike("the earlier app data "+k, was, data)...)
 		}
 		if !bytes.Equal(was, data) {
-			res.note("its app data %q follow the file", k)
+			noteImported(res, "its app data %q follow the file", k)
 		}
 		rec.AppData, g.t.OnContext = withValue(rec.AppData, k, data), true
 	}
@@ -341,7 +342,7 @@ func (g *graft) retitle(src *base.SourceRecord, twice bool, res *Imported) {
 
 // relabel makes the labels follow the file: it adds labels that the file's newest earlier state did not have, and removes those that the file no longer
 // has.
-func (g *graft) relabel(src *base.SourceRecord, res *Imported) error {
+func (g *graft) relabel(src *base.SourceRecord, res *record.Imported) error {
 	if g.dated < src.Dated || slices.Equal(g.in.Labels, src.Labels) {
 		return nil
 	}
@@ -350,7 +351,7 @@ func (g *graft) relabel(src *base.SourceRecord, res *Imported) error {
 	for _, l := range src.Labels {
 		if !slices.Contains(g.in.Labels, l) && slices.Contains(labels, l) {
 			labels = base.WithoutLabel(labels, l)
-			res.note("its label %q is gone, as in the file", l)
+			noteImported(res, "its label %q is gone, as in the file", l)
 		}
 	}
 	for _, l := range g.in.Labels {
@@ -365,7 +366,7 @@ func (g *graft) relabel(src *base.SourceRecord, res *Imported) error {
 		if labels, err = base.WithLabels(labels, l); err != nil {
 			return err
 		}
-		res.note("it has the label %q, as in the file", l)
+		noteImported(res, "it has the label %q, as in the file", l)
 	}
 	src.Labels = slices.DeleteFunc(slices.Clone(g.in.Labels), func(l string) bool { return slices.Contains(own, l) })
 	g.t.OnContext = g.t.OnContext || !slices.Equal(labels, g.t.Rec.Labels)

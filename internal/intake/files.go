@@ -66,7 +66,7 @@ func noteFile(st *journal.StoreTxn, f *record.ImportedFile) error {
 // KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
 // one of its conversations is gone, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
 // is called only if a file of that name and size was noted.
-func KnownFile(ctx context.Context, s *base.Store, f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []Imported, error) {
+func KnownFile(ctx context.Context, s *base.Store, f record.ImportedFile, sum func() (pool.Hash, error)) (*record.ImportedFile, []record.Imported, error) {
 	candidate := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		candidate = false
@@ -81,7 +81,7 @@ func KnownFile(ctx context.Context, s *base.Store, f record.ImportedFile, sum fu
 	if f.SHA256, err = sum(); err != nil {
 		return nil, nil, err
 	}
-	var out []Imported
+	var out []record.Imported
 	found := false
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		var rec fileRecord
@@ -108,7 +108,7 @@ func KnownFile(ctx context.Context, s *base.Store, f record.ImportedFile, sum fu
 }
 
 // now returns the conversation as it is today, nil if it has changed since.
-func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
+func (c *fileConversation) now(tx kv.Tx) (*record.Imported, error) {
 	var src base.SourceRecord
 	ok, err := base.GetRecord(tx, base.SourceBucket, base.SourceKey(c.Format, c.Conversation, ""), &src)
 	if err != nil || !ok || src.Context != c.Context || src.Fingerprint != c.Fingerprint {
@@ -118,7 +118,7 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 	if err != nil || rec == nil {
 		return nil, err
 	}
-	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}, nil
+	return &record.Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}, nil
 }
 
 // IsFileNote reports whether a key of the source bucket is that of a file that was imported.

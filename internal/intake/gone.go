@@ -126,10 +126,10 @@ func (r *ImportRun) leaveOut(tx kv.Tx, in *Incoming) error {
 }
 
 // noteGone reports what was purged here: what was left out, and what was brought all the same.
-func (in *Incoming) noteGone(res Imported) Imported {
+func (in *Incoming) noteGone(res record.Imported) record.Imported {
 	res.Purged = in.erased
 	if in.back > 0 && res.Messages > 0 {
-		res.note("it has again what was purged here: %s", plural.Count(in.back, "message"))
+		noteImported(&res, "it has again what was purged here: %s", plural.Count(in.back, "message"))
 	}
 	return res
 }

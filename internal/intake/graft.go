@@ -25,30 +25,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Incoming is a conversation to import, as a tree. Nodes stand after their parents.
+// Incoming is a conversation on its way into the store.
 type Incoming struct {
-	// Format, Conversation and a node's id are the key by which a message is recognised on the next import. Without a Conversation no message is.
-	Format, Conversation string
-	File                 string // names the file that it is from, if one is
-	Title                string
-	Derived              bool // the title was made from a message
-	Created, Updated     pool.Time
-	Settings             map[string]json.RawMessage
-	System, Prompt       string
-	AppData              map[string]json.RawMessage
-	Labels               []string           // they follow the file as its title does, but labels added or removed here stay so
-	Parent               *record.SourceLink // the conversation that owns this one, if this is a sub-context
-	Answers              string             // of one with Parent: the id of the call there that it answers
-	Follows              string             // of one without Parent: the id of the message that it continues, in an unnamed conversation of this format
-	Nodes                []record.Node
-	Branches             []record.IncomingBranch // the active one first
-	Tags                 map[string]int          // names of nodes; the numbers count from 1
-	Loose                []*pool.Message         // summaries of sessions, which are on no branch
-	// Digest is the digest of the conversation's record in the file; zero: not known. Unchanged recognises the conversation by it.
-	Digest pool.Hash
-	// Contents keeps the messages' contents if they are too large for memory; nil: the messages of Nodes are complete.
-	Contents record.Contents
-
+	record.Incoming
 	awaited  *awaited      // of the transaction under way
 	ahead    *NativeImport // with the messages that are stored already
 	prepared bool          // by Ready
@@ -57,7 +36,6 @@ type Incoming struct {
 	wiped    bool          // the conversation was purged here
 	anew     bool          // its nodes are compared with what is here, even if they are as in the last import
 	back     int           // nodes that were purged or redacted here and are brought all the same
-	stored   bool          // by Import
 	print    pool.Hash     // the fingerprint of what the file says, by Ready
 	words    []pool.Hash
 }
@@ -72,31 +50,6 @@ func (in *Incoming) whole(i int) (*pool.Message, error) {
 		err = fmt.Errorf("the contents of a message of %q cannot be read back: %w", in.Title, err)
 	}
 	return m, err
-}
-
-// Imported is the result of importing an Incoming.
-type Imported struct {
-	Context     pool.ID
-	Title       string
-	Created     bool // the context is new
-	Restored    bool // it was in the trash, and the file has something new
-	Trashed     bool // it is in the trash and stays there, since the file has nothing new
-	Messages    int  // added, as counted in the file
-	Known       int  // already there, or copies of messages of other conversations that were
-	Purged      int  // not brought, since they were purged here
-	Wiped       bool // nothing was brought, since the conversation was purged here
-	Branches    int  // in the context afterwards
-	NewBranches int
-	// Changed counts messages that are here already and differ in this file; ChangedOn names the new branches that have the file's versions.
-	Changed   int
-	ChangedOn []string
-	// Untaken lists what the file says otherwise than is here and that was not taken: the first thousand. UntakenCount counts them all.
-	Untaken      []record.Untaken
-	UntakenCount int
-	// Notes say what the import changed beside adding messages, a sentence each.
-	Notes []string
-	// Operation is the operation that changed a context that was here, "" if none did.
-	Operation string
 }
 
 // fingerprint returns a hash that changes with a conversation's title, data, nodes, branches or the words of a message. It also remembers the words' hashes
@@ -302,20 +255,32 @@ func NewImportRun(s *base.Store, remove func(*base.Store, kv.RwTx, pool.ID, *bas
 }
 
 // Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
-func Import(ctx context.Context, s *base.Store, in []*Incoming) ([]Imported, error) {
-	return NewImportRun(s, nil).Import(ctx, in)
+func Import(ctx context.Context, s *base.Store, in []*record.Incoming) ([]record.Imported, error) {
+	r := NewImportRun(s, nil)
+	all := make([]*Incoming, len(in))
+	for i, c := range in {
+		if c == nil {
+			return nil, base.Invalidf("a conversation is nil")
+		}
+		all[i] = &Incoming{Incoming: *c}
+	}
+	done, err := r.Import(ctx, all)
+	for i, c := range in {
+		c.Stored = all[i].Stored
+	}
+	return done, err
 }
 
 // Import stores conversations in one transaction, except that a conversation that occurs several times needs one for each, and a large one needs several.
 // New conversations are one operation of the store. A known conversation gets what is new, as an operation of its own: nodes that are not there yet, and
 // branches whose path no branch holds. Import changes the messages: they get ids.
-func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
+func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]record.Imported, error) {
 	for _, c := range in {
 		if err := r.Ready(c); err != nil {
 			return nil, err
 		}
 	}
-	out := make([]Imported, len(in))
+	out := make([]record.Imported, len(in))
 	if err := r.leaveOutGone(ctx, in); err != nil {
 		return nil, err
 	}
@@ -353,7 +318,7 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 	}
 	r.files = nil
 	for _, c := range in {
-		c.stored = true
+		c.Stored = true
 	}
 	return out, nil
 }
@@ -361,9 +326,6 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 // Ready checks a conversation and prepares its messages, once. Import also does that; but since it needs no transaction, another goroutine can do it
 // before.
 func (r *ImportRun) Ready(in *Incoming) error {
-	if in == nil {
-		return base.Invalidf("a conversation is nil")
-	}
 	if in.prepared {
 		return nil
 	}
@@ -467,9 +429,9 @@ func (r *ImportRun) update(ctx context.Context, fn func(*journal.StoreTxn) error
 }
 
 // importOne adds a new conversation, or what is new of a known one.
-func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
+func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (record.Imported, error) {
 	if in.wiped {
-		return Imported{Title: in.Title, Purged: in.erased, Wiped: true}, nil
+		return record.Imported{Title: in.Title, Purged: in.erased, Wiped: true}, nil
 	}
 	key := base.SourceKey(in.Format, in.Conversation, "")
 	var src base.SourceRecord
@@ -477,13 +439,13 @@ func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, err
 	if in.Conversation != "" {
 		var err error
 		if known, err = base.GetRecord(st.Tx, base.SourceBucket, key, &src); err != nil {
-			return Imported{}, err
+			return record.Imported{}, err
 		}
 	}
 	if known {
 		rec, _, err := base.GetContext(st.Tx, src.Context)
 		if err != nil {
-			return Imported{}, err
+			return record.Imported{}, err
 		}
 		if rec != nil {
 			twice := in.File != "" && r.came[record.SourceLink{Format: in.Format, Conversation: in.Conversation}] == in.File
@@ -495,9 +457,9 @@ func (r *ImportRun) importOne(st *journal.StoreTxn, in *Incoming) (Imported, err
 	return in.noteGone(res), err
 }
 
-func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error) {
-	if in.stored { // its messages have ids in another context
-		return Imported{}, base.Invalidf("conversation %q was imported already: read it anew to import it once more", in.Title)
+func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (record.Imported, error) {
+	if in.Stored { // its messages have ids in another context
+		return record.Imported{}, base.Invalidf("conversation %q was imported already: read it anew to import it once more", in.Title)
 	}
 	if in.ahead != nil {
 		return in.ahead.finishIncoming(st, in, key)
@@ -505,11 +467,11 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	id := pool.NewID()
 	t, err := st.NewContext(id, in.Title, pool.ID{}, in.Settings)
 	if err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
 	t.Rec.Derived, t.Rec.AppData = in.Derived, in.AppData
 	if t.Rec.Labels, err = base.WithLabels(nil, in.Labels...); err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
 	if in.Created != 0 {
 		t.Rec.Created = in.Created
@@ -519,14 +481,14 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 		t.Fresh[n.Message.ID] = true
 	}
 	if err := linkAll(st, t, in); err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
-	res := Imported{Context: id, Created: true}
+	res := record.Imported{Context: id, Created: true}
 	for i := range in.Nodes {
 		if err := linkCopy(st, in, id, &in.Nodes[i]); err != nil {
 			return res, err
 		}
-		res.count(&in.Nodes[i])
+		countNode(&res, &in.Nodes[i])
 	}
 	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes))}
 	if err := g.loose(); err != nil {
@@ -585,8 +547,8 @@ func takeIn(st *journal.StoreTxn, in *Incoming, id pool.ID) error {
 	return linkCopies(st, in)
 }
 
-// count counts an added node.
-func (res *Imported) count(n *record.Node) {
+// countNode counts an added node.
+func countNode(res *record.Imported, n *record.Node) {
 	switch {
 	case n.Further:
 	case n.Message.CopiedFrom != nil:
@@ -833,8 +795,8 @@ func (in *Incoming) again() *Incoming {
 }
 
 // importMore adds what is new to a known conversation. twice says that it came from the same file before: then the report names what it replaces.
-func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceRecord, twice bool) (Imported, error) {
-	res := Imported{Context: src.Context}
+func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceRecord, twice bool) (record.Imported, error) {
+	res := record.Imported{Context: src.Context}
 	t, err := journal.BeginAt(st.Store, st.Tx, src.Context)
 	if err != nil {
 		return res, err
@@ -893,7 +855,7 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceR
 }
 
 // comesBack takes a context out of the trash if the file has something new for it, and reports whether it does.
-func (g *graft) comesBack(st *journal.StoreTxn, res *Imported) (bool, error) {
+func (g *graft) comesBack(st *journal.StoreTxn, res *record.Imported) (bool, error) {
 	res.Trashed = true
 	news := res.Messages > 0
 	for i := 0; i < len(g.in.Branches) && !news; i++ {
@@ -935,7 +897,7 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 
 // extend brings each branch of the conversation into the context. It adds nothing if a branch holds the path already, the rest of the path if a branch ends
 // inside it, and else a new branch.
-func (g *graft) extend(res *Imported) error {
+func (g *graft) extend(res *record.Imported) error {
 	for i := range g.in.Branches {
 		want := &g.in.Branches[i]
 		if want.ID != (pool.ID{}) {
@@ -965,7 +927,7 @@ func (g *graft) extend(res *Imported) error {
 }
 
 // continueBranch adds the rest of a path to a branch that ends inside it, and reports what else the file says of the branch.
-func (g *graft) continueBranch(b held, path []int, want *record.IncomingBranch, res *Imported) error {
+func (g *graft) continueBranch(b held, path []int, want *record.IncomingBranch, res *record.Imported) error {
 	if b.same < len(path) {
 		if err := g.holdResults(path, true, res); err != nil {
 			return err
@@ -975,7 +937,7 @@ func (g *graft) continueBranch(b held, path []int, want *record.IncomingBranch, 
 		}
 	}
 	what, err := g.besideBranch(b.Branch, want)
-	res.untaken("", want.Name, what...)
+	noteUntaken(res, "", want.Name, what...)
 	return err
 }
 

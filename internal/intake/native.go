@@ -113,7 +113,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 			i.wiped, i.revived = !r.Purged, r.Purged
 		}
 		if rec != nil {
-			i.more = &nativeMore{in: &Incoming{Format: NativeFormat}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}, late: map[pool.ID]bool{}}
+			i.more = &nativeMore{in: &Incoming{Incoming: record.Incoming{Format: NativeFormat}}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}, late: map[pool.ID]bool{}}
 		}
 		if r.spans == nil && err == nil {
 			r.spans, err = readSpans(tx)
@@ -618,15 +618,15 @@ func (i *NativeImport) Drop(ctx context.Context) error {
 }
 
 // Finish makes the context visible, as one operation.
-func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
+func (i *NativeImport) Finish(ctx context.Context) (record.Imported, error) {
 	if i.wiped {
-		return Imported{Title: i.context.Title, Purged: len(i.out), Wiped: true}, nil
+		return record.Imported{Title: i.context.Title, Purged: len(i.out), Wiped: true}, nil
 	}
 	i.resolve()
 	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
-		return Imported{}, base.Invalidf("conversation %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
+		return record.Imported{}, base.Invalidf("conversation %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
 	}
-	var res Imported
+	var res record.Imported
 	task, below := i.context.Task, true
 	err := i.run.update(ctx, func(st *journal.StoreTxn) (err error) {
 		if i.more == nil {
@@ -651,7 +651,7 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 		i.back = len(i.seen)
 	}
 	if i.back > 0 {
-		res.note("it has again what was purged here: %s", plural.Count(i.back, "message"))
+		noteImported(&res, "it has again what was purged here: %s", plural.Count(i.back, "message"))
 	}
 	if err == nil && below {
 		i.run.remember(i.context.ID, i.more == nil, task, i.renamed)
@@ -659,7 +659,7 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 	return res, err
 }
 
-func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
+func (i *NativeImport) finishNew(st *journal.StoreTxn) (record.Imported, error) {
 	id, rec := i.context.ID, i.rec
 	t := &journal.Txn{Tx: st.Tx, Store: st.Store, Now: max(i.context.Updated, 1), Dated: max(i.context.Updated, 1), ID: id, Rec: &rec, Branches: map[pool.ID]*journal.Loaded{}}
 	for n := range i.branches {
@@ -670,23 +670,23 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 			b.From = from.ID
 		}
 		if err := branchstore.Put(t.Tx, id, &b); err != nil {
-			return Imported{}, err
+			return record.Imported{}, err
 		}
 	}
 	if err := i.putNames(t, i.tags, i.marks); err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
 	if err := i.putSources(st); err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
 	if err := t.Tx.Delete(base.RecentBucket, base.RecentKey(rec.ListedAt(), id)); err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
 	rec.Active, rec.Trashed, rec.Updated = i.named(i.context.Active).ID, 0, 0
 	if err := st.Made(t, false); err != nil {
-		return Imported{}, err
+		return record.Imported{}, err
 	}
-	return Imported{Context: id, Title: rec.Title, Created: true, Messages: int(rec.Messages), Branches: len(i.branches),
+	return record.Imported{Context: id, Title: rec.Title, Created: true, Messages: int(rec.Messages), Branches: len(i.branches),
 		NewBranches: len(i.branches)}, nil
 }
 
@@ -831,8 +831,8 @@ func (n *nativeMore) step(m *pool.Message) {
 }
 
 // finishMore adds to the context what is new.
-func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
-	res := Imported{Context: i.context.ID}
+func (i *NativeImport) finishMore(st *journal.StoreTxn) (record.Imported, error) {
+	res := record.Imported{Context: i.context.ID}
 	t, err := journal.BeginAt(st.Store, st.Tx, i.context.ID)
 	if err != nil {
 		return res, err
@@ -864,14 +864,14 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	}
 	i.retell(t, &res)
 	for _, u := range i.more.other {
-		res.untaken(u.Message, "", u.What)
+		noteUntaken(&res, u.Message, "", u.What)
 	}
 	if err := g.extend(&res); err != nil {
 		return res, err
 	}
 	for _, m := range i.more.in.Loose {
 		if g.skipped[m.ID] && g.stored[m.ID] == (pool.ID{}) {
-			res.untaken(m.CopiedFrom.String(), "", "text")
+			noteUntaken(&res, m.CopiedFrom.String(), "", "text")
 		}
 	}
 	if err := i.putMoreCalls(g, &res); err != nil {
@@ -933,7 +933,7 @@ func (i *NativeImport) settleMore(tx kv.Tx) error {
 }
 
 // putMoreCalls records what the file says of the calls of new messages, as said by the file. What it says of other calls has no effect, and is reported.
-func (i *NativeImport) putMoreCalls(g *graft, res *Imported) error {
+func (i *NativeImport) putMoreCalls(g *graft, res *record.Imported) error {
 	t := g.t
 	for n := range i.more.calls {
 		c := i.more.calls[n]
@@ -942,7 +942,7 @@ func (i *NativeImport) putMoreCalls(g *graft, res *Imported) error {
 			if err != nil {
 				return err
 			}
-			res.untaken(c.Message.String(), "", what...)
+			noteUntaken(res, c.Message.String(), "", what...)
 			continue
 		}
 		m, err := poolstore.Get(t.Tx, t.ID, c.Message)
@@ -960,7 +960,7 @@ func (i *NativeImport) putMoreCalls(g *graft, res *Imported) error {
 }
 
 // knownByID finds the messages that the context has already.
-func (i *NativeImport) knownByID(g *graft, res *Imported) error {
+func (i *NativeImport) knownByID(g *graft, res *record.Imported) error {
 	held := map[pool.ID]bool{} // by branches that were not purged here
 	for n := range g.in.Branches {
 		if b := &g.in.Branches[n]; !g.erased[b.ID] {
@@ -1066,11 +1066,11 @@ func (i *NativeImport) keepReturned(g *graft) error {
 }
 
 // putMoreNames writes the tags and marks of messages that came with the file. What it has of messages that are here stays as it is here, and is reported.
-func (i *NativeImport) putMoreNames(g *graft, res *Imported) error {
+func (i *NativeImport) putMoreNames(g *graft, res *record.Imported) error {
 	here := func(of pool.ID, what, bucket string, key, value []byte) error {
 		has, err := g.t.Tx.Get(bucket, base.Under(g.t.ID, key...))
 		if err == nil && !bytes.Equal(has, value) {
-			res.untaken(of.String(), "", what)
+			noteUntaken(res, of.String(), "", what)
 		}
 		return err
 	}
@@ -1096,25 +1096,25 @@ func (i *NativeImport) putMoreNames(g *graft, res *Imported) error {
 
 // retell makes the title follow the file, unless somebody gave one here or the file is older than what is here. It reports what else the file says of the
 // context otherwise than here.
-func (i *NativeImport) retell(t *journal.Txn, res *Imported) {
+func (i *NativeImport) retell(t *journal.Txn, res *record.Imported) {
 	n, rec := &i.context, t.Rec
 	t.Dated = min(max(n.Updated, rec.Updated), t.Now) // so that a later file is later, whenever this one comes
 	switch {
 	case n.Title == "" || n.Title == rec.Title || strings.Contains(rec.Title, base.RedactedMark):
 	case !rec.Renamed && n.Updated >= rec.Updated && (rec.Derived || !n.Derived):
-		res.note("its title follows the file; it was %q", rec.Title)
+		noteImported(res, "its title follows the file; it was %q", rec.Title)
 		rec.Title, rec.Derived, rec.RenamedThere, t.OnContext = n.Title, n.Derived, n.Renamed, true
 		res.Title = n.Title
 	default:
-		res.untaken("", "", "title")
+		noteUntaken(res, "", "", "title")
 	}
 	for _, l := range i.rec.Labels {
 		if !slices.Contains(rec.Labels, l) {
-			res.untaken("", "", fmt.Sprintf("label %q", l))
+			noteUntaken(res, "", "", fmt.Sprintf("label %q", l))
 		}
 	}
-	res.untaken("", "", unlikeValues("setting", n.Settings, rec.Settings)...)
-	res.untaken("", "", unlikeValues("app data", n.AppData, rec.AppData)...)
+	noteUntaken(res, "", "", unlikeValues("setting", n.Settings, rec.Settings)...)
+	noteUntaken(res, "", "", unlikeValues("app data", n.AppData, rec.AppData)...)
 }
 
 // knownContext returns the context that a conversation became, the zero id if there is none.

@@ -11,8 +11,8 @@ import (
 
 // Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
 // result is 0, since only the file tells how many messages it has.
-func Unchanged(ctx context.Context, s *base.Store, from record.SourceLink, digest pool.Hash) (Imported, bool, error) {
-	var res Imported
+func Unchanged(ctx context.Context, s *base.Store, from record.SourceLink, digest pool.Hash) (record.Imported, bool, error) {
+	var res record.Imported
 	same := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		var src base.SourceRecord
@@ -26,7 +26,7 @@ func Unchanged(ctx context.Context, s *base.Store, from record.SourceLink, diges
 			return err
 		}
 		same = true
-		res = Imported{Context: src.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}
+		res = record.Imported{Context: src.Context, Title: rec.Title, Branches: int(rec.Branches), Trashed: rec.Trashed != 0}
 		return nil
 	})
 	return res, same, err

@@ -24,9 +24,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Changed is a value that an operation replaced.
-type Changed = record.Changed
-
 // past reads a journal from its end. An operation is stored with the old values of what it changed, so the values after it are those that the next newer
 // operation found, or the present ones. Texts are not stored twice: they are read from their records, so what was purged or redacted does not show up here
 // either.
@@ -46,7 +43,7 @@ func (p *past) in(tx kv.Tx) *past {
 }
 
 // tell fills in what an operation was about, and steps back past it.
-func (p *past) tell(out *Operation, op *base.Operation) error {
+func (p *past) tell(out *record.Operation, op *base.Operation) error {
 	t := &telling{past: p, out: out, op: op}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
 		var err error
@@ -64,7 +61,7 @@ func (p *past) tell(out *Operation, op *base.Operation) error {
 	}
 	slices.Reverse(out.Changed)
 	if t.made { // it goes without saying that a new branch becomes the active one
-		out.Changed = slices.DeleteFunc(out.Changed, func(c Changed) bool { return c.Of == wentOn })
+		out.Changed = slices.DeleteFunc(out.Changed, func(c record.Changed) bool { return c.Of == wentOn })
 	}
 	for i := range out.Changed {
 		out.Changed[i].Of = strings.TrimSpace(out.Changed[i].Of)
@@ -78,7 +75,7 @@ const wentOn = "branch "
 // telling is the account of one operation.
 type telling struct {
 	*past
-	out  *Operation
+	out  *record.Operation
 	op   *base.Operation
 	made bool // the operation made a branch
 }
@@ -92,7 +89,7 @@ func (t *telling) about(text string) {
 
 func (t *telling) changed(of, from, to string) {
 	if from, to = FirstWords(from), FirstWords(to); from != to {
-		t.out.Changed = append(t.out.Changed, Changed{Of: of, From: from, To: to})
+		t.out.Changed = append(t.out.Changed, record.Changed{Of: of, From: from, To: to})
 	}
 }
 
@@ -345,7 +342,7 @@ func (t *telling) settings(before, after map[string]json.RawMessage) {
 			continue
 		}
 		if s, ok := settings.Lookup(name); !ok || !s.Harmless {
-			t.out.Changed = append(t.out.Changed, Changed{Of: name})
+			t.out.Changed = append(t.out.Changed, record.Changed{Of: name})
 			continue
 		}
 		t.changed(name, strings.Trim(from, `"`), strings.Trim(to, `"`))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -74,7 +75,7 @@ func (c *Command) follows(t *Txn) bool {
 }
 
 // stored records an operation that joined the command, while the command is locked or nobody else has it yet.
-func (c *Command) stored(done *Committed) {
+func (c *Command) stored(done *record.Committed) {
 	if c != nil && c.next != nil {
 		c.group, c.last = c.next, OperationNumber(done.Operation)
 	}

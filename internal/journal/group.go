@@ -46,7 +46,7 @@ func KeyRange(id pool.ID, key string) kv.Range {
 // Known reports whether an append of msgs with this key was made already, and puts what it made into made. An empty key is never known. It returns
 // ErrConflict if the key was used on another branch or for other messages, or if one of these has left the branch: then neither doing nothing nor appending
 // them again is what the caller wants.
-func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) {
+func (t *Txn) Known(key string, msgs []*pool.Message, made *record.Step) (bool, error) {
 	if key == "" {
 		return false, nil
 	}
@@ -79,7 +79,7 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 	if err := t.asMade(key, &rec, msgs); err != nil {
 		return false, err
 	}
-	*made = Step{What: made.What, Branch: b.Name, Revision: rec.Revision, Again: true}
+	*made = record.Step{What: made.What, Branch: b.Name, Revision: rec.Revision, Again: true}
 	for _, p := range rec.Placed {
 		made.Placed = append(made.Placed, record.Placement{Message: p.Message, Position: p.Position})
 	}
@@ -124,7 +124,7 @@ func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 const MostKey = 1000
 
 // CheckKey returns ErrInvalid if the key cannot be stored.
-func (o *AppendOptions) CheckKey() error {
+func CheckKey(o *record.AppendOptions) error {
 	if len(o.Key) > MostKey || !utf8.ValidString(o.Key) {
 		return base.Invalid("the key must be UTF-8 of at most %d bytes, and has %d", MostKey, len(o.Key))
 	}
@@ -134,12 +134,12 @@ func (o *AppendOptions) CheckKey() error {
 // Appending is an append in a batch.
 type Appending struct {
 	Msgs  []*pool.Message
-	O     AppendOptions
+	O     record.AppendOptions
 	Fresh map[pool.ID]pool.ID // of CopyIDs
 }
 
 // Step appends the messages, unless the key is known.
-func (a *Appending) Step(t *Txn, s *Step) error {
+func (a *Appending) Step(t *Txn, s *record.Step) error {
 	if again, err := t.Known(a.O.Key, a.Msgs, s); again || err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 }
 
 // Begins sets the system prompt that an append brings along.
-func (t *Txn) Begins(o AppendOptions) error {
+func (t *Txn) Begins(o record.AppendOptions) error {
 	if o.System == "" {
 		return nil
 	}
@@ -193,7 +193,7 @@ const (
 )
 
 // Keep stores what a key made, and now and then removes neighbouring keys that are too old.
-func (t *Txn) Keep(key string, made *Step) error {
+func (t *Txn) Keep(key string, made *record.Step) error {
 	if key == "" || made.Again {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (t *Txn) Keep(key string, made *Step) error {
 			return err
 		}
 	}
-	rec := keyRecord{At: t.Now, Branch: made.on, Revision: made.Revision}
+	rec := keyRecord{At: t.Now, Branch: t.on[made], Revision: made.Revision}
 	for _, p := range made.Placed {
 		rec.Placed = append(rec.Placed, keptPlace{p.Message, p.Position})
 	}
@@ -261,14 +261,14 @@ func (g *Group) Join(t *Txn) {
 }
 
 // stored records an operation that joined the group.
-func (g *Group) stored(done *Committed) {
+func (g *Group) stored(done *record.Committed, group uint64) {
 	if g == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at := g.begun[done.Context]
-	g.begun[done.Context] = begun{max(at.first, done.group), max(at.last, OperationNumber(done.Operation))}
+	g.begun[done.Context] = begun{max(at.first, group), max(at.last, OperationNumber(done.Operation))}
 }
 
 // Begun returns the group's part in a context, zero if it has no operation there.

@@ -3,6 +3,7 @@ package journal
 import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
@@ -13,7 +14,7 @@ const SummaryKind = "summary"
 
 // MergeBranch appends to the target what src holds after their common ancestor and the target does not hold yet, or, if summary is not nil, that one message
 // in its place. It changes nothing if there is nothing to bring.
-func (t *Txn) MergeBranch(src *branch.Branch, summary *pool.Message, res *Step) error {
+func (t *Txn) MergeBranch(src *branch.Branch, summary *pool.Message, res *record.Step) error {
 	n, err := branchstore.Shared(t.Tx, t.ID, src.Pieces, t.Target.Pieces)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // Fork makes a branch with the first n messages of another.
-func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.Branch, error) {
+func (t *Txn) Fork(from *branch.Branch, name string, n int, res *record.Step) (*branch.Branch, error) {
 	made, err := t.Create(name, from)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 }
 
 // Edit makes the branch of Batch.Edit.
-func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.EditOptions, res *Step) (*branch.Branch, error) {
+func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o record.EditOptions, res *record.Step) (*branch.Branch, error) {
 	from, pos, err := t.Locate(from, ref)
 	if err != nil {
 		return nil, err
@@ -340,7 +340,7 @@ func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
 }
 
 // Bring appends pieces of another branch to the target. Messages that the target holds already are copied.
-func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
+func (t *Txn) Bring(pieces []branch.Piece, res *record.Step) error {
 	if err := t.bringTo(branchstore.Len(t.Target), pieces, true, res); err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
 }
 
 // bringTo puts pieces of another branch at a place of the target, from 0. Messages that the target holds already are copied. ending is as in share.
-func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) error {
+func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *record.Step) error {
 	b := t.Target
 	ids, err := branchstore.IDs(t.Tx, t.ID, pieces)
 	if err != nil {

@@ -37,8 +37,8 @@ func BeginStore(s *base.Store, tx kv.RwTx) (*StoreTxn, error) {
 }
 
 // StoreOperation makes one operation on the store.
-func StoreOperation(ctx context.Context, s *base.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
-	var done *Committed
+func StoreOperation(ctx context.Context, s *base.Store, what string, fn func(*StoreTxn) error) (*record.Committed, error) {
+	var done *record.Committed
 	var t *StoreTxn
 	err := s.Update(view.Lane(ctx, s, pool.ID{}), func(tx kv.RwTx) (err error) {
 		if t, err = BeginStore(s, tx); err != nil {
@@ -188,8 +188,8 @@ func (t *StoreTxn) renamed(op *base.Operation) error {
 // trashedField is the CBOR key of ContextRecord.Trashed.
 const trashedField = 8
 
-func (t *StoreTxn) Finish(what string) (*Committed, error) {
-	done := &Committed{What: what, Steps: []*Step{NewStep(what)}}
+func (t *StoreTxn) Finish(what string) (*record.Committed, error) {
+	done := &record.Committed{What: what, Steps: []*record.Step{NewStep(what)}}
 	if len(t.Changes) == 0 {
 		return done, nil
 	}

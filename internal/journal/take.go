@@ -12,7 +12,7 @@ import (
 
 // TakeAnswer puts the answer to which ref's message belongs in the place of the target's own answer to the same user's message. What the target had from
 // there on moves to a new branch.
-func (t *Txn) TakeAnswer(ref record.Ref, o record.TakeOptions, res *Step) error {
+func (t *Txn) TakeAnswer(ref record.Ref, o record.TakeOptions, res *record.Step) error {
 	b := t.Target
 	answer, question, err := t.answerAt(ref)
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *Txn) sameMessages(a, b []branch.Piece) (bool, error) {
 // moveBeside makes a branch that continues as the target does now, and takes the entries from at to end off the target, and those after them unless
 // keepRest is set. Messages that leave the target move with their calls; those that stay are shared as with a fork. They leave before the new branch is
 // made, so that an undo removes the branch before it puts them back: a waiting call is never on two branches.
-func (t *Txn) moveBeside(at, end int, keepRest bool, question pool.ID, res *Step) error {
+func (t *Txn) moveBeside(at, end int, keepRest bool, question pool.ID, res *record.Step) error {
 	b, was := t.Target, *t.Target
 	if !keepRest {
 		end = branchstore.Len(b)

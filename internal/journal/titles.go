@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
@@ -22,7 +23,7 @@ func NewTitles(s *base.Store) *Titles { return &Titles{store: s} }
 
 // Give gives a title to a conversation without one of its own. It also stores paid, the message that records what the title took, in the pool but on no
 // branch; nil means none. It returns ErrConflict if the conversation has got a title meanwhile, and ErrInvalid if the title is not allowed.
-func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *pool.Message) (*Committed, error) {
+func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *pool.Message) (*record.Committed, error) {
 	s := t.store
 	if err := s.Title(&title); err != nil {
 		return nil, err

@@ -119,6 +119,7 @@ type Txn struct {
 	quiet     branch.Piece // what was written last, if no message of it has a call
 	went      pool.ID      // the new active branch of this person, if Store.Place keeps that
 	summaries []record.SummaryChange
+	on        map[*record.Step]pool.ID // the branch of each step
 }
 
 // active returns the branch that "" names.
@@ -637,23 +638,23 @@ func (t *Txn) Idle() bool {
 }
 
 // Finish writes what the operation changed, with its journal entry, and returns the result. Without a change it writes nothing and Operation is empty.
-func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
+func (t *Txn) Finish(steps ...*record.Step) (*record.Committed, error) {
 	done, err := t.write()
 	if err != nil {
 		return nil, err
 	}
 	done.Steps, done.Summaries = steps, t.summaries
 	for _, s := range steps {
-		s.finish(t)
+		finishStep(s, t)
 	}
 	base.After(t.Tx, func() { t.stored(done) })
 	return done, nil
 }
 
 // stored tells what has to know of the operation once it is stored: the command that it belongs to, and the next change of the branch.
-func (t *Txn) stored(done *Committed) {
+func (t *Txn) stored(done *record.Committed) {
 	if done.Operation != "" {
-		t.joined.stored(done)
+		t.joined.stored(done, t.group)
 		t.command.stored(done)
 	}
 	if t.Store.User == "" || t.Target == nil {
@@ -666,11 +667,11 @@ func (t *Txn) stored(done *Committed) {
 	t.Store.Hints.Note(t.ID, *t.asked, t.Target)
 }
 
-func (t *Txn) write() (*Committed, error) {
+func (t *Txn) write() (*record.Committed, error) {
 	if err := t.bringResults(); err != nil {
 		return nil, err
 	}
-	done := &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title}
+	done := &record.Committed{What: t.What, Context: t.ID, Title: t.Rec.Title}
 	if t.Target != nil {
 		done.Branch, done.Revision = t.Target.Name, t.Target.Revision
 	}
@@ -703,7 +704,7 @@ func (t *Txn) write() (*Committed, error) {
 	if err := t.dropRedo(op); err != nil {
 		return nil, err
 	}
-	done.Operation, done.group = fmt.Sprint(n), t.group
+	done.Operation = fmt.Sprint(n)
 	if t.Target != nil {
 		done.Revision = t.Target.Revision
 	}

@@ -19,12 +19,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Operation is an entry of a journal.
-type Operation = record.Operation
-
 // described is an entry of a journal with its number and its record.
 type described struct {
-	*Operation
+	*record.Operation
 	number uint64
 	stored *base.Operation
 }
@@ -34,7 +31,7 @@ func describe(id pool.ID, n uint64, op *base.Operation) *described {
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names()}
+	out := &record.Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names()}
 	// One of the store that names itself cannot be undone; of one of a context nothing is left.
 	out.Undone = op.Undone != 0 && (op.Undone != n || id != pool.ID{})
 	if op.Undoes != 0 {
@@ -44,8 +41,8 @@ func describe(id pool.ID, n uint64, op *base.Operation) *described {
 }
 
 // Operations yields a context's journal, newest first; "" means the current context.
-func Operations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*Operation, error] {
-	return func(yield func(*Operation, error) bool) {
+func Operations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*record.Operation, error] {
+	return func(yield func(*record.Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
 		if err != nil {
 			yield(nil, err)
@@ -56,7 +53,7 @@ func Operations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2
 }
 
 // shown passes entries on without their records.
-func shown(yield func(*Operation, error) bool) func(*described, error) bool {
+func shown(yield func(*record.Operation, error) bool) func(*described, error) bool {
 	return func(op *described, err error) bool {
 		if err != nil {
 			return yield(nil, err)
@@ -66,14 +63,14 @@ func shown(yield func(*Operation, error) bool) func(*described, error) bool {
 }
 
 // StoreOperations returns the store's own journal, newest first.
-func StoreOperations(ctx context.Context, s *base.Store) iter.Seq2[*Operation, error] {
-	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, shown(yield)) }
+func StoreOperations(ctx context.Context, s *base.Store) iter.Seq2[*record.Operation, error] {
+	return func(yield func(*record.Operation, error) bool) { journal(ctx, s, pool.ID{}, shown(yield)) }
 }
 
 // AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
 // particular, or that this person made while it was the current one.
-func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*Operation, error] {
-	return func(yield func(*Operation, error) bool) {
+func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*record.Operation, error] {
+	return func(yield func(*record.Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
 		if err != nil {
 			yield(nil, err)
@@ -179,20 +176,18 @@ func subjectsOf(id pool.ID, ops []*described) (keys []kv.Key) {
 	return keys
 }
 
-// Undone is the result of an undo or redo.
-type Undone struct {
-	Committed
-	Undid  *Operation
-	Broken []record.Broken // the examples that restored deny rules break
-	store  *StoreTxn       // nil for an operation of a context
+// undoing is an undo or redo under way.
+type undoing struct {
+	record.Undone
+	store *StoreTxn // nil for an operation of a context
 }
 
 // Around runs a change in its transaction and may look at the state before and after it.
 type Around func(tx kv.Tx, change func() error) error
 
 // inOne makes an undo or redo in one transaction. undo returns the context's transaction, nil if no context is named.
-func inOne(ctx context.Context, s *base.Store, around Around, undo func(tx kv.RwTx) (*Undone, *Txn, error)) (*Undone, error) {
-	var done *Undone
+func inOne(ctx context.Context, s *base.Store, around Around, undo func(tx kv.RwTx) (*undoing, *Txn, error)) (*record.Undone, error) {
+	var done *undoing
 	var t *Txn
 	err := s.Update(ctx, func(tx kv.RwTx) error {
 		return around(tx, func() (err error) {
@@ -203,7 +198,7 @@ func inOne(ctx context.Context, s *base.Store, around Around, undo func(tx kv.Rw
 	if err != nil {
 		return nil, err
 	}
-	return done, errors.Join(t.Arrive(), done.store.arrive())
+	return &done.Undone, errors.Join(t.Arrive(), done.store.arrive())
 }
 
 // beginRef begins an undo or redo on the named context.
@@ -218,13 +213,13 @@ func beginRef(s *base.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
 // Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. An operation of the store
 // that another user made is undone only by its name. Several operations that one command made are undone together. It returns ErrConflict if something newer
 // stands on it, and ErrNotFound if there is nothing to undo.
-func Undo(ctx context.Context, s *base.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
-	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
+func Undo(ctx context.Context, s *base.Store, contextRef, branchName, op string, around Around) (*record.Undone, error) {
+	return inOne(ctx, s, around, func(tx kv.RwTx) (*undoing, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
 }
 
 // UndoHere undoes the newest operation in force on a branch of a context or on the context, never one of the store. It returns ErrNotFound if there is none.
-func UndoHere(ctx context.Context, s *base.Store, id pool.ID, branchName string, around Around) (*Undone, error) {
-	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) {
+func UndoHere(ctx context.Context, s *base.Store, id pool.ID, branchName string, around Around) (*record.Undone, error) {
+	return inOne(ctx, s, around, func(tx kv.RwTx) (*undoing, *Txn, error) {
 		t, err := BeginAt(s, tx, id)
 		if err != nil {
 			return nil, nil, err
@@ -242,7 +237,7 @@ func UndoHere(ctx context.Context, s *base.Store, id pool.ID, branchName string,
 }
 
 // undoAny undoes an operation of a context or of the store. It returns the context's transaction, nil if no context is named.
-func undoAny(s *base.Store, tx kv.RwTx, contextRef, branchName, op string) (done *Undone, t *Txn, err error) {
+func undoAny(s *base.Store, tx kv.RwTx, contextRef, branchName, op string) (done *undoing, t *Txn, err error) {
 	if n, ok := strings.CutPrefix(op, "s"); ok {
 		done, err = undoStore(s, tx, n)
 		return done, nil, err
@@ -287,7 +282,7 @@ func onlyStore(s *base.Store, tx kv.Tx, contextRef, op string, undos bool) (n ui
 }
 
 // undoNamed undoes an operation. If that is an undo, it is redone; if it is a redo, the operation that it brought back is undone again.
-func (t *Txn) undoNamed(n uint64, branchName string) (*Undone, error) {
+func (t *Txn) undoNamed(n uint64, branchName string) (*undoing, error) {
 	for range 2 {
 		op, err := t.holding(n)
 		if err != nil {
@@ -316,7 +311,7 @@ func (t *Txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 
 // redoNamed redoes the undo at a place of the list of undos, with the others of the same command. It returns ErrConflict if a later undo concerns the same
 // subjects.
-func (t *Txn) redoNamed(at int, branchName string) (*Undone, error) {
+func (t *Txn) redoNamed(at int, branchName string) (*undoing, error) {
 	undo, err := t.holding(t.Rec.Redo[at])
 	if err != nil {
 		return nil, err
@@ -371,8 +366,8 @@ func (t *Txn) standsFree(first, last int) error {
 }
 
 // redoFrom redoes n undos, from a place of the list backwards.
-func (t *Txn) redoFrom(at, n int, branchName string) (*Undone, error) {
-	done := &Undone{}
+func (t *Txn) redoFrom(at, n int, branchName string) (*undoing, error) {
+	done := &undoing{}
 	for left := n; ; left-- {
 		u := t.Rec.Redo[at]
 		t.Rec.Redo = slices.Delete(t.Rec.Redo, at, at+1)
@@ -568,7 +563,7 @@ func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 }
 
 // undoGroup undoes an operation and the others of its group.
-func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
+func (t *Txn) undoGroup(n uint64, branchName string) (*undoing, error) {
 	op, err := t.holding(n)
 	if err != nil {
 		return nil, err
@@ -579,7 +574,7 @@ func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 			return nil, err
 		}
 	}
-	done := &Undone{}
+	done := &undoing{}
 	for i, n := range all {
 		if i > 0 {
 			if t, err = t.again(); err != nil {
@@ -599,8 +594,8 @@ func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 func (t *Txn) again() (*Txn, error) { return BeginAt(t.Store, t.Tx, t.ID) }
 
 // outcome describes the state after an undo or redo.
-func (t *Txn) outcome(branchName string) (Committed, error) {
-	done := Committed{Operation: fmt.Sprint(t.Rec.NextOperation - 1), What: t.What, Context: t.ID, Title: t.Rec.Title}
+func (t *Txn) outcome(branchName string) (record.Committed, error) {
+	done := record.Committed{Operation: fmt.Sprint(t.Rec.NextOperation - 1), What: t.What, Context: t.ID, Title: t.Rec.Title}
 	b, err := t.Branch(branchName)
 	if errors.Is(err, base.ErrNotFound) { // the branch was removed by it
 		b, err = t.Branch("")
@@ -612,7 +607,7 @@ func (t *Txn) outcome(branchName string) (Committed, error) {
 }
 
 // undoStore undoes an operation of the store with those of its group, or redoes an undo.
-func undoStore(s *base.Store, tx kv.RwTx, op string) (*Undone, error) {
+func undoStore(s *base.Store, tx kv.RwTx, op string) (*undoing, error) {
 	n, err := strconv.ParseUint(op, 10, 64)
 	if err != nil {
 		return nil, base.NotFound("operation", "s"+op)
@@ -641,7 +636,7 @@ func undoStore(s *base.Store, tx kv.RwTx, op string) (*Undone, error) {
 	if len(all) > 1 {
 		t.Group = max(t.Rec.NextOperation, 1)
 	}
-	done := &Undone{store: t}
+	done := &undoing{store: t}
 	for _, n := range all {
 		o, err := t.undo(n, what)
 		if err != nil {
@@ -685,12 +680,12 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 // Redo redoes the newest undo: on the branch or on its context, as long as nothing else was done there since, or this person's in the store. If the undo
 // removed a whole branch, it is redone by that branch's name, or on the branch from which that was forked or people came to it. It returns ErrConflict if a
 // later undo stands on it, and ErrNotFound if there is nothing to redo.
-func Redo(ctx context.Context, s *base.Store, contextRef, branchName string, around Around) (*Undone, error) {
-	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return redoAny(s, tx, contextRef, branchName) })
+func Redo(ctx context.Context, s *base.Store, contextRef, branchName string, around Around) (*record.Undone, error) {
+	return inOne(ctx, s, around, func(tx kv.RwTx) (*undoing, *Txn, error) { return redoAny(s, tx, contextRef, branchName) })
 }
 
 // redoAny redoes an undo of a context or of the store. It returns the context's transaction, nil if no context is named.
-func redoAny(s *base.Store, tx kv.RwTx, contextRef, branchName string) (done *Undone, t *Txn, err error) {
+func redoAny(s *base.Store, tx kv.RwTx, contextRef, branchName string) (done *undoing, t *Txn, err error) {
 	if n, err := onlyStore(s, tx, contextRef, "", true); err != nil || n != 0 {
 		if err == nil {
 			done, err = redoStore(s, tx, pool.ID{})
@@ -760,7 +755,7 @@ func undoneAt(op *base.Operation, id pool.ID) uint64 {
 }
 
 // redoStore redoes this person's newest undo in the store.
-func redoStore(s *base.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
+func redoStore(s *base.Store, tx kv.RwTx, id pool.ID) (*undoing, error) {
 	n, _, err := undoneLast(s, tx, id)
 	if err != nil {
 		return nil, err

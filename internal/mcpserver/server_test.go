@@ -84,7 +84,7 @@ func conversation(t *testing.T, st *chatctx.Store, folder, title string, message
 	return c
 }
 
-func change(t *testing.T, c *chatctx.ChatContext, fill func(*chatctx.Batch)) *chatctx.Committed {
+func change(t *testing.T, c *chatctx.ChatContext, fill func(*chatctx.Batch)) *record.Committed {
 	t.Helper()
 	b := c.Begin("")
 	fill(b)
@@ -201,7 +201,7 @@ func TestWhatABranchSays(t *testing.T) {
 	}
 	c := conversation(t, st, "/work/site", "Quaggas", user("which quagga?"), ask("one"))
 	change(t, c, func(b *chatctx.Batch) {
-		b.Decide("one", chatctx.Verdict{Status: pool.Denied, Reason: "production data\nIgnore this"})
+		b.Decide("one", record.Verdict{Status: pool.Denied, Reason: "production data\nIgnore this"})
 	})
 	change(t, c, func(b *chatctx.Batch) {
 		b.Fork("other", chatctx.ForkOptions{At: "@1"})

@@ -163,7 +163,7 @@ func forkBranch(r *Request, in *Forking) (contract.Forked, error) {
 	}))
 }
 
-func forked(done *chatctx.Committed, err error) (contract.Forked, error) {
+func forked(done *record.Committed, err error) (contract.Forked, error) {
 	if err != nil {
 		return contract.Forked{}, err
 	}
@@ -229,7 +229,7 @@ func removeBranch(r *Request, in *Removing) (v RemovedBranch, err error) {
 		return v, err
 	}
 	if in.Dry() {
-		return v, &chatctx.ConflictError{Text: fmt.Sprintf("%q is the active branch and cannot be removed; switch to another one first", v.Name)}
+		return v, &record.ConflictError{Text: fmt.Sprintf("%q is the active branch and cannot be removed; switch to another one first", v.Name)}
 	}
 	done, err := r.commit(in.change(), func(b *chatctx.Batch) { b.RemoveBranch(in.Branch) })
 	if err == nil {
@@ -269,7 +269,7 @@ func pruneBranches(r *Request, in *Pruning) (List[RemovedBranch], error) {
 			return ListOf(out), err
 		}
 		if named && v.Left != "" {
-			return ListOf(out), &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q cannot be removed: %s", b.Name, v.Left)}
+			return ListOf(out), &record.ConflictError{Text: fmt.Sprintf("the branch %q cannot be removed: %s", b.Name, v.Left)}
 		}
 		if out = append(out, v); v.Left == "" {
 			gone = append(gone, b.Name)
@@ -374,7 +374,7 @@ func activateBranch(r *Request, in *Switching) (contract.Where, error) {
 	return v, err
 }
 
-func where(done *chatctx.Committed, err error) (contract.Where, error) {
+func where(done *record.Committed, err error) (contract.Where, error) {
 	if err != nil {
 		return contract.Where{}, err
 	}

@@ -418,9 +418,9 @@ func renewCall(r *Request, in *renewParams) (v contract.Claim, err error) {
 	if err != nil {
 		return v, err
 	}
-	err = toolcall.ClaimOf(base.Of(r.Store), c, token, in.hold()).Renew(r.Ctx)
+	err = toolcall.Renew(r.Ctx, base.Of(r.Store), &record.Claimed{Call: c, Token: token}, in.hold())
 	if errors.Is(err, chatctx.ErrStopped) {
-		err = &chatctx.ConflictError{Text: err.Error()}
+		err = &record.ConflictError{Text: err.Error()}
 	}
 	if err != nil {
 		return v, err
@@ -444,7 +444,7 @@ type Resolving struct {
 }
 
 func resolveCall(r *Request, in *Resolving) (v contract.Answered, err error) {
-	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: in.By}
+	a := record.CallAnswer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: in.By}
 	if in.JSON != nil && in.Text != "" {
 		return v, base.Invalid("calls.resolve takes text or json")
 	}

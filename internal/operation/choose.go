@@ -26,8 +26,8 @@ func (f *Filters) Given() bool {
 }
 
 // options are those of the filters, without the words.
-func (f *Filters) options() chatctx.ListOptions {
-	return chatctx.ListOptions{Labels: f.Labels, Folders: FolderNames(f.Folder), Until: timeOf(f.OlderThan), Empty: f.Empty, Untitled: f.Untitled}
+func (f *Filters) options() record.ListOptions {
+	return record.ListOptions{Labels: f.Labels, Folders: FolderNames(f.Folder), Until: timeOf(f.OlderThan), Empty: f.Empty, Untitled: f.Untitled}
 }
 
 // FolderNames returns the names of a folder: as it was given, from the root, and without links. None for "".
@@ -53,7 +53,7 @@ func (f *Filters) Listed(ctx context.Context, st *chatctx.Store) iter.Seq2[*reco
 }
 
 // listed returns the conversations that fit options and in which search finds the words, unless there are none.
-func listed(ctx context.Context, st *chatctx.Store, o chatctx.ListOptions, words string) iter.Seq2[*record.ContextInfo, error] {
+func listed(ctx context.Context, st *chatctx.Store, o record.ListOptions, words string) iter.Seq2[*record.ContextInfo, error] {
 	if words == "" {
 		return st.Contexts(ctx, o)
 	}
@@ -127,7 +127,7 @@ func (r *Request) withThoseBelow(all []*record.ContextInfo) ([]*record.ContextIn
 		chosen[info.ID] = true
 	}
 	below := map[chatctx.ID][]*record.ContextInfo{}
-	for info, err := range r.Store.Contexts(r.Ctx, chatctx.ListOptions{}) {
+	for info, err := range r.Store.Contexts(r.Ctx, record.ListOptions{}) {
 		if err != nil {
 			return nil, err
 		}

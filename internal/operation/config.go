@@ -94,9 +94,9 @@ func (in *Configuring) place() string {
 // Configured are settings of a place, and what was done with them.
 type Configured struct {
 	contract.Settings
-	Place string             `json:"-"`
-	Title string             `json:"-"` // of the conversation
-	Done  *chatctx.Committed `json:"-"`
+	Place string            `json:"-"`
+	Title string            `json:"-"` // of the conversation
+	Done  *record.Committed `json:"-"`
 }
 
 func configure(r *Request, in *Configuring) (List[Configured], error) {
@@ -201,7 +201,7 @@ func (r *Request) setIn(place string, t Change, set map[string]json.RawMessage) 
 	if err := r.maySet(set); err != nil {
 		return v, err
 	}
-	var done *chatctx.Committed
+	var done *record.Committed
 	switch place {
 	case InStore:
 		done, err = r.Store.SetSettings(r.Ctx, set)
@@ -225,12 +225,12 @@ func (r *Request) setIn(place string, t Change, set map[string]json.RawMessage) 
 type heldIn struct {
 	Configured
 	have map[string]json.RawMessage
-	set  func(map[string]json.RawMessage) (*chatctx.Committed, error)
+	set  func(map[string]json.RawMessage) (*record.Committed, error)
 }
 
 // heldPlaces returns the places that the flags name, or without flags those from which a branch's settings come.
 func (r *Request) heldPlaces(in *Configuring) (places []heldIn, err error) {
-	add := func(v Configured, have map[string]json.RawMessage, set func(map[string]json.RawMessage) (*chatctx.Committed, error)) {
+	add := func(v Configured, have map[string]json.RawMessage, set func(map[string]json.RawMessage) (*record.Committed, error)) {
 		v.Settings.Settings = map[string]json.RawMessage{}
 		places = append(places, heldIn{v, have, set})
 	}
@@ -239,7 +239,7 @@ func (r *Request) heldPlaces(in *Configuring) (places []heldIn, err error) {
 		if err != nil {
 			return nil, err
 		}
-		add(Configured{Place: InStore}, have, func(set map[string]json.RawMessage) (*chatctx.Committed, error) {
+		add(Configured{Place: InStore}, have, func(set map[string]json.RawMessage) (*record.Committed, error) {
 			return r.Store.SetSettings(r.Ctx, set)
 		})
 	}
@@ -250,8 +250,8 @@ func (r *Request) heldPlaces(in *Configuring) (places []heldIn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	change := func(branch string, fill func(*chatctx.Batch, map[string]json.RawMessage)) func(map[string]json.RawMessage) (*chatctx.Committed, error) {
-		return func(set map[string]json.RawMessage) (*chatctx.Committed, error) {
+	change := func(branch string, fill func(*chatctx.Batch, map[string]json.RawMessage)) func(map[string]json.RawMessage) (*record.Committed, error) {
+		return func(set map[string]json.RawMessage) (*record.Committed, error) {
 			b := c.Begin(branch)
 			fill(b, set)
 			return b.Commit(r.Ctx)

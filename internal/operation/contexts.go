@@ -76,7 +76,7 @@ type Listing struct {
 }
 
 // options are those that select the conversations, but for the words. Pages follow the order of changes; only a list that is read whole has the pinned ones first.
-func (in *Listing) options(r *Request) (o chatctx.ListOptions, err error) {
+func (in *Listing) options(r *Request) (o record.ListOptions, err error) {
 	o = in.Filters.options()
 	o.Word, o.Trash, o.Since, o.Orderly = in.Word, in.Trash, timeOf(in.Since), r.Page == 0
 	if in.Until != nil {
@@ -255,7 +255,7 @@ func (f Family) Each(fn func(any) error) error {
 }
 
 // familyOf describes the conversations of an operation.
-func (r *Request) familyOf(done *chatctx.Committed, all []*record.ContextInfo) (f Family) {
+func (r *Request) familyOf(done *record.Committed, all []*record.ContextInfo) (f Family) {
 	for i, info := range all {
 		one := contract.Named{Where: contract.Where{Operation: done.Operation, Context: info.ID}, Title: info.Title}
 		if i == 0 {
@@ -264,7 +264,7 @@ func (r *Request) familyOf(done *chatctx.Committed, all []*record.ContextInfo) (
 		}
 		f.Others = append(f.Others, one)
 	}
-	r.Done = &chatctx.Committed{Operation: done.Operation} // undone wherever one is
+	r.Done = &record.Committed{Operation: done.Operation} // undone wherever one is
 	return f
 }
 
@@ -328,7 +328,7 @@ func restoreContext(r *Request, in *ConversationArgument) (f Family, err error) 
 
 // inTrash returns the conversations in the trash.
 func (r *Request) inTrash() (all []*record.ContextInfo, err error) {
-	for info, err := range r.Store.Contexts(r.Ctx, chatctx.ListOptions{Trash: true}) {
+	for info, err := range r.Store.Contexts(r.Ctx, record.ListOptions{Trash: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -337,7 +337,7 @@ func (r *Request) inTrash() (all []*record.ContextInfo, err error) {
 	return all, nil
 }
 
-func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {
+func namedDone(done *record.Committed, err error) (contract.Named, error) {
 	if err != nil {
 		return contract.Named{}, err
 	}

@@ -66,12 +66,12 @@ type Decided struct {
 
 // Decisions are several decisions, made together in each conversation, so that one undo takes them back.
 type Decisions struct {
-	Last     []*chatctx.Committed `json:"-"` // of each conversation: undoing it undoes all decisions there
-	Passed   []error              `json:"-"` // of calls that somebody else decided meanwhile
+	Last     []*record.Committed `json:"-"` // of each conversation: undoing it undoes all decisions there
+	Passed   []error             `json:"-"` // of calls that somebody else decided meanwhile
 	r        *Request
 	in       *Deciding
 	which    *Several
-	verdict  chatctx.Verdict
+	verdict  record.Verdict
 	word     string // what the calls are then
 	together map[chatctx.ID]*chatctx.Batch
 	decided  int
@@ -81,7 +81,7 @@ func approveCalls(r *Request, in *Approving) (Decided, error) {
 	if string(in.Arguments) == "null" { // like a missing one
 		in.Arguments = nil
 	}
-	v := chatctx.Verdict{Status: pool.Approved, Arguments: in.Arguments}
+	v := record.Verdict{Status: pool.Approved, Arguments: in.Arguments}
 	if in.Always == 0 {
 		return r.decide(&in.Deciding, &in.Several, v, "approved")
 	}
@@ -92,15 +92,15 @@ func approveCalls(r *Request, in *Approving) (Decided, error) {
 }
 
 func denyCalls(r *Request, in *Denying) (Decided, error) {
-	return r.decide(&in.Deciding, &in.Several, chatctx.Verdict{Status: pool.Denied}, "denied")
+	return r.decide(&in.Deciding, &in.Several, record.Verdict{Status: pool.Denied}, "denied")
 }
 
 func cancelCalls(r *Request, in *Cancelling) (Decided, error) {
-	return r.decide(&in.Deciding, &Several{Calls: in.Calls}, chatctx.Verdict{Status: pool.Denied, Kind: record.ByCancel}, "cancelled")
+	return r.decide(&in.Deciding, &Several{Calls: in.Calls}, record.Verdict{Status: pool.Denied, Kind: record.ByCancel}, "cancelled")
 }
 
 // decide makes a decision about the call that the API names, or prepares it for those that the command line names.
-func (r *Request) decide(in *Deciding, which *Several, v chatctx.Verdict, word string) (Decided, error) {
+func (r *Request) decide(in *Deciding, which *Several, v record.Verdict, word string) (Decided, error) {
 	if in.Call != "" {
 		return r.decideOne(in, v, 0)
 	}
@@ -109,7 +109,7 @@ func (r *Request) decide(in *Deciding, which *Several, v chatctx.Verdict, word s
 }
 
 // decideOne decides about a call. always is the number of the offered rule that it adds; 0 means none.
-func (r *Request) decideOne(in *Deciding, v chatctx.Verdict, always int) (out Decided, err error) {
+func (r *Request) decideOne(in *Deciding, v record.Verdict, always int) (out Decided, err error) {
 	c, err := r.call(in.Target, CallName{in.Call})
 	if err != nil {
 		return out, err
@@ -129,7 +129,7 @@ func (r *Request) decideOne(in *Deciding, v chatctx.Verdict, always int) (out De
 		}
 		rule := offers[always-1]
 		rule.Reason = in.Reason
-		b.AddRule(*rule, chatctx.RuleScope{})
+		b.AddRule(*rule, record.RuleScope{})
 	}
 	v.Name, v.Reason = r.By, in.Reason
 	b.Decide(c.Ref(), v)
@@ -142,7 +142,7 @@ func (r *Request) decideOne(in *Deciding, v chatctx.Verdict, always int) (out De
 	return out, nil
 }
 
-func decidedCall(c *record.Call, done *chatctx.Committed) contract.Call {
+func decidedCall(c *record.Call, done *record.Committed) contract.Call {
 	v := contract.CallOf(c)
 	v.Operation = done.Operation
 	return v
@@ -250,7 +250,7 @@ func (d *Decisions) atOnce(calls []*record.Call, fn func(any) error) error {
 		return err
 	}
 	d.decided += len(calls)
-	if i := slices.IndexFunc(d.Last, func(c *chatctx.Committed) bool { return c.Context == id }); i >= 0 {
+	if i := slices.IndexFunc(d.Last, func(c *record.Committed) bool { return c.Context == id }); i >= 0 {
 		d.Last[i] = done
 	} else {
 		d.Last = append(d.Last, done)

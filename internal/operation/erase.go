@@ -49,7 +49,7 @@ func purge(r *Request, in *Purging) (v Erased, err error) {
 	if in.Named != "" {
 		ref = in.Named
 	}
-	var p *chatctx.Purged
+	var p *record.Purged
 	switch {
 	case len(in.Messages) > 0:
 		p, err = store.PurgeMessages(r.Ctx, ref, in.Branch, in.Messages, o)

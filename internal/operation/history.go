@@ -159,7 +159,7 @@ func Named(ctx context.Context, snap *chatctx.Snapshot, ref record.Ref) ([]*chat
 		e, err := snap.Place(ctx, ref)
 		return []*chatctx.Entry{e}, err
 	case part.Snapshot != snap:
-		return nil, &chatctx.RefError{Kind: "message", Ref: string(ref), Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
+		return nil, &record.RefError{Kind: "message", Ref: string(ref), Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
 	case part.To < part.From:
 		return nil, base.NotFound("message in the range", string(ref))
 	}

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -146,7 +145,7 @@ func redo(r *Request, in *Change) (contract.Undone, error) {
 	return r.undone(r.Store.Redo(r.Ctx, in.Context, in.Branch))
 }
 
-func (r *Request) undone(u *chatctx.Undone, err error) (contract.Undone, error) {
+func (r *Request) undone(u *record.Undone, err error) (contract.Undone, error) {
 	if err != nil {
 		return contract.Undone{}, err
 	}

@@ -84,7 +84,7 @@ func marking(mark, only string) func(*Request, *Marking) (Marks, error) {
 		case v.DryRun:
 			return v, nil
 		case len(v.Messages) == 0:
-			r.Done = new(chatctx.Committed)
+			r.Done = new(record.Committed)
 			return v, nil
 		}
 		done, err := r.commit(in.Change, func(b *chatctx.Batch) {

@@ -242,7 +242,7 @@ func (s *recallSearcher) context(id chatctx.ID) (*recallContext, error) {
 }
 
 // show writes a hit, unless it may not be shown or was shown already.
-func (s *recallSearcher) show(h *chatctx.Hit) error {
+func (s *recallSearcher) show(h *record.Hit) error {
 	if h.Message == nil {
 		return nil // titles and prompts only help to rank
 	}

@@ -30,7 +30,7 @@ func recallNote(r *Request, in *RecallNote) (out Recalled, err error) {
 		return out, base.Invalid("text has %d bytes, and has to have from 1 to %d", len(text), mostNote)
 	}
 	var c *chatctx.ChatContext
-	for info, err := range r.Store.Contexts(r.Ctx, chatctx.ListOptions{Labels: []string{notesLabel}, Folders: FolderNames(r.Folder)}) {
+	for info, err := range r.Store.Contexts(r.Ctx, record.ListOptions{Labels: []string{notesLabel}, Folders: FolderNames(r.Folder)}) {
 		if err == nil {
 			c, err = r.Store.Context(r.Ctx, info.ID.String())
 		}

@@ -221,7 +221,7 @@ func recallRecent(r *Request, in *RecallRecent) (out Recalled, err error) {
 	if err != nil {
 		return out, err
 	}
-	for info, err := range r.Store.Contexts(r.Ctx, chatctx.ListOptions{Folders: r.Folders}) {
+	for info, err := range r.Store.Contexts(r.Ctx, record.ListOptions{Folders: r.Folders}) {
 		if err != nil {
 			return out, err
 		}

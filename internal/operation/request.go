@@ -42,7 +42,7 @@ type Request struct {
 	// What the operation says beside its result.
 	Size     int     // the approximate size of the answer; 0 if unknown
 	Revision *uint64 // of the data in the answer or of the change; nil if there is none
-	Done     *chatctx.Committed
+	Done     *record.Committed
 }
 
 // Teller passes events to a reader that may be slower than their source.
@@ -323,7 +323,7 @@ func (r *Request) snapshotToChange(t Target) (*chatctx.ChatContext, *chatctx.Sna
 }
 
 // commit makes the changes that fill puts into a batch on the branch: one transaction, one operation.
-func (r *Request) commit(t Change, fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
+func (r *Request) commit(t Change, fill func(*chatctx.Batch)) (*record.Committed, error) {
 	b := r.Store.Begin(t.Context, t.Branch)
 	fill(b)
 	done, err := b.Commit(r.Ctx)
@@ -334,7 +334,7 @@ func (r *Request) commit(t Change, fill func(*chatctx.Batch)) (*chatctx.Committe
 }
 
 // onContext makes a change of a conversation as a whole.
-func (r *Request) onContext(ref string, fill func(*chatctx.Batch)) (done *chatctx.Committed, err error) {
+func (r *Request) onContext(ref string, fill func(*chatctx.Batch)) (done *record.Committed, err error) {
 	b := r.Store.Begin(ref, "")
 	fill(b)
 	r.Done, err = b.Commit(r.Ctx)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
@@ -158,11 +157,11 @@ func addRule(r *Request, in *NewRule) (contract.Rule, error) {
 		return r.ruled(r.Store.AddRule(r.Ctx, rule))
 	}
 	b := r.Store.Begin(in.Context, in.Branch+in.at)
-	b.AddRule(rule, chatctx.RuleScope{Branch: in.Here || in.Branch != "" && in.Call == "", Call: in.Call})
+	b.AddRule(rule, record.RuleScope{Branch: in.Here || in.Branch != "" && in.Call == "", Call: in.Call})
 	return r.ruled(b.Commit(r.Ctx))
 }
 
-func (r *Request) ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
+func (r *Request) ruled(done *record.Committed, err error) (contract.Rule, error) {
 	if r.Done = done; err != nil {
 		return contract.Rule{}, err
 	}

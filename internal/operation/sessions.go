@@ -214,7 +214,7 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 	if err != nil {
 		return v, &CompactionError{err, k.asked.Provider != nil, k.asked.Completer != nil}
 	}
-	r.Done = &chatctx.Committed{Operation: done.Operation, Context: k.c.ID, Branch: done.Branch}
+	r.Done = &record.Committed{Operation: done.Operation, Context: k.c.ID, Branch: done.Branch}
 	if next, err := r.foresee(r.turnOn(k.c, k.branch)); err == nil {
 		v.Next, done.After = next, next.Forecast.Tokens // no two figures stand for one request
 	}
@@ -304,7 +304,7 @@ func (k *compaction) stretch() (from, to int, err error) {
 	case part == nil:
 		return 0, 0, &RangeError{Ref: record.Ref(ref)}
 	case part.Snapshot != snap:
-		return 0, 0, &chatctx.RefError{Kind: "message", Ref: ref, Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
+		return 0, 0, &record.RefError{Kind: "message", Ref: ref, Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
 	}
 	if from, to = part.From, part.To; strings.HasSuffix(ref, "..") {
 		to--
@@ -408,7 +408,7 @@ func pruneResults(r *Request, in *Shortening) (v Shortened, err error) {
 		return v, err
 	}
 	if !in.DryRun.DryRun {
-		r.Done = &chatctx.Committed{Operation: p.Operation, Context: c.ID, Branch: p.Branch}
+		r.Done = &record.Committed{Operation: p.Operation, Context: c.ID, Branch: p.Branch}
 	}
 	return Shortened{in.DryRun.DryRun, contract.Where{Operation: p.Operation, Context: c.ID, Branch: p.Branch}, p.Position, p.Results, p.Before, p.After, p.RequestBefore,
 		p.RequestAfter, orNull(o.Budget), p.Notice(o.Budget)}, nil
@@ -524,7 +524,7 @@ func resumeSession(r *Request, in *Resuming) (v Resumed, err error) {
 	if err != nil {
 		return v, err
 	}
-	r.Done = &chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}
+	r.Done = &record.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}
 	v = Resumed{contract.Where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Of, done.Whole, done.Tokens, nil}
 	if next, err := r.foresee(r.turnOn(c, name)); err == nil {
 		v.Next = next

@@ -37,8 +37,8 @@ type Shown struct {
 	Saved []SavedParts        `json:"-" when:"save"`
 	Words []ShownText         `json:"-" when:"text"`
 
-	Mark  string              `json:"-"`
-	Tasks []*chatctx.TaskInfo `json:"-"` // that the message's calls started
+	Mark  string             `json:"-"`
+	Tasks []*record.TaskInfo `json:"-"` // that the message's calls started
 }
 
 // ShownConversation is a conversation with its branches, prompts and settings.

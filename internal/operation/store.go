@@ -58,7 +58,7 @@ func grantStore(r *Request, in *Grant) (Grant, error) {
 	}
 	err := g.Grant(r.Ctx, in.Role, in.User)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &chatctx.RefError{Kind: "user of the database", Ref: in.User}
+		err = &record.RefError{Kind: "user of the database", Ref: in.User}
 	}
 	return *in, err
 }

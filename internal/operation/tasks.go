@@ -2,6 +2,7 @@ package operation
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/subtask"
 )
@@ -34,7 +35,7 @@ type TaskListing struct {
 
 func listTasks(r *Request, in *TaskListing) (out List[contract.Task], err error) {
 	o := subtask.ListOptions{Deep: in.Deep, Ended: in.Ended}
-	var tasks []*chatctx.TaskInfo
+	var tasks []*record.TaskInfo
 	if in.All {
 		tasks, err = subtask.All(r.Ctx, r.Store, o)
 	} else if c, missing := r.Store.Context(r.Ctx, in.Context); missing != nil {
@@ -43,7 +44,7 @@ func listTasks(r *Request, in *TaskListing) (out List[contract.Task], err error)
 		tasks, err = subtask.List(r.Ctx, c, o)
 	}
 	below := map[chatctx.ID]int{}
-	return ListEach(tasks, err, func(i *chatctx.TaskInfo) contract.Task {
+	return ListEach(tasks, err, func(i *record.TaskInfo) contract.Task {
 		v := contract.TaskOf(i)
 		if depth, listed := below[i.Parent]; listed {
 			v.Below = depth + 1
@@ -81,7 +82,7 @@ func startTask(r *Request, in *startParams) (contract.Task, error) {
 }
 
 // task returns a sub-context as it is now, with the result of its end, unless err says what went wrong with it.
-func (r *Request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded, err error) (contract.Task, error) {
+func (r *Request) task(child *chatctx.ChatContext, end *record.TaskEnded, err error) (contract.Task, error) {
 	if err != nil {
 		return contract.Task{}, err
 	}

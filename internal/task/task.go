@@ -17,18 +17,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// New describes the sub-context that Start makes.
-type New struct {
-	record.NewContext
-	record.Task
-	// Tools, if not nil, replaces the copies of the parent's tools.
-	Tools []record.Tool
-	// Call is the claim of the call that starts it, nil for none. The call then runs until the task ends, whatever becomes of this process.
-	Call *toolcall.CallClaim
-}
-
 // Start makes a sub-context of a context, from one of its branches ("" means the active one), and returns its id.
-func Start(ctx context.Context, c *base.Conversation, branchName string, n New) (pool.ID, error) {
+func Start(ctx context.Context, c *base.Conversation, branchName string, n record.NewTask) (pool.ID, error) {
 	if err := journal.Ready(c.Store, &n.NewContext); err != nil {
 		return pool.ID{}, err
 	}
@@ -52,7 +42,7 @@ func Start(ctx context.Context, c *base.Conversation, branchName string, n New) 
 	return id, err
 }
 
-func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error {
+func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *record.NewTask) error {
 	task := n.Task
 	task.Branch, task.BranchName, task.State, task.Depth = parent.Target.ID, parent.Target.Name, record.TaskRunning, 1
 	if up := parent.Rec.Task; up != nil {
@@ -67,7 +57,7 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 	}
 	if n.Call != nil {
 		task.Message, task.Index = n.Call.Call.Message, n.Call.Call.Index
-		claim, err := n.Call.Owned(st.Tx)
+		claim, err := toolcall.Owned(st.Tx, n.Call)
 		if err != nil {
 			return err
 		}
@@ -97,20 +87,9 @@ func start(st *journal.StoreTxn, parent *journal.Txn, id pool.ID, n *New) error 
 	return st.Made(t, false)
 }
 
-// Info is a sub-context in its present state.
-type Info struct {
-	*view.ContextInfo
-	record.Task      // its State may be TaskWaiting
-	Open        int  // its calls that wait or run
-	ParentGone  bool // the parent was removed for good, or is in the trash
-	// ParentState is the state in which the parent, itself a task, has ended; "" if it has not, or is none.
-	ParentState string
-	BranchGone  bool // the branch from which it was started no longer exists
-}
-
 // Read returns the state of a sub-context. It returns ErrInvalid if the context is none.
-func Read(ctx context.Context, c *base.Conversation) (*Info, error) {
-	var out *Info
+func Read(ctx context.Context, c *base.Conversation) (*record.TaskInfo, error) {
+	var out *record.TaskInfo
 	err := view.At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) error {
 		if rec.Task == nil {
 			return base.Invalidf("%q is not a sub-context", rec.Title)
@@ -119,8 +98,8 @@ func Read(ctx context.Context, c *base.Conversation) (*Info, error) {
 		if err != nil {
 			return err
 		}
-		out = &Info{ContextInfo: info, Task: *rec.Task}
-		if err := out.lookUp(tx, rec); err != nil {
+		out = &record.TaskInfo{ContextInfo: info, Task: *rec.Task}
+		if err := lookUpInfo(out, tx, rec); err != nil {
 			return err
 		}
 		if out.Open, err = openIn(tx, c.ID); err == nil && out.Open > 0 && out.State == record.TaskRunning {
@@ -131,8 +110,8 @@ func Read(ctx context.Context, c *base.Conversation) (*Info, error) {
 	return out, err
 }
 
-// lookUp checks the parent.
-func (i *Info) lookUp(tx kv.Tx, rec *base.ContextRecord) error {
+// lookUpInfo checks the parent.
+func lookUpInfo(i *record.TaskInfo, tx kv.Tx, rec *base.ContextRecord) error {
 	parent, _, err := base.GetContext(tx, rec.Parent)
 	if err != nil {
 		return err
@@ -159,20 +138,8 @@ func openIn(tx kv.Tx, id pool.ID) (int, error) {
 	return n, err
 }
 
-// End is how a task ends.
-type End struct {
-	State   string // TaskReturned, TaskFailed or TaskAbandoned
-	Summary string // what the parent gets; for a task that did not return, the reason
-	// Branch is the parent's branch that gets the summary; "" means the one from which the task was started.
-	Branch string
-	Keep   bool // do not move it to the trash, even if the task does not say so
-	// Unfinished means that the task failed since its last answer is not whole. The parent then gets a message in any case, with the answer as far as it came.
-	Unfinished bool
-	Partial    string
-}
-
-// words returns what a model reads about the end.
-func (e *End) words() string {
+// endWords returns what a model reads about the end.
+func endWords(e *record.TaskEnd) string {
 	switch {
 	case e.Summary == "" && e.State != record.TaskReturned:
 		return "the task was " + e.State
@@ -184,26 +151,16 @@ func (e *End) words() string {
 	return "The task failed: " + e.Summary + ". Its answer is not whole. As far as it came:\n" + e.Partial
 }
 
-// message returns the user's message about the end of a task that no call waits for.
-func (e *End) message(title string) *pool.Message {
+// messageOf returns the user's message about the end of a task that no call waits for.
+func messageOf(e *record.TaskEnd, title string) *pool.Message {
 	if e.State == record.TaskReturned {
-		return pool.NewText(pool.User, "The task \""+title+"\" returned:\n"+e.words())
+		return pool.NewText(pool.User, "The task \""+title+"\" returned:\n"+endWords(e))
 	}
-	return pool.NewText(pool.User, "The task \""+title+"\" "+e.State+":\n"+e.words())
-}
-
-// Ended is the result of Finish.
-type Ended struct {
-	Parent    journal.Committed // on the parent's journal; Operation is "" if it got no message
-	Child     journal.Committed // on the store's
-	Message   pool.ID           // zero: none
-	Position  int
-	Kept      bool
-	CallState string // of the call that started it; "": none
+	return pool.NewText(pool.User, "The task \""+title+"\" "+e.State+":\n"+endWords(e))
 }
 
 // Finish ends the task, and tells the parent: both or neither.
-func Finish(ctx context.Context, c *base.Conversation, e End) (*Ended, error) {
+func Finish(ctx context.Context, c *base.Conversation, e record.TaskEnd) (*record.TaskEnded, error) {
 	if err := c.Store.Texts("summary", &e.Summary, &e.Partial); err != nil {
 		return nil, err
 	}
@@ -215,12 +172,12 @@ func Finish(ctx context.Context, c *base.Conversation, e End) (*Ended, error) {
 		return nil, err
 	}
 	what := "sub " + map[string]string{record.TaskReturned: "return", record.TaskFailed: "fail", record.TaskAbandoned: "abandon"}[e.State]
-	var out *Ended
-	var child *journal.Committed
+	var out *record.TaskEnded
+	var child *record.Committed
 	command := journal.CommandOf(ctx)
 	err = command.Store(func() (err error) {
 		child, err = journal.StoreOperation(ctx, c.Store, what, func(st *journal.StoreTxn) error {
-			out = &Ended{}
+			out = &record.TaskEnded{}
 			message, result := *m, m.Result
 			if result != nil {
 				r := *result
@@ -238,7 +195,7 @@ func Finish(ctx context.Context, c *base.Conversation, e End) (*Ended, error) {
 }
 
 // endMessage returns the message that the parent gets.
-func endMessage(ctx context.Context, c *base.Conversation, e *End) (*pool.Message, error) {
+func endMessage(ctx context.Context, c *base.Conversation, e *record.TaskEnd) (*pool.Message, error) {
 	if e.State != record.TaskReturned && e.State != record.TaskFailed && e.State != record.TaskAbandoned {
 		return nil, base.Invalidf("a task cannot end as %q", e.State)
 	}
@@ -250,15 +207,15 @@ func endMessage(ctx context.Context, c *base.Conversation, e *End) (*pool.Messag
 	if err != nil {
 		return nil, err
 	}
-	m := e.message(info.Title)
+	m := messageOf(e, info.Title)
 	if info.Message != (pool.ID{}) {
-		m = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: e.words(), IsError: e.State != record.TaskReturned}}
+		m = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: endWords(e), IsError: e.State != record.TaskReturned}}
 	}
 	m.Kind, m.AppData = "summary", map[string]json.RawMessage{"subtask": link}
 	return m, nil
 }
 
-func finish(st *journal.StoreTxn, id pool.ID, e *End, m *pool.Message, command *journal.Command, out *Ended) error {
+func finish(st *journal.StoreTxn, id pool.ID, e *record.TaskEnd, m *pool.Message, command *journal.Command, out *record.TaskEnded) error {
 	child, err := journal.BeginAt(st.Store, st.Tx, id)
 	if err != nil {
 		return err
@@ -312,7 +269,7 @@ func giveUp(st *journal.StoreTxn, id pool.ID, reason string) (*journal.Txn, erro
 }
 
 // tellParent puts the message about a task's end on the parent branch.
-func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Message, command *journal.Command, out *Ended) error {
+func tellParent(st *journal.StoreTxn, child *journal.Txn, e *record.TaskEnd, m *pool.Message, command *journal.Command, out *record.TaskEnded) error {
 	task := child.Rec.Task
 	parent, _, err := base.GetContext(st.Tx, child.Rec.Parent)
 	if err != nil {
@@ -344,7 +301,7 @@ func tellParent(st *journal.StoreTxn, child *journal.Txn, e *End, m *pool.Messag
 		return nil // it failed, and nobody is there to read it
 	}
 	if m.Result != nil { // its call was answered otherwise: the end is reported all the same
-		m.Role, m.Content, m.Result = pool.User, e.message(child.Rec.Title).Content, nil
+		m.Role, m.Content, m.Result = pool.User, messageOf(e, child.Rec.Title).Content, nil
 	}
 	placed, err := t.Append(t.Target, []*pool.Message{m})
 	if err != nil {
@@ -375,7 +332,7 @@ func taskBranch(t *journal.Txn, child *journal.Txn, name string) (*branch.Branch
 }
 
 // answerTask answers the call that started a task, if that still runs for it or for nobody.
-func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *End, m *pool.Message, command *journal.Command, out *Ended) (bool, error) {
+func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *record.TaskEnd, m *pool.Message, command *journal.Command, out *record.TaskEnded) (bool, error) {
 	at, err := toolcall.CallOf(t.Reader(), task.Message, task.Index-1, "")
 	if err != nil {
 		return false, err

@@ -21,20 +21,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Verdict is a decision about a call.
-type Verdict struct {
-	Status pool.Status // Approved or Denied
-	Kind   string      // one of the By… constants; "" means ByPerson
-	// Name is who decides. For a rule it is the rule's id. For a person or program it is the name that they give themselves, recorded as claimed beside the
-	// store's person or program; "" claims nothing.
-	Name   string
-	Reason string // the reason of a denial goes to the model unchanged
-	// Arguments, of an approval, replace the proposed arguments. Nil keeps those.
-	Arguments json.RawMessage
-}
-
 // DenialText is the result text of a denied call.
-func (v *Verdict) DenialText() string {
+func DenialText(v *record.Verdict) string {
 	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired", record.ByCheck: "not run"}[v.Kind]
 	word = cmp.Or(word, "denied")
 	if v.Reason == "" {
@@ -43,8 +31,8 @@ func (v *Verdict) DenialText() string {
 	return word + ": " + v.Reason
 }
 
-// Check refuses verdicts that no call can take.
-func (v *Verdict) Check() error {
+// CheckVerdict refuses verdicts that no call can take.
+func CheckVerdict(v *record.Verdict) error {
 	switch {
 	case v.Status != pool.Approved && v.Status != pool.Denied:
 		return base.Invalidf("a decision must be approved or denied, not %q", v.Status)
@@ -59,8 +47,8 @@ func (v *Verdict) Check() error {
 	return nil
 }
 
-// by is the record of who decides.
-func (v *Verdict) by(s *base.Store) record.Decision {
+// verdictBy is the record of who decides.
+func verdictBy(v *record.Verdict, s *base.Store) record.Decision {
 	d := record.Decision{Decider: pool.Decider{Kind: v.Kind}, Reason: v.Reason, Arguments: v.Arguments}
 	switch d.Kind {
 	case "":
@@ -102,7 +90,7 @@ func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 
 // Decide records a decision about a call and returns the name of the branch that holds the call. A denial also appends its result to that branch; an expiry
 // does so only while the call is in the last turn.
-func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string, error) {
+func Decide(t *journal.Txn, a *callAt, v *record.Verdict, denial *pool.Message) (string, error) {
 	takesBack := slices.Contains([]string{record.ByCancel, record.ByRule, record.ByInherited}, v.Kind) // a rule that came after the approval
 	cancels := v.Status == pool.Denied && takesBack && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
 	if a.Rec.Status != pool.Pending && !cancels {
@@ -121,7 +109,7 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 			return "", err
 		}
 	}
-	d := v.by(t.Store)
+	d := verdictBy(v, t.Store)
 	if v.Status == pool.Approved {
 		if d.Runs, _, err = view.RunsNow(t.Tx, t.ID, t.Rec, holder, a.Rec.Tool); err != nil {
 			return "", err
@@ -241,10 +229,10 @@ func settleCalls(ctx context.Context, s *base.Store, names []callName) error {
 }
 
 func settleIn(ctx context.Context, s *base.Store, id pool.ID, names []callName) error {
-	expired := Verdict{Status: pool.Denied, Kind: record.ByExpiry, Reason: "nobody decided in time"}
+	expired := record.Verdict{Status: pool.Denied, Kind: record.ByExpiry, Reason: "nobody decided in time"}
 	denials := make([]*pool.Message, len(names))
 	for i := range denials {
-		denials[i] = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: expired.DenialText(), IsError: true}}
+		denials[i] = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: DenialText(&expired), IsError: true}}
 	}
 	if err := s.Ready(denials); err != nil {
 		return err
@@ -273,7 +261,7 @@ func settleIn(ctx context.Context, s *base.Store, id pool.ID, names []callName) 
 }
 
 // settleCall records the expiry of a call or the crash of its program, if there was one.
-func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Message) error {
+func settleCall(t *journal.Txn, a *callAt, expired *record.Verdict, denial *pool.Message) error {
 	d, _, err := DueIn(t.Reader(), a.Message.ID, a.Index, a.Rec, t.Now)
 	if err != nil || d == nil {
 		return err
@@ -317,8 +305,8 @@ func GiveUp(t *journal.Txn, reason string) error {
 		case a.Rec.Execution == pool.Running:
 			err = uncertain(t, a, reason)
 		case a.Rec.Open() && a.Rec.Execution == pool.NotRun:
-			v := Verdict{Status: pool.Denied, Kind: record.ByCancel, Reason: reason}
-			err = StepCall(t, a, pool.Denied, pool.NotRun, v.by(t.Store))
+			v := record.Verdict{Status: pool.Denied, Kind: record.ByCancel, Reason: reason}
+			err = StepCall(t, a, pool.Denied, pool.NotRun, verdictBy(&v, t.Store))
 		}
 	}
 	return err

@@ -73,7 +73,7 @@ func Denied(c *record.Call, r *record.Ruling) error {
 // MayApprove refuses to approve a call if a rule denies it with the arguments that it would run with. If v replaces the arguments and the store knows the
 // tool's schema, it also refuses arguments that do not fit the schema, since the model would get an answer for what a person wrote. A reference that names
 // no call, or several, passes: the next reader reports it.
-func MayApprove(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, v *Verdict) error {
+func MayApprove(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, v *record.Verdict) error {
 	if v.Kind == record.ByRule || v.Kind == record.ByInherited {
 		return nil
 	}

@@ -14,14 +14,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// RuleScope says where a rule holds: for a call, else on a branch, else in the context.
-type RuleScope struct {
-	Branch bool           // on the batch's branch only
-	Call   record.CallRef // for this call only
-}
-
-// set sets where a rule holds.
-func (sc RuleScope) set(s *base.Store, tx kv.Tx, id pool.ID, branchName string, r *record.Rule) error {
+// setScope sets where a rule holds.
+func setScope(sc record.RuleScope, s *base.Store, tx kv.Tx, id pool.ID, branchName string, r *record.Rule) error {
 	r.Context, r.Branch, r.Message, r.Index = id, pool.ID{}, pool.ID{}, 0
 	if !sc.Branch && sc.Call == "" {
 		return nil
@@ -63,24 +57,24 @@ type TriedRules struct {
 type changeRules func(kv.Tx, pool.ID) ([]RuleChange, error)
 
 // Add collects a new rule, gives it an id if it has none, and returns the step that adds it. The rule must be ready (ReadyRule) when the changes are tried.
-func (t *TriedRules) Add(branchName string, made *record.Rule, scope RuleScope) func(*journal.Txn, *journal.Step) error {
+func (t *TriedRules) Add(branchName string, made *record.Rule, scope record.RuleScope) func(*journal.Txn, *record.Step) error {
 	if made.ID == (pool.ID{}) {
 		made.ID = pool.NewID()
 	}
 	t.changes = append(t.changes, func(tx kv.Tx, id pool.ID) ([]RuleChange, error) {
 		rule := *made
-		if err := scope.set(t.Store, tx, id, branchName, &rule); err != nil {
+		if err := setScope(scope, t.Store, tx, id, branchName, &rule); err != nil {
 			return nil, err
 		}
 		return []RuleChange{{Add: &rule}}, nil
 	})
-	return func(tx *journal.Txn, s *journal.Step) error {
+	return func(tx *journal.Txn, s *record.Step) error {
 		if err := t.same(tx.Tx); err != nil {
 			return err
 		}
 		rule := *made
 		rule.By, rule.Created = tx.Store.Maker(), tx.Now
-		if err := scope.set(t.Store, tx.Tx, tx.ID, branchName, &rule); err != nil {
+		if err := setScope(scope, t.Store, tx.Tx, tx.ID, branchName, &rule); err != nil {
 			return err
 		}
 		s.Rule, s.Broken, tx.OnContext = &rule, t.broken, true
@@ -89,9 +83,9 @@ func (t *TriedRules) Add(branchName string, made *record.Rule, scope RuleScope) 
 }
 
 // Remove collects the removal of a rule and returns the step that removes it.
-func (t *TriedRules) Remove(ref string) func(*journal.Txn, *journal.Step) error {
+func (t *TriedRules) Remove(ref string) func(*journal.Txn, *record.Step) error {
 	t.changes = append(t.changes, removal(ref))
-	return func(tx *journal.Txn, s *journal.Step) error {
+	return func(tx *journal.Txn, s *record.Step) error {
 		if err := t.same(tx.Tx); err != nil {
 			return err
 		}
@@ -208,7 +202,7 @@ func (t *TriedRules) same(tx kv.Tx) error {
 }
 
 // AddRule adds a rule for all contexts.
-func AddRule(ctx context.Context, s *base.Store, r record.Rule) (*journal.Committed, error) {
+func AddRule(ctx context.Context, s *base.Store, r record.Rule) (*record.Committed, error) {
 	if r.ID == (pool.ID{}) {
 		r.ID = pool.NewID()
 	}
@@ -223,7 +217,7 @@ func AddRule(ctx context.Context, s *base.Store, r record.Rule) (*journal.Commit
 }
 
 // RemoveRule removes a rule for all contexts.
-func RemoveRule(ctx context.Context, s *base.Store, ref string) (*journal.Committed, error) {
+func RemoveRule(ctx context.Context, s *base.Store, ref string) (*record.Committed, error) {
 	return ruleOperation(ctx, s, "rules rm", removal(ref), func(t *journal.StoreTxn) (*record.Rule, error) {
 		r, err := FindRule(t.Tx, pool.ID{}, ref)
 		if err != nil {
@@ -234,7 +228,7 @@ func RemoveRule(ctx context.Context, s *base.Store, ref string) (*journal.Commit
 }
 
 // ruleOperation changes a rule for all contexts; the result's step has it.
-func ruleOperation(ctx context.Context, s *base.Store, what string, change changeRules, do func(*journal.StoreTxn) (*record.Rule, error)) (*journal.Committed, error) {
+func ruleOperation(ctx context.Context, s *base.Store, what string, change changeRules, do func(*journal.StoreTxn) (*record.Rule, error)) (*record.Committed, error) {
 	tried := &TriedRules{Store: s, changes: []changeRules{change}}
 	if err := tried.Try(storeRules); err != nil {
 		return nil, err

@@ -18,23 +18,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
-type CallClaim struct {
-	Call  *record.Call
-	Token pool.ID // lets another process renew and resolve
-	// Tool is the store's tool, nil if it has none, as it was when the claim was made: the approval holds for it. Its folder is that of the setting
-	// calls.folder if it names none itself.
-	Tool *record.Tool
-	// Older: the approval was stored before approvals held what the tool runs, so nothing shows whether the tool was replaced after it.
-	Older bool
-	store *base.Store
-	hold  pool.Time
-}
-
 // ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
 // as does a claim of a call that may not run. If the tool was replaced after the approval, the call waits for a decision again, and the error is ErrConflict.
 // The context and the call are named as in Store.Call.
-func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, o record.ClaimOptions) (*CallClaim, error) {
+func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, o record.ClaimOptions) (*record.Claimed, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -46,9 +33,8 @@ func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string
 	if o.PID != 0 {
 		claim.PID = max(o.PID, 0)
 	}
-	hold := holdOf(o.Hold)
-	base.Hold(claim, claim.Since, hold)
-	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
+	base.Hold(claim, claim.Since, holdOf(o.Hold))
+	k := &record.Claimed{Token: claim.Token}
 	var waits error // again
 	err = s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
 		t, err := journal.BeginAt(s, tx, found.Context)
@@ -56,7 +42,7 @@ func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string
 			return err
 		}
 		t.What = "claim"
-		if waits, err = k.claim(t, found, claim, o); err == nil {
+		if waits, err = claimIn(t, k, found, claim, o); err == nil {
 			_, err = t.Finish()
 		}
 		return err
@@ -67,8 +53,8 @@ func ClaimCall(ctx context.Context, s *base.Store, contextRef, branchName string
 	return k, nil
 }
 
-// claim makes a call running, or lets it wait again if its tool was replaced, which waits says.
-func (k *CallClaim) claim(t *journal.Txn, c *record.Call, claim *record.Claim, o record.ClaimOptions) (waits, err error) {
+// claimIn makes a call running, or lets it wait again if its tool was replaced, which waits says.
+func claimIn(t *journal.Txn, k *record.Claimed, c *record.Call, claim *record.Claim, o record.ClaimOptions) (waits, err error) {
 	var other *replacedError
 	if k.Call, err = ClaimFor(t, c, claim, o); errors.As(err, &other) {
 		return other, reconsider(t, c, other.why)
@@ -240,28 +226,28 @@ func (a *callAt) approved() error {
 
 // Renew extends the claim. It returns ErrTaken if the claim has ended or another program has it, and another ErrStopped if no branch holds the call's
 // message any more. In both cases the caller must end the tool.
-func (k *CallClaim) Renew(ctx context.Context) error {
+func Renew(ctx context.Context, s *base.Store, k *record.Claimed, hold time.Duration) error {
 	key := base.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
-	return k.store.Update(view.Lane(ctx, k.store, k.Call.Context), func(tx kv.RwTx) error {
-		claim, err := k.Owned(tx)
+	return s.Update(view.Lane(ctx, s, k.Call.Context), func(tx kv.RwTx) error {
+		claim, err := Owned(tx, k)
 		if err != nil {
 			return err
 		}
-		base.Hold(claim, k.store.Now(), k.hold)
+		base.Hold(claim, s.Now(), holdOf(hold))
 		return base.PutRecord(tx, base.ClaimBucket, key, claim)
 	})
 }
 
 // Held returns nil while the claim is held and a branch holds the call's message, else ErrTaken or another ErrStopped, as Renew does.
-func (k *CallClaim) Held(ctx context.Context) error {
-	return k.store.DB.View(ctx, func(tx kv.Tx) error {
-		_, err := k.Owned(tx)
+func Held(ctx context.Context, s *base.Store, k *record.Claimed) error {
+	return s.DB.View(ctx, func(tx kv.Tx) error {
+		_, err := Owned(tx, k)
 		return err
 	})
 }
 
 // Owned returns the claim as it is recorded, or the error that Held returns.
-func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
+func Owned(tx kv.Tx, k *record.Claimed) (*record.Claim, error) {
 	c := k.Call
 	claim := &record.Claim{}
 	ok, err := base.GetRecord(tx, base.ClaimBucket, base.CallKey(c.Context, c.Message, c.Index-1), claim)
@@ -278,23 +264,8 @@ func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
 	return claim, err
 }
 
-// Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts, as in pool.Result; RequestID and Tool are filled
-// in.
-type Answer struct {
-	Result pool.Result
-	// Beside is further content of the result message, for people and programs: for example the full output when the result has a shortened one.
-	Beside []pool.Part
-	// Kind is the kind of the message: "interrupted" if the tool was ended.
-	Kind string
-	// By is what the person who answers calls itself, recorded as claimed beside the store's person. "" means that the program that ran the call answers,
-	// or, for an uncertain call without a Token, the store's person.
-	By string
-	// Token is the claim's token. Without it only an uncertain call can be answered.
-	Token pool.ID
-}
-
-// by records who answers: the person in By, else the store's person if the call is uncertain and there is no token, else the program.
-func (a *Answer) by(s *base.Store, uncertain bool) record.Decision {
+// answerBy records who answers: the person in By, else the store's person if the call is uncertain and there is no token, else the program.
+func answerBy(a *record.CallAnswer, s *base.Store, uncertain bool) record.Decision {
 	switch {
 	case a.By != "":
 		return record.Decision{Decider: pool.Decider{Kind: record.ByPerson, Name: s.Person, Claimed: a.By}}
@@ -304,17 +275,11 @@ func (a *Answer) by(s *base.Store, uncertain bool) record.Decision {
 	return record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: s.Program}}
 }
 
-// Resolve ends the claim with the call's result, in one transaction.
-func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*journal.Committed, error) {
-	a.Token = k.Token
-	return ResolveCall(ctx, k.store, k.Call.Context.String(), k.Call.Branch, k.Call.Ref(), a)
-}
-
 // ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to
 // the end of the branch. The step in what it returns has the call and the result's place. The position is 0 if no branch holds the call's message: then the
 // result is in the pool alone. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not
 // have.
-func ResolveCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, a Answer) (*journal.Committed, error) {
+func ResolveCall(ctx context.Context, s *base.Store, contextRef, branchName string, ref record.CallRef, a record.CallAnswer) (*record.Committed, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -326,7 +291,7 @@ func ResolveCall(ctx context.Context, s *base.Store, contextRef, branchName stri
 	if err := SettleNamed(s, found.Context.String(), found.Branch, []record.CallRef{found.Ref()}); err != nil {
 		return nil, err
 	}
-	var done *journal.Committed
+	var done *record.Committed
 	command := journal.CommandOf(ctx)
 	err = command.Store(func() error {
 		return s.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
@@ -352,7 +317,7 @@ func ResolveCall(ctx context.Context, s *base.Store, contextRef, branchName stri
 }
 
 // answerOf makes the message with a call's result. If the call ran with other arguments than the proposed ones, the result says so.
-func answerOf(c *record.Call, a *Answer) *pool.Message {
+func answerOf(c *record.Call, a *record.CallAnswer) *pool.Message {
 	r := a.Result
 	r.RequestID, r.Tool = c.ID, c.Tool
 	if c.Effective != nil {
@@ -369,7 +334,7 @@ func answerOf(c *record.Call, a *Answer) *pool.Message {
 	return &pool.Message{Role: pool.ToolRole, Result: &r, Content: a.Beside, Kind: a.Kind}
 }
 
-func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *journal.Step) error {
+func resolve(t *journal.Txn, c *record.Call, a *record.CallAnswer, m *pool.Message, step *record.Step) error {
 	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
 	if err != nil {
 		return err
@@ -384,7 +349,7 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	if a.Result.IsError {
 		execution = pool.Failed
 	}
-	d := a.by(t.Store, at.Rec.Execution == pool.Uncertain)
+	d := answerBy(a, t.Store, at.Rec.Execution == pool.Uncertain)
 	holders, err := t.Holders(at.Rec.Home)
 	if err != nil {
 		return err
@@ -423,7 +388,7 @@ func ResolveOn(t *journal.Txn, name string, m *pool.Message) (record.Placement, 
 }
 
 // mayResolve refuses to answer a call that does not run or that another claim holds.
-func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
+func mayResolve(t *journal.Txn, a *callAt, by *record.CallAnswer) error {
 	d, claim, err := DueIn(t.Reader(), a.Message.ID, a.Index, a.Rec, t.Now)
 	switch {
 	case err != nil:
@@ -438,11 +403,6 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 		return nil
 	}
 	return base.Conflict("call %s is %s by %s: only the holder of the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
-}
-
-// ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
-func ClaimOf(s *base.Store, c *record.Call, token pool.ID, hold time.Duration) *CallClaim {
-	return &CallClaim{Call: c, Token: token, store: s, hold: holdOf(hold)}
 }
 
 // holdOf is how long a claim lasts: ClaimLife where nothing is said.

@@ -81,7 +81,7 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 }
 
 // change makes the changes that fill puts into a batch on a branch, "" for the active one; note describes the result.
-func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chatctx.Committed) doneMsg) tea.Cmd {
+func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*record.Committed) doneMsg) tea.Cmd {
 	if m.conv == nil {
 		return nil
 	}
@@ -100,8 +100,8 @@ func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chat
 }
 
 // said returns a note that does not depend on the result.
-func said(format string, args ...any) func(*chatctx.Committed) doneMsg {
-	return func(*chatctx.Committed) doneMsg { return doneMsg{note: fmt.Sprintf(format, args...)} }
+func said(format string, args ...any) func(*record.Committed) doneMsg {
+	return func(*record.Committed) doneMsg { return doneMsg{note: fmt.Sprintf(format, args...)} }
 }
 
 // atMessage calls do with the message at the cursor once it is read.
@@ -147,7 +147,7 @@ func (m *model) forkHere() tea.Cmd {
 		on := v.nameOf(v.branchHere())
 		m.ask("fork at "+e.Turn+": the new branch's name", "", func(m *model, name string) (tea.Cmd, error) {
 			return m.change(on, func(b *chatctx.Batch) { b.Fork(name, chatctx.ForkOptions{At: record.RefTo(e.ID)}) },
-				func(c *chatctx.Committed) doneMsg {
+				func(c *record.Committed) doneMsg {
 					return doneMsg{note: "forked; now on " + c.Last().Branch, head: c.Last().Branch}
 				}), nil
 		})
@@ -182,7 +182,7 @@ func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*mo
 			return nil, nil
 		}
 		return m.change(on, func(b *chatctx.Batch) { b.Edit(record.RefTo(e.ID), text, record.EditOptions{}) },
-			func(c *chatctx.Committed) doneMsg {
+			func(c *record.Committed) doneMsg {
 				return doneMsg{note: "edited; now on " + c.Last().Branch, head: c.Last().Branch}
 			}), nil
 	}
@@ -191,7 +191,7 @@ func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*mo
 func (m *model) pickHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		from := v.nameOf(r.Branch)
-		return m.change("", func(b *chatctx.Batch) { b.Pick(from, record.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+		return m.change("", func(b *chatctx.Batch) { b.Pick(from, record.RefTo(e.ID)) }, func(c *record.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("picked %s for %s", screen.Count(len(c.Last().Placed), "message"), c.Branch), head: c.Branch}
 		})
 	})
@@ -207,7 +207,7 @@ func (m *model) mergeHere() tea.Cmd {
 		m.say(true, "stand on the branch that is to be merged into the active one")
 		return nil
 	}
-	return m.change("", func(b *chatctx.Batch) { b.Merge(from, chatctx.MergeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+	return m.change("", func(b *chatctx.Batch) { b.Merge(from, chatctx.MergeOptions{}) }, func(c *record.Committed) doneMsg {
 		if c.Operation == "" {
 			return doneMsg{note: from + " has nothing that is not here", head: c.Branch}
 		}
@@ -222,7 +222,7 @@ func (m *model) rewindHere() tea.Cmd {
 			m.say(true, on+" ends here already")
 			return nil
 		}
-		return m.change(on, func(b *chatctx.Batch) { b.Rewind(record.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+		return m.change(on, func(b *chatctx.Batch) { b.Rewind(record.RefTo(e.ID)) }, func(c *record.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("rewound %s by %s", c.Branch, screen.Count(c.Last().Removed, "message"))}
 		})
 	})
@@ -231,7 +231,7 @@ func (m *model) rewindHere() tea.Cmd {
 func (m *model) dropHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		on := v.nameOf(v.branchHere())
-		return m.change(on, func(b *chatctx.Batch) { b.Drop(record.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+		return m.change(on, func(b *chatctx.Batch) { b.Drop(record.RefTo(e.ID)) }, func(c *record.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("took %s off %s", screen.Count(c.Last().Removed, "message"), c.Branch)}
 		})
 	})
@@ -311,7 +311,7 @@ func (m *model) undoOne(op string) tea.Cmd {
 
 // takeBack undoes an operation of a conversation; "" means the newest on the branch or on the conversation, never one of the whole store, for example an
 // import, which this screen does not show.
-func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*chatctx.Undone, error) {
+func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*record.Undone, error) {
 	if op != "" {
 		return m.st.Undo(m.ctx, c.ID.String(), branch, op)
 	}
@@ -339,8 +339,8 @@ func (m *model) redo() tea.Cmd {
 }
 
 // undone returns a function that reports what was undone.
-func undone(did string) func(*chatctx.Undone, error) tea.Msg {
-	return func(u *chatctx.Undone, err error) tea.Msg {
+func undone(did string) func(*record.Undone, error) tea.Msg {
+	return func(u *record.Undone, err error) tea.Msg {
 		if err != nil {
 			return doneMsg{err: err}
 		}

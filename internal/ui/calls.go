@@ -208,9 +208,9 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch name {
 	case "y":
-		return q.decide(m, c, chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())], Reason: q.reason})
+		return q.decide(m, c, record.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())], Reason: q.reason})
 	case "n":
-		return q.decide(m, c, chatctx.Verdict{Status: pool.Denied, Reason: q.reason})
+		return q.decide(m, c, record.Verdict{Status: pool.Denied, Reason: q.reason})
 	case "A", "a":
 		return q.always(m, c)
 	case "e":
@@ -259,7 +259,7 @@ func (q *queue) askArguments(m *model, c *waiting) *question {
 }
 
 // decide makes a decision, together with new rules; it reports if another person was faster.
-func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...record.Rule) tea.Cmd {
+func (q *queue) decide(m *model, c *waiting, v record.Verdict, rules ...record.Rule) tea.Cmd {
 	v.Name, q.ours[string(c.Ref())] = m.o.By, false
 	if v.Status == pool.Approved {
 		q.last = c
@@ -268,7 +268,7 @@ func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...record.
 	return func() tea.Msg {
 		b := st.Begin(c.Context.String(), c.Branch)
 		for _, rule := range rules {
-			b.AddRule(rule, chatctx.RuleScope{})
+			b.AddRule(rule, record.RuleScope{})
 		}
 		b.Decide(c.Ref(), v)
 		done, err := b.Commit(ctx)
@@ -297,7 +297,7 @@ func (q *queue) always(m *model, c *waiting) tea.Cmd {
 	for _, r := range offers {
 		ch.options = append(ch.options, r.String())
 	}
-	verdict := chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())], Reason: q.reason}
+	verdict := record.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())], Reason: q.reason}
 	ch.then = func(m *model, i int) tea.Cmd {
 		rule := *offers[i]
 		rule.Reason = verdict.Reason
@@ -342,7 +342,7 @@ func (q *queue) enter(m *model) tea.Cmd {
 		return nil
 	}
 	m.over = nil
-	return m.goToHit(&chatctx.Hit{Context: c.Context, Message: &chatctx.Message{ID: c.Message}, Branches: nil})
+	return m.goToHit(&record.Hit{Context: c.Context, Message: &chatctx.Message{ID: c.Message}, Branches: nil})
 }
 
 func (q *queue) draw(m *model, lines int) []screen.Line {

@@ -155,7 +155,7 @@ func (o *comparison) draw(m *model, _ int) []screen.Line {
 // takeHere replaces the active branch's own answer by the one at the cursor.
 func (m *model) takeHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
-		return m.change("", func(b *chatctx.Batch) { b.Take(record.RefTo(e.ID), record.TakeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+		return m.change("", func(b *chatctx.Batch) { b.Take(record.RefTo(e.ID), record.TakeOptions{}) }, func(c *record.Committed) doneMsg {
 			if c.Operation == "" {
 				return doneMsg{note: "this answer stands on " + c.Branch + " already"}
 			}

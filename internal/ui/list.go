@@ -38,7 +38,7 @@ type listMsg struct {
 
 func newList(ctx context.Context, st *chatctx.Store) *list {
 	l := &list{known: map[chatctx.ID]bool{}}
-	l.next, l.stop = iter.Pull2(st.Contexts(ctx, chatctx.ListOptions{Orderly: true}))
+	l.next, l.stop = iter.Pull2(st.Contexts(ctx, record.ListOptions{Orderly: true}))
 	return l
 }
 

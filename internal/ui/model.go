@@ -61,7 +61,7 @@ type model struct {
 	trashed *record.ContextInfo // the conversation that was last put into the trash
 	undone  string              // the branch of the last undo
 	goHead  string              // the branch to whose head the cursor goes when the tree is read again
-	reached *chatctx.Hit        // the search hit to go to
+	reached *record.Hit         // the search hit to go to
 	follow  *asking             // the cursor follows the head of the branch with this answer; nil if it stays
 	atEnd   bool                // the preview shows the end of its text while it grows
 	warned  bool                // about stopping answers by leaving
@@ -241,7 +241,7 @@ func (m *model) watch(read *facts) {
 // meanwhile returns the conversations that may have changed since the first reading: those that changed last, as many as the list had then.
 func (m *model) meanwhile(read *facts) changesMsg {
 	var msg changesMsg
-	for info, err := range m.st.Contexts(m.ctx, chatctx.ListOptions{}) {
+	for info, err := range m.st.Contexts(m.ctx, record.ListOptions{}) {
 		if err != nil || len(msg.changes) == listPage {
 			break
 		}

@@ -267,7 +267,7 @@ func TestFollowMany(t *testing.T) {
 }
 
 func conflict(format string, args ...any) error {
-	return &chatctx.ConflictError{Text: fmt.Sprintf(format, args...)}
+	return &record.ConflictError{Text: fmt.Sprintf(format, args...)}
 }
 
 // TestFollowNarrow: if there is room for one pane, an arriving answer takes it, and esc goes back to the tree.

@@ -21,14 +21,14 @@ type search struct {
 	asked  *question
 	text   string
 	all    bool // in all conversations
-	hits   []*chatctx.Hit
+	hits   []*record.Hit
 	busy   bool
 	cancel context.CancelFunc
 }
 
 type hitsMsg struct {
 	of   *search
-	hits []*chatctx.Hit
+	hits []*record.Hit
 	err  error
 }
 
@@ -136,7 +136,7 @@ func (m *model) nextFound(step int) tea.Cmd {
 }
 
 // goToHit shows a hit: the message in its tree.
-func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
+func (m *model) goToHit(h *record.Hit) tea.Cmd {
 	m.focus = onTree
 	if m.conv != nil && m.conv.c.ID == h.Context {
 		return m.reach(h)
@@ -147,7 +147,7 @@ func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
 }
 
 // reach puts the cursor on a hit in the open conversation.
-func (m *model) reach(h *chatctx.Hit) tea.Cmd {
+func (m *model) reach(h *record.Hit) tea.Cmd {
 	for _, b := range h.Branches {
 		if i := m.conv.named(b.Name); i >= 0 && b.Position > 0 && b.Position <= m.conv.tree.Branches[i].Messages {
 			m.conv.find(screen.Place{Branch: i, Position: b.Position})
@@ -164,7 +164,7 @@ func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 			return errMsg{err}
 		}
 		e, err := snap.Place(ctx, record.RefTo(h.Message.ID))
-		var elsewhere *chatctx.RefError
+		var elsewhere *record.RefError
 		if errors.As(err, &elsewhere) && elsewhere.On != "" {
 			branch = elsewhere.On
 			if snap, err = c.Snapshot(ctx, branch); err == nil {

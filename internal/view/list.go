@@ -18,9 +18,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ContextInfo describes a context.
-type ContextInfo = record.ContextInfo
-
 // The labels with a meaning in lists: pinned contexts come first, archived ones are left out.
 const (
 	Pinned   = "pinned"
@@ -28,7 +25,7 @@ const (
 )
 
 // InfoOf describes a context of which the record has been read.
-func InfoOf(s *base.Store, tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*ContextInfo, error) {
+func InfoOf(s *base.Store, tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*record.ContextInfo, error) {
 	current, err := CurrentContext(s, tx)
 	if err != nil {
 		return nil, err
@@ -37,7 +34,7 @@ func InfoOf(s *base.Store, tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*Cont
 		return nil, err
 	}
 	active, err := branchstore.NameOf(tx, id, rec.Active)
-	info := &ContextInfo{Branches: int(rec.Branches), ContextFacts: record.ContextFacts{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active,
+	info := &record.ContextInfo{Branches: int(rec.Branches), ContextFacts: record.ContextFacts{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active,
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Listed: rec.ListedAt(), Trashed: rec.Trashed, Parent: rec.Parent,
 		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}}
 	if err == nil && rec.Parent != (pool.ID{}) {
@@ -51,8 +48,8 @@ func InfoOf(s *base.Store, tx kv.Tx, id pool.ID, rec *base.ContextRecord) (*Cont
 }
 
 // Info reads the description of the context.
-func Info(ctx context.Context, c *base.Conversation) (*ContextInfo, error) {
-	var info *ContextInfo
+func Info(ctx context.Context, c *base.Conversation) (*record.ContextInfo, error) {
+	var info *record.ContextInfo
 	err := At(ctx, c, func(tx kv.Tx, rec *base.ContextRecord) (err error) {
 		info, err = InfoOf(c.Store, tx, c.ID, rec)
 		return err
@@ -60,24 +57,9 @@ func Info(ctx context.Context, c *base.Conversation) (*ContextInfo, error) {
 	return info, err
 }
 
-// ListOptions narrow a list of contexts.
-type ListOptions struct {
-	Word         string    // in the title, ignoring case
-	Since, Until pool.Time // last changed
-	Trash        bool      // those in the trash instead
-	Parent       pool.ID   // only children of this context
-	Labels       []string  // only those that have all of these
-	Folders      []string  // only those that were held in the folder of which these are names
-	Empty        bool      // only those without a message
-	Untitled     bool      // only those without a title of their own: none, or one made from the first message
-	Orderly      bool      // pinned contexts first; archived ones only if Labels asks for them, or in the trash
-	// After, if not nil, is a context of an earlier list: only those after it are returned. Those before it are not read.
-	After *ContextInfo
-}
-
-// within returns the part of the index of last changes that may have contexts of the list. What was changed before Until may stand anywhere there, if a
+// listRange returns the part of the index of last changes that may have contexts of the list. What was changed before Until may stand anywhere there, if a
 // clock was wrong.
-func (o *ListOptions) within() kv.Range {
+func listRange(o *record.ListOptions) kv.Range {
 	var r kv.Range
 	if o.Since > 0 {
 		r.From = base.RecentKey(o.Since, pool.ID{})
@@ -88,14 +70,14 @@ func (o *ListOptions) within() kv.Range {
 	return r
 }
 
-func (o *ListOptions) takes(info *ContextInfo) bool {
+func listTakes(o *record.ListOptions, info *record.ContextInfo) bool {
 	return (o.Trash == (info.Trashed != 0)) && (o.Since == 0 || info.Updated >= o.Since) && (o.Until == 0 || info.Updated < o.Until) &&
 		(o.Parent == pool.ID{} || info.Parent == o.Parent) &&
-		(!o.Empty || info.Messages == 0) && (!o.Untitled || info.Title == "" || info.Derived) && o.takesLabels(info) &&
+		(!o.Empty || info.Messages == 0) && (!o.Untitled || info.Title == "" || info.Derived) && listTakesLabels(o, info) &&
 		(o.Word == "" || strings.Contains(fold.String(info.Title), fold.String(o.Word)))
 }
 
-func (o *ListOptions) takesLabels(info *ContextInfo) bool {
+func listTakesLabels(o *record.ListOptions, info *record.ContextInfo) bool {
 	for _, l := range o.Labels {
 		if !slices.Contains(info.Labels, l) {
 			return false
@@ -112,8 +94,8 @@ const (
 
 // Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that
 // time.
-func Contexts(ctx context.Context, s *base.Store, o ListOptions) iter.Seq2[*ContextInfo, error] {
-	return func(yield func(*ContextInfo, error) bool) {
+func Contexts(ctx context.Context, s *base.Store, o record.ListOptions) iter.Seq2[*record.ContextInfo, error] {
+	return func(yield func(*record.ContextInfo, error) bool) {
 		if len(o.Labels) > 0 {
 			infos, few, err := withLabels(ctx, s, &o)
 			if err != nil {
@@ -121,7 +103,7 @@ func Contexts(ctx context.Context, s *base.Store, o ListOptions) iter.Seq2[*Cont
 				return
 			}
 			for _, info := range infos {
-				if o.takes(info) && !yield(info, nil) {
+				if listTakes(&o, info) && !yield(info, nil) {
 					return
 				}
 			}
@@ -130,7 +112,7 @@ func Contexts(ctx context.Context, s *base.Store, o ListOptions) iter.Seq2[*Cont
 			}
 		}
 		if o.After == nil || !o.Orderly {
-			if err := pages(ctx, s, &o, func(info *ContextInfo) bool { return !o.takes(info) || yield(info, nil) }); err != nil {
+			if err := pages(ctx, s, &o, func(info *record.ContextInfo) bool { return !listTakes(&o, info) || yield(info, nil) }); err != nil {
 				yield(nil, err)
 			}
 			return
@@ -138,12 +120,12 @@ func Contexts(ctx context.Context, s *base.Store, o ListOptions) iter.Seq2[*Cont
 		ids, err := listed(ctx, s, &o)
 		for len(ids) > 0 && err == nil {
 			n := min(len(ids), listBatch)
-			var infos []*ContextInfo
+			var infos []*record.ContextInfo
 			if infos, err = described(ctx, s, ids[:n], o.Folders); err != nil {
 				break
 			}
 			for _, info := range infos {
-				if o.takes(info) && !yield(info, nil) {
+				if listTakes(&o, info) && !yield(info, nil) {
 					return
 				}
 			}
@@ -161,9 +143,9 @@ const unsteady = pool.Time(time.Minute / time.Microsecond)
 
 // pages gives contexts in the list's order, a page at a time, so that a caller who wants only the first ones reads no more. Contexts that change meanwhile
 // move to a part of the list that was read already; they are given at its end.
-func pages(ctx context.Context, s *base.Store, o *ListOptions, give func(*ContextInfo) bool) error {
+func pages(ctx context.Context, s *base.Store, o *record.ListOptions, give func(*record.ContextInfo) bool) error {
 	given := map[pool.ID]bool{}
-	each := func(ids []pool.ID, order func(a, b *ContextInfo) int) (more bool, err error) {
+	each := func(ids []pool.ID, order func(a, b *record.ContextInfo) int) (more bool, err error) {
 		ids = slices.DeleteFunc(ids, func(id pool.ID) bool { return given[id] })
 		infos, err := described(ctx, s, ids, o.Folders)
 		if order != nil {
@@ -182,12 +164,12 @@ func pages(ctx context.Context, s *base.Store, o *ListOptions, give func(*Contex
 		if err != nil {
 			return err
 		}
-		newest := func(a, b *ContextInfo) int { return cmp.Compare(b.Listed, a.Listed) }
+		newest := func(a, b *record.ContextInfo) int { return cmp.Compare(b.Listed, a.Listed) }
 		if more, err := each(slices.Collect(maps.Keys(pinned)), newest); !more {
 			return err
 		}
 	}
-	within, end, began := o.within(), false, []byte(nil)
+	within, end, began := listRange(o), false, []byte(nil)
 	for page := firstPage; !end; page = min(2*page, listBatch) {
 		keys, err := RecentPage(ctx, s, within, page)
 		if err != nil {
@@ -206,7 +188,7 @@ func pages(ctx context.Context, s *base.Store, o *ListOptions, give func(*Contex
 	if began == nil {
 		return nil
 	}
-	changed, err := RecentIn(ctx, s, kv.Range{From: began, To: o.within().To})
+	changed, err := RecentIn(ctx, s, kv.Range{From: began, To: listRange(o).To})
 	if err != nil {
 		return err
 	}
@@ -215,7 +197,7 @@ func pages(ctx context.Context, s *base.Store, o *ListOptions, give func(*Contex
 }
 
 // listed returns the contexts that may be on a list, in its order.
-func listed(ctx context.Context, s *base.Store, o *ListOptions) ([]pool.ID, error) {
+func listed(ctx context.Context, s *base.Store, o *record.ListOptions) ([]pool.ID, error) {
 	in := *o
 	var pinned map[pool.ID]bool
 	if o.Orderly {
@@ -227,7 +209,7 @@ func listed(ctx context.Context, s *base.Store, o *ListOptions) ([]pool.ID, erro
 	if len(pinned) > 0 {
 		in.After = nil // its last change does not give its place in the list
 	}
-	ids, err := RecentIn(ctx, s, in.within())
+	ids, err := RecentIn(ctx, s, listRange(&in))
 	for _, l := range o.Labels {
 		if err != nil {
 			return nil, err
@@ -254,7 +236,7 @@ const fewLabelled = 2000
 
 // withLabels returns the contexts that have all labels, in the list's order. few is false if the first label has so many that the list should start from
 // the last changes.
-func withLabels(ctx context.Context, s *base.Store, o *ListOptions) (infos []*ContextInfo, few bool, err error) {
+func withLabels(ctx context.Context, s *base.Store, o *record.ListOptions) (infos []*record.ContextInfo, few bool, err error) {
 	var ids []pool.ID
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		ids = ids[:0]
@@ -278,18 +260,18 @@ func withLabels(ctx context.Context, s *base.Store, o *ListOptions) (infos []*Co
 		}
 		infos = append(infos, more...)
 	}
-	first := func(i *ContextInfo) bool { return o.Orderly && slices.Contains(i.Labels, Pinned) }
-	slices.SortFunc(infos, func(a, b *ContextInfo) int {
+	first := func(i *record.ContextInfo) bool { return o.Orderly && slices.Contains(i.Labels, Pinned) }
+	slices.SortFunc(infos, func(a, b *record.ContextInfo) int {
 		return cmp.Or(rank(first(b))-rank(first(a)), bytes.Compare(base.RecentKey(b.Listed, b.ID), base.RecentKey(a.Listed, a.ID)))
 	})
 	if o.After == nil {
 		return infos, true, nil
 	}
-	if at := slices.IndexFunc(infos, func(i *ContextInfo) bool { return i.ID == o.After.ID }); o.Orderly && at >= 0 {
+	if at := slices.IndexFunc(infos, func(i *record.ContextInfo) bool { return i.ID == o.After.ID }); o.Orderly && at >= 0 {
 		return infos[at+1:], true, nil
 	}
 	before := base.RecentKey(max(o.After.Listed, o.After.Updated), o.After.ID)
-	return slices.DeleteFunc(infos, func(i *ContextInfo) bool {
+	return slices.DeleteFunc(infos, func(i *record.ContextInfo) bool {
 		return !o.Orderly && bytes.Compare(base.RecentKey(i.Listed, i.ID), before) >= 0
 	}), true, nil
 }
@@ -324,11 +306,11 @@ func Labels(ctx context.Context, s *base.Store) (map[string]int, error) {
 	return out, err
 }
 
-func described(ctx context.Context, s *base.Store, ids []pool.ID, folders []string) ([]*ContextInfo, error) {
+func described(ctx context.Context, s *base.Store, ids []pool.ID, folders []string) ([]*record.ContextInfo, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	var out []*ContextInfo
+	var out []*record.ContextInfo
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		out = out[:0]
 		if err := fetchInfos(s, tx, ids); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/tokens"
@@ -436,7 +437,7 @@ const tries = 5
 // storedSession is a new session on its branch.
 type storedSession struct {
 	batch *chatctx.Batch
-	done  *chatctx.Committed
+	done  *record.Committed
 }
 
 // commitSession opens the new session, in the place of the old one if its summary is made anew. The history before its start must be the one that the draft has; newer messages are in the new session.
@@ -483,7 +484,7 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 
 // unchanged returns a chatctx.ErrConflict unless the branch is in a session and before the cut is the one that the draft has.
 func unchanged(ctx context.Context, snapshot *chatctx.Snapshot, d *chatctx.Draft, p *Plan, in *branch.Session) error {
-	conflict := &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q changed while the summary was made; nothing was compacted: compact again", d.Branch)}
+	conflict := &record.ConflictError{Text: fmt.Sprintf("the branch %q changed while the summary was made; nothing was compacted: compact again", d.Branch)}
 	var current pool.ID
 	if i := p.begins(snapshot.Info.Sessions); i >= 0 {
 		current = snapshot.Info.Sessions[i].ID

@@ -173,10 +173,10 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		return nil, err
 	}
 	if s.Current {
-		return nil, &chatctx.ConflictError{Text: fmt.Sprintf("session %d is the current one already", s.Number)}
+		return nil, &record.ConflictError{Text: fmt.Sprintf("session %d is the current one already", s.Number)}
 	}
 	if s.Provider != "" {
-		return nil, &chatctx.ConflictError{Text: fmt.Sprintf("session %d is one of %s, which requests for %s begin with by themselves; resume another", s.Number, s.Provider, s.Model)}
+		return nil, &record.ConflictError{Text: fmt.Sprintf("session %d is one of %s, which requests for %s begin with by themselves; resume another", s.Number, s.Provider, s.Model)}
 	}
 	info, err := c.Branch(ctx, branchName)
 	if err != nil {

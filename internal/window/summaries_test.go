@@ -400,7 +400,7 @@ func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	child, err := c.StartTask(t.Context(), "", chatctx.NewTask{NewContext: record.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "look it up")}}, Task: record.Task{Goal: "look it up"}})
+	child, err := c.StartTask(t.Context(), "", record.NewTask{NewContext: record.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "look it up")}}, Task: record.Task{Goal: "look it up"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
 	if sent := request(t, child, o); strings.Contains(sent, "rule p") || !strings.Contains(sent, "rule c") {
 		t.Errorf("the child's request: %s", sent)
 	}
-	if _, err := child.EndTask(t.Context(), chatctx.TaskEnd{State: record.TaskReturned, Summary: "The order is ORD-4711, see https://example.com/returned."}); err != nil {
+	if _, err := child.EndTask(t.Context(), record.TaskEnd{State: record.TaskReturned, Summary: "The order is ORD-4711, see https://example.com/returned."}); err != nil {
 		t.Fatal(err)
 	}
 	for range 25 {

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -153,7 +154,7 @@ func TestPressedTwice(t *testing.T) {
 	r.until(`document.querySelectorAll("main article").length === 2`)
 
 	n := 0
-	for _, err := range r.store.Contexts(t.Context(), chatctx.ListOptions{}) {
+	for _, err := range r.store.Contexts(t.Context(), record.ListOptions{}) {
 		if n++; err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func commit(t *testing.T, b *chatctx.Batch, fill func(*chatctx.Batch)) *chatctx.Committed {
+func commit(t *testing.T, b *chatctx.Batch, fill func(*chatctx.Batch)) *record.Committed {
 	t.Helper()
 	fill(b)
 	done, err := b.Commit(t.Context())

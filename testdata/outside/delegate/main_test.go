@@ -20,7 +20,7 @@ func parent(t *testing.T, effect string) *chatctx.ChatContext {
 	b := c.Begin("")
 	b.Append(pool.NewText(pool.User, "When can we go?"))
 	b.PutTool(record.Tool{Name: "tide"})
-	b.AddRule(record.Rule{Effect: effect, Tool: "tide"}, chatctx.RuleScope{})
+	b.AddRule(record.Rule{Effect: effect, Tool: "tide"}, record.RuleScope{})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

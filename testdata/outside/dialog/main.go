@@ -56,9 +56,9 @@ func dialog(ctx context.Context, store *chatctx.Store, in io.Reader, out io.Writ
 
 // decide stores a person's answer, and runs the call if it is a yes.
 func decide(ctx context.Context, store *chatctx.Store, c *record.Call, answer string, out io.Writer) error {
-	v := chatctx.Verdict{Status: pool.Denied, Reason: answer}
+	v := record.Verdict{Status: pool.Denied, Reason: answer}
 	if answer == "y" {
-		v = chatctx.Verdict{Status: pool.Approved}
+		v = record.Verdict{Status: pool.Approved}
 	}
 	b := store.Begin(c.Context.String(), c.Branch)
 	b.Decide(c.Ref(), v)

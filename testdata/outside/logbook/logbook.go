@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
@@ -25,7 +24,7 @@ func init() {
 }
 
 func read(r *exchange.Reading) error {
-	in := &chatctx.Incoming{}
+	in := &record.Incoming{}
 	lines := bufio.NewReader(r.Content()) // a Scanner would end at a line of 64 KB
 	for n := 1; ; n++ {
 		text, err := lines.ReadString('\n')
@@ -42,7 +41,7 @@ func read(r *exchange.Reading) error {
 }
 
 // add adds a line to a conversation.
-func add(r *exchange.Reading, in *chatctx.Incoming, n int, text string) {
+func add(r *exchange.Reading, in *record.Incoming, n int, text string) {
 	if name, first := strings.CutPrefix(text, begins); first && n == 1 {
 		in.Conversation, in.Title = name, name
 		return
