@@ -255,7 +255,8 @@ const (
 	inConversation = 0.2
 )
 
-// beside adds to the weight of each document's best passage a share of those clues that the document has elsewhere, and that others of its conversation have.
+// beside adds to the weight of each document's best passage a share of those clues that the document has elsewhere, and that others of its conversation have, the
+// larger the more of the clues the passage has: a long conversation has a word of everything.
 func beside(all []clued, weights []float64) {
 	has := map[pool.ID][]bool{}
 	for _, d := range all {
@@ -267,10 +268,15 @@ func beside(all []clued, weights []float64) {
 			has[in][i] = has[in][i] || is
 		}
 	}
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
 	for i := range all {
-		own, conversation := weigh1(all[i].has, weights), weigh1(has[docContext(all[i].doc)], weights)
-		if all[i].score > 0 {
-			all[i].score += inDocument*(own-all[i].score) + inConversation*(conversation-own)
+		d := &all[i]
+		own, conversation := weigh1(d.has, weights), weigh1(has[docContext(d.doc)], weights)
+		if d.score > 0 {
+			d.score += (inDocument*(own-d.score) + inConversation*(conversation-own)) * d.score / total
 		}
 	}
 }

@@ -64,7 +64,8 @@ func New(o Options) *mcp.Server {
 	if o.Write {
 		say += noteInstructions
 	}
-	out := mcp.NewServer(&mcp.Implementation{Name: "chatctx", Version: o.Version}, &mcp.ServerOptions{Instructions: say})
+	private := func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }
+	out := mcp.NewServer(&mcp.Implementation{Name: "chatctx", Version: o.Version}, &mcp.ServerOptions{Instructions: say, SetCacheable: private})
 	for _, op := range operation.All() {
 		if op.Tool != "" && (o.Write || !op.Changes()) {
 			s.addTool(out, op)

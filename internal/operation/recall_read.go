@@ -3,6 +3,7 @@ package operation
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -14,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/quote"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // RecallRead names where to read.
@@ -296,8 +298,28 @@ func (w *recallReader) row(tree *drawn, read *TreeReader, row int) error {
 		return nil
 	}
 	w.f.Say("it begins with %s, %s:", placeOf(w.c.ID, e.ID), roleWord(e.Message))
-	sayCalls(w.f, e.Message)
 	w.f.Name("", text)
+	return w.denials(b)
+}
+
+// mostLookedAt is how many of a branch's own messages are looked at for calls that were denied.
+const mostLookedAt = 200
+
+// denials says why calls of a branch's own messages were denied, as far as the frame goes.
+func (w *recallReader) denials(b *chatctx.TreeBranch) error {
+	snap, err := w.c.Snapshot(w.r.Ctx, b.Name)
+	if err != nil {
+		return err
+	}
+	for e, err := range snap.Entries(w.r.Ctx, b.Shared+1, min(snap.Len(), b.Shared+mostLookedAt)) {
+		if err != nil {
+			return err
+		}
+		denied := slices.ContainsFunc(e.Calls, func(c pool.Call) bool { return c.Status == pool.Denied })
+		if denied && mayShow(e.Message, w.marks, textFor(e.Message)) && w.f.Left() > headRoom {
+			sayCalls(w.f, e.Message)
+		}
+	}
 	return nil
 }
 

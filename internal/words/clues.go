@@ -35,7 +35,7 @@ func Clues(text string) (out []Phrase) {
 // shortest is the least number of letters of a word of which the beginning is a clue.
 const shortest = 5
 
-// beginning returns the first two thirds of a word of n letters, "" for a short one.
+// beginning returns the first two thirds of a word of n letters, at least four, and "" for a short one.
 func beginning(w string, n int) string {
 	if n < shortest {
 		return ""
