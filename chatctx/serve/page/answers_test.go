@@ -1,7 +1,9 @@
 package page_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // boat opens an empty conversation whose messages go to the models red and blue; the focus is in the field.
@@ -171,9 +174,7 @@ func TestEditAndAskAgain(t *testing.T) {
 	r.path("Which name? A small boat.", "My name is plain.")
 	r.click("#status", "Undo")
 	r.path("Which name?", "Kittiwake.", "Why?", "It is short.")
-	if n := value[int](r, `app.conversation.branches.length`); n != 1 {
-		t.Errorf("%d branches are left", n)
-	}
+	r.until(`app.conversation.branches.length === 1`)
 
 	for at, want := range map[int]string{2: "Kittiwake.", 4: "It is short."} {
 		value[any](r, fmt.Sprintf(`document.querySelector('row-list[aria-label="Messages"]').focusRow(%d)`, at-1))
@@ -185,7 +186,45 @@ func TestEditAndAskAgain(t *testing.T) {
 		r.keys(kb.Escape)
 		r.on(fmt.Sprint("Answer, message ", at))
 	}
-	if n := value[int](r, `app.conversation.branches.length`); n != 3 {
-		t.Errorf("there are %d branches", n)
+	r.until(`app.conversation.branches.length === 3`)
+}
+
+// TestACallIsDecidedInTheTalk: a call is shown with everything that runs where it stands, and one press approves it, runs it, and lets the model go on; a press as it appears decides nothing.
+func TestACallIsDecidedInTheTalk(t *testing.T) {
+	for _, by := range []string{"mouse", "keys"} {
+		t.Run(by, func(t *testing.T) {
+			var c *chatctx.ChatContext
+			r := open(t, func(s *chatctx.Store) {
+				c = newContext(t, s, "Sea", user("Look"), &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea\u202e","how":"` + strings.Repeat("far ", 6000) + `"}`)}}})
+				provider(t, s)
+				if _, err := s.PutTool(t.Context(), record.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			const button = `[...document.querySelectorAll("main .call .main")].find((b) => b.innerText === "Approve, run, go on")`
+			r.until(button)
+			r.sees("sea⟨U+202E⟩")
+			r.until(`[...document.querySelectorAll("main .call pre")].some((p) => p.textContent.length === 24000)`)
+			r.until(`[...document.querySelectorAll("main .call .runs pre")].some((p) => p.textContent === "echo seen: \"sea⟨U+202E⟩\"")`)
+			r.accessible("a call in the talk")
+			value[any](r, `(performance.now = () => 0, app.conversation.list.renew().then(() => 0))`) // no time passes until the press
+			r.until(button)
+			value[any](r, button+`.click()`)
+			r.said("Nothing was decided")
+			if call, err := r.store.Call(t.Context(), c.ID.String(), "main", "a"); err != nil || call.Status != pool.Pending {
+				t.Fatalf("the call is %+v, %v", call, err)
+			}
+			value[any](r, `(performance.now = () => 1e6, 0)`)
+			if by == "mouse" {
+				value[any](r, button+`.click()`)
+			} else {
+				value[any](r, `document.querySelector('row-list[aria-label="Messages"]').focusRow(1)`)
+				r.on("Answer, message 2")
+				r.keys("a")
+			}
+			r.sees("My name is plain.")
+			r.said("look ran; that cannot be undone")
+			r.until(`[...document.querySelectorAll("main .call .good")].some((e) => e.innerText.startsWith("ran"))`)
+		})
 	}
 }

@@ -1,4 +1,5 @@
 import { api, mostPending } from "./api.js";
+import { runs } from "./call.js";
 import { ask } from "./dialog.js";
 import { ago, button, el, focusOn, hidden, say } from "./dom.js";
 import { asked } from "./message.js";
@@ -144,16 +145,6 @@ function jsonOf(text) {
   } catch (error) {
     throw new Error(`This is not JSON: ${error.message}`);
   }
-}
-
-// runs shows what would run: what the tool is for, its command line, folder and variables, or why it would not run.
-function runs({ description, runs }) {
-  const about = description ? el("p", { class: "soft" }, hidden(description)) : null;
-  if (!runs) return about;
-  const words = (runs.argv ?? runs.command ?? []).map((w) => (/^[\w%+,\-./:=@]+$/.test(w) ? w : JSON.stringify(w))).join(" ") || runs.url || "";
-  const more = [runs.cwd && `in ${runs.cwd}`, runs.env && `with ${runs.env.join(", ")}`, runs.timeout && `for ${runs.timeout} at most`].filter(Boolean).join(" ");
-  return [about, words ? el("div", { class: "runs" }, el("span", { class: "soft" }, "Runs"), el("pre", { class: "whole", tabindex: 0, text: hidden(words) }), more ? el("span", { class: "soft" }, hidden(more)) : null) : null,
-    runs.why ? el("p", { class: "bad" }, `It will not run: ${hidden(runs.why)}`) : null];
 }
 
 // keyOf names a call among those of all conversations.

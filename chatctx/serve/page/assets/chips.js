@@ -2,7 +2,7 @@ import { api } from "./api.js";
 import { button, el, hidden, replace } from "./dom.js";
 import { icon } from "./icons.js";
 import { closeMenu, menu } from "./menu.js";
-import { dot, lane } from "./strip.js";
+import { dot, lane, lanes } from "./strip.js";
 
 const kept = 50; // conversations whose models are remembered
 
@@ -34,7 +34,8 @@ export class Chips {
 
   draw() {
     const { names } = this;
-    const chip = (name) => el("span", { class: "chip" }, dot(lane(name)), names.length > 1 ? el("span", { dir: "auto" }, hidden(name)) : menu(`Model ${hidden(name)}`, () => this.offers((n) => this.set([n])), { sign: "down", text: hidden(name) }),
+    const colours = lanes(names);
+    const chip = (name, i) => el("span", { class: "chip" }, dot(colours[i]), names.length > 1 ? el("span", { dir: "auto" }, hidden(name)) : menu(`Model ${hidden(name)}`, () => this.offers((n) => this.set([n])), { sign: "down", text: hidden(name) }),
       names.length > 1 ? button(icon("close"), () => this.set(names.filter((n) => n !== name)), { "aria-label": `Remove ${hidden(name)}`, class: "plain" }) : null);
     this.adder = menu("Add a model", () => this.offers(this.picks ?? ((n) => this.set([...names, n])), this.picks ? [] : names), { sign: "plus", text: el("span", { class: "wide" }, "model") });
     replace(this.element, names.map(chip), this.adder);

@@ -1,6 +1,7 @@
 import { Acts } from "./acts.js";
 import { Answers } from "./answers.js";
 import { api } from "./api.js";
+import { Waiting } from "./call.js";
 import { Composer } from "./composer.js";
 import { counted, el, replace, say } from "./dom.js";
 import { Editing } from "./edit.js";
@@ -20,6 +21,7 @@ export class Conversation {
     this.list.addEventListener("failed", (e) => app.failed(e.detail));
     this.openPlaces = new Map(); // by branch, the answers after its last message
     this.acts = new Acts(this);
+    this.waiting = new Waiting(this);
     this.composer = new Composer(this);
     this.panel = new Panel(this);
     this.head = new Head(this);
@@ -76,7 +78,7 @@ export class Conversation {
 
   setup(at, top) {
     const same = top === undefined ? 0 : at - 1; // rows that are the same as on the branch before
-    this.list.setup({ count: this.count(), follow: !at, guess: 90, same, at: top === undefined ? null : { row: at - 1, top }, fetch: (from, to) => this.read(from + 1, to), draw: (m) => this.row(m), acts: (m) => this.actsOf(m) });
+    this.list.setup({ count: this.count(), follow: !at, guess: 90, same, at: top === undefined ? null : { row: at - 1, top }, fetch: (from, to) => this.read(from + 1, to), draw: (m) => this.row(m), acts: (m, i, e) => this.actsOf(m, e) });
   }
 
   // read gives messages of the branch, each with the ways that go on at its place, and at the end the answers that are open.
@@ -104,6 +106,7 @@ export class Conversation {
   // ended takes over how the branch ends.
   ended({ last, siblings, position }) {
     this.last = last;
+    this.waiting.afresh();
     if (last?.role === "assistant") this.lastModel = last.metadata?.model_id;
     const { answers } = this;
     answers.unanswered = answers.writers || this.info.replying ? "" : last?.role === "user" && !siblings.length ? "Ask" : last?.role === "tool" ? "Go on" : "";
@@ -150,7 +153,7 @@ export class Conversation {
     const others = siblings && strip({ siblings, at: m.fork.index - 1, here: m.where.branch, go: (i) => this.alternative(m, i), beside: () => this.showBeside(m) });
     const buttons = [act("copy", "Copy", run(() => acts.copy(m))), m.role === "assistant" ? act("again", "Ask again", run(() => acts.again(m))) : null, act("edit", "Edit", () => this.edit(m)), act("branch", "Branch here", run(() => acts.fork(m))),
       menu("More", () => acts.more(m).map(([name, what]) => [name, run(what)]))];
-    const row = drawn(m, { others, siblings, here: m.where.branch, acts: buttons });
+    const row = drawn(m, { others, siblings, here: m.where.branch, waiting: this.waiting, acts: buttons });
     if (this.editing && m.position > this.editing.position) row.classList.add("stays");
     return row;
   }
@@ -198,8 +201,8 @@ export class Conversation {
     return this.list.renew(this.count()).then(() => this.editing?.focus());
   }
 
-  actsOf(m) {
-    if (!m) return { ...Answers.prototype.acts.call({ open: false }), ...this.actsOf({ where: this.where }) };
+  actsOf(m, e) {
+    if (!m) return { a() {}, d() {}, ...Answers.prototype.acts.call({ open: false }), ...this.actsOf({ where: this.where }) };
     if (m.answers) return m.answers.acts();
     if (this.beside?.at({ ...m.where, position: m.position })) return this.beside.acts();
     const { acts } = this;
@@ -207,7 +210,8 @@ export class Conversation {
       const n = m.fork?.siblings.length;
       return n && this.alternative(m, (m.fork.index - 1 + by + n) % n);
     };
-    return { f: () => acts.fork(m), e: () => this.edit(m), r: () => acts.again(m), R: () => acts.againWith(m), t: () => acts.tag(m), u: () => acts.undo(false), U: () => acts.undo(true), y: () => acts.copy(m), ".": () => this.menuOf(m),
+    const waits = (m.tool_calls ?? []).some((c) => c.approval_status === "pending") && { a: () => this.waiting.key(m, "a", e), d: () => this.waiting.key(m, "d", e) };
+    return { ...waits, f: () => acts.fork(m), e: () => this.edit(m), r: () => acts.again(m), R: () => acts.againWith(m), t: () => acts.tag(m), u: () => acts.undo(false), U: () => acts.undo(true), y: () => acts.copy(m), ".": () => this.menuOf(m),
       v: () => m.fork && this.showBeside(m), ArrowLeft: () => step(-1), ArrowRight: () => step(1), "]": () => acts.nextFork(m, 1), "[": () => acts.nextFork(m, -1) };
   }
 

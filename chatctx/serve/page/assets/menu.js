@@ -6,7 +6,7 @@ const list = el("div", { popover: "auto", role: "menu", class: "menu" });
 
 // menu is a button that opens a list of acts below it: [name, act] each, or elements. The arrows walk through them, Escape closes the list.
 export function menu(name, acts, { sign = "more", text = "", ...props } = {}) {
-  return button([icon(sign), text], (e) => open(name, e.currentTarget ?? e.target, acts()), { "aria-label": name, title: name, "aria-haspopup": "menu", class: "plain", ...props });
+  return button(sign === "down" ? [text, icon(sign)] : [icon(sign), text], (e) => open(name, e.currentTarget ?? e.target, acts()), { "aria-label": name, title: name, "aria-haspopup": "menu", class: "plain", ...props });
 }
 
 function open(name, opener, acts) {

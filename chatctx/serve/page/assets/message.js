@@ -49,10 +49,18 @@ function partOf(part) {
   }
 }
 
+// stateOf says in words where a call is.
+function stateOf({ approval_status: decided, execution, by, reason }) {
+  const who = by?.kind === "rule" ? "a rule" : by?.name ? hidden(by.name) : "a person";
+  if (decided === "denied") return [`denied by ${who}${reason ? `: ${hidden(reason)}` : ""}`, "bad"];
+  const ran = { done: ["ran", "good"], failed: ["ran, and failed", "bad"], running: ["is running", "warn"], uncertain: ["ended without an answer", "warn"] }[execution];
+  if (ran) return [decided === "approved" && by ? `${ran[0]} · ${who} approved` : ran[0], ran[1]];
+  return decided === "approved" ? [`approved by ${who}, not run yet`, "warn"] : ["waits", "warn"];
+}
+
 function callOf(call) {
-  const open = !["done", "failed"].includes(call.execution) && call.approval_status !== "denied";
-  return el("div", { class: `call${open ? "" : " done"}` },
-    el("div", {}, el("strong", {}, hidden(call.tool_name)), " ", el("span", { class: "soft" }, `${call.approval_status ?? ""} ${call.execution ?? ""}`)), asked(call));
+  const [state, colour] = stateOf(call);
+  return el("div", { class: `call${colour === "warn" ? "" : " done"}` }, el("div", { class: "top" }, icon("tool"), el("strong", {}, hidden(call.tool_name)), el("span", { class: colour, dir: "auto" }, state)), asked(call));
 }
 
 // asked shows the arguments with which a call runs, and those of the model where somebody changed them.
@@ -77,10 +85,10 @@ export function figures(m) {
   return [took > 0 && took < 3600 && `${took.toFixed(1)} s`, d.output_tokens && `${d.output_tokens.toLocaleString()} tokens`, m.cost && `${m.cost}`, ends[d.finish_reason]].filter(Boolean).join(" · ");
 }
 
-// body shows what a message says.
-export function body(m) {
+// body shows what a message says; waiting draws the calls that wait for a person.
+export function body(m, waiting) {
   const parts = (m.content ?? []).map((p) => partOf(p));
-  const calls = (m.tool_calls ?? []).map(callOf);
+  const calls = (m.tool_calls ?? []).map((c, i) => (waiting && c.approval_status === "pending" ? waiting.card(m, i) : callOf(c)));
   return [parts, calls, m.tool_result ? resultOf(m.tool_result) : null, m.metadata?.error ? el("p", { class: "bad" }, hidden(m.metadata.error)) : null].flat();
 }
 
@@ -98,13 +106,13 @@ function stub(siblings, here) {
 }
 
 // drawn is a message with what can be done with it. others is the strip of the alternatives at its place.
-export function drawn(m, { others, siblings, here, acts = [] } = {}) {
+export function drawn(m, { others, siblings, here, waiting, acts = [] } = {}) {
   const words = [m.hidden && "left out of requests", m.unfinished && "stopped, kept", m.kind && m.kind !== "message" && hidden(m.kind)].filter(Boolean);
   const top = el("div", { class: "top" }, el("span", { class: "role", dir: "auto" }, authorOf(m)), el("span", { title: m.created_at ?? "" }, ago(m.created_at)), figures(m) ? el("span", { title: exactly(m) }, figures(m)) : null,
     (m.tags ?? []).map((t) => el("span", { class: "tag", dir: "auto" }, `#${hidden(t)}`)), words.map((w) => el("span", { class: "warn" }, w)), others);
   const waits = (m.tool_calls ?? []).some((c) => c.approval_status === "pending");
   return el("article", { class: `message ${m.role}${m.hidden ? " hidden" : ""}${m.unfinished ? " unfinished" : ""}${waits ? " asks" : ""}`, "aria-label": `${names[m.role] ?? m.role}, message ${m.position}`, "data-id": m.id },
-    siblings ? stub(siblings, here) : null, dot("l0"), top, el("div", { class: "body", dir: "auto" }, body(m)), el("div", { class: "acts" }, acts));
+    siblings ? stub(siblings, here) : null, dot("l0"), top, el("div", { class: "body", dir: "auto" }, body(m, waiting)), el("div", { class: "acts" }, acts));
 }
 
 // act is a quiet button below a message.
