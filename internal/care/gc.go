@@ -2,6 +2,7 @@ package care
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -486,7 +487,7 @@ func (c *collector) removeMessage(mid pool.ID) error {
 		if err := c.tx.Delete(base.CallIDBucket, base.CallIDKey(c.id, rec.CallID, key[16:]...)); err != nil {
 			return err
 		}
-		if err := c.delete(base.CallBucket, key); err != nil {
+		if err := cmp.Or(c.delete(base.CallBucket, key), c.delete(base.ClaimBucket, key)); err != nil {
 			return err
 		}
 	}

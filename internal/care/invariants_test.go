@@ -40,10 +40,11 @@ type planting struct {
 	ids   []pool.ID          // the messages on main
 	of    map[string]pool.ID // the branches
 	names map[string]string  // ids as they are printed: what they stand for
+	now   *time.Time
 }
 
-// newPlanting makes a store that has records of each kind.
-func newPlanting(t *testing.T) (*chatctx.Store, *planting) {
+// newPlanting makes a store that has records of each kind, in a file or in memory.
+func newPlanting(t *testing.T, path string) (*chatctx.Store, *planting) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -51,8 +52,9 @@ func newPlanting(t *testing.T) (*chatctx.Store, *planting) {
 			t.Fatal(err)
 		}
 	}
-	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-	s := storetest.Open(t, "", chatctx.Options{Program: "test", By: "ann", Clock: clock, Judge: approval.Rules{}})
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := func() time.Time { return now }
+	s := storetest.Open(t, path, chatctx.Options{Create: path != "", Program: "test", By: "ann", Clock: clock, Judge: approval.Rules{}})
 	_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"model": []byte(`"m-1"`)})
 	must(err)
 	_, err = s.PutTool(t.Context(), record.Tool{Name: "t", Description: "d", Schema: []byte(`{"type":"object"}`), Command: []string{"cat"}})
@@ -102,7 +104,7 @@ func newPlanting(t *testing.T) (*chatctx.Store, *planting) {
 	_, err = s.Import(t.Context(), []*record.Incoming{in})
 	must(err)
 	must(s.Maintenance().Index(t.Context(), nil))
-	p := &planting{t: t, c: c.ID, task: task.ID, of: map[string]pool.ID{}, names: map[string]string{}}
+	p := &planting{t: t, now: &now, c: c.ID, task: task.ID, of: map[string]pool.ID{}, names: map[string]string{}}
 	must(base.Of(s).DB.View(t.Context(), p.nameAll))
 	return s, p
 }
@@ -511,7 +513,7 @@ func TestPlantedDamages(t *testing.T) {
 	for _, d := range damages {
 		fmt.Fprintf(&out, "\n# %d: %s\n", d.invariant, d.what)
 		t.Run(fmt.Sprint(d.invariant, " ", d.what), func(t *testing.T) {
-			s, p := newPlanting(t)
+			s, p := newPlanting(t, "")
 			at := base.Of(s)
 			if err := at.DB.Update(t.Context(), func(tx kv.RwTx) error { p.tx = tx; d.plant(p); return nil }); err != nil {
 				t.Fatal(err)
@@ -533,21 +535,12 @@ func TestPlantedDamages(t *testing.T) {
 			}
 		})
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for name, is := range planted {
 		if !is && name != "this program knows the format" { // a store of another format is not opened
 			t.Errorf("no damage is planted against the invariant: %s", name)
 		}
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compareLines(t, strings.Split(string(want), "\n"), strings.Split(out.String(), "\n"))
+	compareGolden(t, golden, out.String())
 }
 
 // undo takes a damage back that repair leaves, so that the last check of the store finds none.
@@ -609,8 +602,19 @@ func mendedLines(p *planting, all []record.Mended) (lines []string) {
 	return lines
 }
 
-func compareLines(t *testing.T, want, got []string) {
+// compareGolden compares a text with a golden file, line by line. With -update it writes the file.
+func compareGolden(t *testing.T, golden, text string) {
 	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := strings.Split(string(raw), "\n"), strings.Split(text, "\n")
 	for i := range max(len(want), len(got)) {
 		var a, b string
 		if i < len(want) {
@@ -620,7 +624,7 @@ func compareLines(t *testing.T, want, got []string) {
 			b = got[i]
 		}
 		if a != b {
-			t.Fatalf("line %d:\nwant %s\ngot  %s", i+1, a, b)
+			t.Fatalf("%s, line %d:\nwant %s\ngot  %s", golden, i+1, a, b)
 		}
 	}
 }
