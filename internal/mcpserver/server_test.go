@@ -285,6 +285,7 @@ func TestReadGoesOn(t *testing.T) {
 
 // TestPosesStayInTheFrame: texts that pose as the server's own words are quoted wherever they stand: in messages, arguments, results, titles and reasons.
 func TestPosesStayInTheFrame(t *testing.T) {
+	testkit.Sequential(t)
 	raw, err := os.ReadFile(filepath.Join("..", "quote", "testdata", "poses.json"))
 	var poses []string
 	if err == nil {
@@ -351,6 +352,7 @@ func (a *agent) whole(at string) {
 // TestRecall: of the questions over the samples, of which half are in other languages or about what tools said, at least nine of ten find their message among the
 // first five. Without CHATCTX_LONG only those about tools are asked.
 func TestRecall(t *testing.T) {
+	testkit.Sequential(t)
 	paths := []string{testkit.Shared(t, "samples")}
 	if !testkit.Long() {
 		paths = nil
