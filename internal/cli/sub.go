@@ -283,6 +283,7 @@ func (r *run) printEnded(v contract.Task, summary string) {
 	if !v.End.Kept {
 		r.note("the sub-context lies in the trash: %s", r.again("restore "+short(v.Context)))
 	}
+	r.note("let the task go on again: %s", r.undoOf(&v.End.Child))
 }
 
 type subReturnIn struct {

@@ -377,6 +377,11 @@ func (t *Txn) undo(n uint64) (*base.Operation, error) {
 	if err := t.nothingStands(n, op); err != nil {
 		return nil, err
 	}
+	return t.undoHeld(n, op)
+}
+
+// undoHeld is undo without its checks.
+func (t *Txn) undoHeld(n uint64, op *base.Operation) (*base.Operation, error) {
 	if err := t.revert(op); err != nil {
 		return nil, err
 	}

@@ -151,24 +151,46 @@ func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 	return nil
 }
 
+// EndTask gives a sub-context the state in which its task ended, and moves it into the trash unless it is kept.
+func (t *StoreTxn) EndTask(c *Txn, ended *record.Task, keep bool) error {
+	c.Rec.Task = ended
+	if !keep {
+		c.Rec.Trashed = t.Now
+	}
+	return t.noteFields(c, trashedField, taskField)
+}
+
+// noteFields makes a context a subject of the operation. Those of the fields that differ from the stored record go on the journal as they were.
+func (t *StoreTxn) noteFields(c *Txn, keys ...uint64) error {
+	after, err := stored.Marshal(c.Rec)
+	if err != nil {
+		return err
+	}
+	noted := map[uint64]bool{}
+	for _, key := range keys {
+		noted[key] = true
+	}
+	set, err := base.ChangedFields(c.RecRaw, after, noted)
+	t.Changes = append(t.Changes, ContextChange(c.ID, set))
+	t.Subjects = append(t.Subjects, c)
+	return err
+}
+
 // Entitle gives a context a title that a model made. It returns ErrConflict if a person or a file has given it one.
 func (t *StoreTxn) Entitle(c *Txn, title string) error {
 	if c.Rec.Title != "" && !c.Rec.Derived {
 		return base.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
 	}
 	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed, c.Rec.RenamedThere = title, false, false, false
-	after, err := stored.Marshal(c.Rec)
-	if err != nil {
-		return err
-	}
-	set, err := base.ChangedFields(c.RecRaw, after, map[uint64]bool{titleField: true, 2: true, 21: true, 23: true})
-	t.Changes = append(t.Changes, ContextChange(c.ID, set))
-	t.Subjects = append(t.Subjects, c)
-	return err
+	return t.noteFields(c, titleField, 2, 21, 23)
 }
 
-// titleField is the CBOR key of ContextRecord.Title.
-const titleField = 1
+// The CBOR keys of ContextRecord's Title, Trashed and Task.
+const (
+	titleField   = 1
+	trashedField = 8
+	taskField    = 20
+)
 
 // renamed returns ErrConflict if a person has given a context a title, here or in another store, since an operation changed it.
 func (t *StoreTxn) renamed(op *base.Operation) error {
@@ -184,9 +206,6 @@ func (t *StoreTxn) renamed(op *base.Operation) error {
 	}
 	return nil
 }
-
-// trashedField is the CBOR key of ContextRecord.Trashed.
-const trashedField = 8
 
 func (t *StoreTxn) Finish(what string) (*record.Committed, error) {
 	done := &record.Committed{What: what, Steps: []*record.Step{NewStep(what)}}
@@ -247,8 +266,9 @@ func (t *StoreTxn) Write(n uint64, op *base.Operation) error {
 	return base.PutRecord(t.Tx, base.MetaBucket, base.MetaJournal, t.Rec)
 }
 
-// The names of undo and redo on the journal.
+// The names of undo, redo and the end of a task that was given up on the journal.
 const (
+	GiveUpWhat = "sub abandon"
 	undoWhat = "undo"
 	redoWhat = "redo"
 )

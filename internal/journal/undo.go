@@ -639,6 +639,9 @@ func undoStore(s *base.Store, tx kv.RwTx, op string) (*undoing, error) {
 	done := &undoing{store: t}
 	for _, n := range all {
 		o, err := t.undo(n, what)
+		if err == nil {
+			err = t.undoWithin(o)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -660,6 +663,40 @@ func undoStore(s *base.Store, tx kv.RwTx, op string) (*undoing, error) {
 		}
 	}
 	return done, nil
+}
+
+// undoWithin undoes what an operation of the store that is undone changed in the conversations that it is about, and redoes that if it is redone: the end of a
+// task cancels calls, as an operation of its conversation that no person can undo alone. Both have the name and time of the change.
+func (t *StoreTxn) undoWithin(op *base.Operation) error {
+	for _, c := range op.Chains {
+		if c.Branch == (pool.ID{}) || op.What != GiveUpWhat {
+			continue
+		}
+		within, err := BeginAt(t.Store, t.Tx, c.Branch)
+		if err != nil {
+			return err
+		}
+		var n uint64
+		var made *base.Operation
+		err = base.EachOperation(t.Tx, base.NewestFirst(c.Branch), func(number uint64, o *base.Operation) error {
+			if o.What == op.What && o.At == op.At {
+				n, made = number, o
+				return kv.ErrStop
+			}
+			return nil
+		})
+		switch {
+		case err != nil || made == nil:
+		case op.Undone != 0 && made.Undone == 0:
+			_, err = within.undoHeld(n, made)
+		case op.Undone == 0 && made.Undone != 0:
+			_, err = within.redo(made.Undone)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // groupOf returns the operations of a journal (zero: the store's) that one command made and that are in force, newest first: with undos the undos, else

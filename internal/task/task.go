@@ -171,7 +171,7 @@ func Finish(ctx context.Context, c *base.Conversation, e record.TaskEnd) (*recor
 	if err := c.Store.Ready([]*pool.Message{m}); err != nil {
 		return nil, err
 	}
-	what := "sub " + map[string]string{record.TaskReturned: "return", record.TaskFailed: "fail", record.TaskAbandoned: "abandon"}[e.State]
+	what := map[string]string{record.TaskReturned: "sub return", record.TaskFailed: "sub fail", record.TaskAbandoned: journal.GiveUpWhat}[e.State]
 	var out *record.TaskEnded
 	var child *record.Committed
 	command := journal.CommandOf(ctx)
@@ -241,11 +241,8 @@ func finish(st *journal.StoreTxn, id pool.ID, e *record.TaskEnd, m *pool.Message
 	if e.State != record.TaskReturned {
 		ended.Reason = e.Summary
 	}
-	child.Rec.Task = &ended
-	if out.Kept = e.Keep || task.Keep || e.State == record.TaskFailed; out.Kept {
-		return child.WriteContext()
-	}
-	return st.Trash(child, st.Now)
+	out.Kept = e.Keep || task.Keep || e.State == record.TaskFailed
+	return st.EndTask(child, &ended, out.Kept)
 }
 
 // giveUp cancels the calls of a task, as an operation of its own, and returns the task's new state.
@@ -254,7 +251,7 @@ func giveUp(st *journal.StoreTxn, id pool.ID, reason string) (*journal.Txn, erro
 	if err != nil {
 		return nil, err
 	}
-	t.What = "sub abandon"
+	t.What, t.Now = journal.GiveUpWhat, st.Now
 	words := "the task was abandoned"
 	if reason != "" {
 		words += ": " + reason
