@@ -237,6 +237,8 @@ func (s *Sender) unreachable(ctx context.Context, g *guard, err error) error {
 	switch cause := g.cause(); {
 	case cause != nil:
 		e.Err, e.Message = cause, fmt.Sprintf("%s: %v", s.host(), cause)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		e.Message = s.host() + " closed the connection before the answer's end"
 	case errors.As(err, &dns):
 		e.Message = "there is no host " + dns.Name
 	case errors.As(err, &op):

@@ -227,7 +227,7 @@ func (h Holder) String() string {
 	does := "has it open"
 	switch {
 	case h.Waits:
-		return who + " is the next and does not go in: if it was stopped, let it go on, or end it"
+		return who + " waits for it too: if no other program has it open, that one was stopped: let it go on, or end it"
 	case !h.Since.IsZero():
 		does = "has had it open since " + h.Since.Local().Format("15:04:05")
 	}

@@ -42,7 +42,7 @@ func TestLockedError(t *testing.T) {
 		{kv.Holder{}, "another program has it open; waited 5s"},
 		{kv.Holder{PID: 7, Command: "app", Since: since}, "app (process 7) has had it open since 14:05:06; waited 5s"},
 		{kv.Holder{PID: 7, Command: "app", Purpose: "import", Since: since}, "app (process 7) for import has had it open"},
-		{kv.Holder{PID: 7, Command: "app", Since: since, Waits: true}, "app (process 7) is the next and does not go in: if it was stopped, let it go on, or end it; waited 5s"},
+		{kv.Holder{PID: 7, Command: "app", Since: since, Waits: true}, "app (process 7) waits for it too: if no other program has it open, that one was stopped: let it go on, or end it; waited 5s"},
 	} {
 		err := &kv.LockedError{Holder: test.holder, Waited: 5 * time.Second}
 		if !errors.Is(err, kv.ErrLocked) || !strings.Contains(err.Error(), test.want) {

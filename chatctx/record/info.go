@@ -20,8 +20,8 @@ type ContextFacts struct {
 	Derived    bool                       `json:"-"` // the title was made from the first message
 	Current    bool                       `json:"current"`
 	Active     string                     `json:"branch"`
-	Messages   int                        `json:"messages"`         // in the pool
-	Labels     []string                   `json:"labels,omitempty"` // sorted
+	Messages   int                        `json:"messages"` // in the pool
+	Labels     []string                   `json:"labels"`   // sorted
 	Updated    pool.Time                  `json:"updated_at" empty:"null"`
 	Created    pool.Time                  `json:"created_at" empty:"null"`
 	Listed     pool.Time                  `json:"-"`                    // its place among the last changed: Updated, or later if another program's clock was ahead

@@ -142,7 +142,7 @@ func (m *method) paramFault(err error) string {
 	if errors.As(err, &at) {
 		return fmt.Sprintf("%s is no %s", at.Value, timeForm)
 	}
-	return strings.TrimPrefix(err.Error(), "json: ")
+	return jsontree.Fault(err)
 }
 
 // fromText adds parameters from a path, a query or a header, which are text, to a JSON object. It may overwrite the object.

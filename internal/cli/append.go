@@ -193,5 +193,9 @@ func decodeMessage(line []byte, m *chatctx.Message) error {
 	if t := bytes.TrimSpace(line); t[0] != '{' {
 		return fmt.Errorf("this is not a JSON object: %s", cut(oneLine(string(t)), 40))
 	}
-	return json.Unmarshal(line, m)
+	err := json.Unmarshal(line, m)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return errors.New(jsontree.Fault(err))
+	}
+	return err
 }

@@ -19,6 +19,23 @@ func branchCommands() []*command {
 }
 
 func branchLooks() map[string]look {
+	prune := as(func(r *run, _ *operation.Pruning, v operation.RemovedBranch) {
+		switch {
+		case v.Left != "":
+			r.printf("left branch %s alone: %s\n", clean(v.Name), clean(v.Left))
+		case v.DryRun:
+			r.printf("would remove branch %s, %s\n", clean(v.Name), count(v.Messages, "message"))
+		default:
+			r.printf("removed branch %s of %s\n", clean(v.Name), titled(v.Title, v.Context))
+		}
+	})
+	prune.none = func(r *run, in any) {
+		if in.(*operation.Pruning).OlderThan == nil {
+			r.note("there is no other branch")
+			return
+		}
+		r.note("no branch is that old")
+	}
 	return map[string]look{
 		"branches.list": as(func(r *run, _ *operation.BranchList, b operation.ListedBranch) {
 			r.branchLine(b.BranchInfo)
@@ -45,16 +62,7 @@ func branchLooks() map[string]look {
 		"branches.rename": as(func(r *run, in *operation.Renaming, v contract.Where) {
 			r.printf("branch %s of %s is now %s\n", clean(in.Branch), titled(v.Title, v.Context), clean(in.Name))
 		}),
-		"branches.prune": as(func(r *run, _ *operation.Pruning, v operation.RemovedBranch) {
-			switch {
-			case v.Left != "":
-				r.printf("left branch %s alone: %s\n", clean(v.Name), clean(v.Left))
-			case v.DryRun:
-				r.printf("would remove branch %s, %s\n", clean(v.Name), count(v.Messages, "message"))
-			default:
-				r.printf("removed branch %s of %s\n", clean(v.Name), titled(v.Title, v.Context))
-			}
-		}).orNone(func(r *run) { r.note("no branch is that old") }),
+		"branches.prune": prune,
 		"branches.restore": as(func(r *run, _ *operation.Restoring, v contract.Where) {
 			r.printf("branch %s of %s is back\n", clean(v.Branch), titled(v.Title, v.Context))
 		}),

@@ -138,8 +138,19 @@ func (r *run) contextLine(i *record.ContextInfo) {
 	r.printf("%s %s  %s%s\n", mark, r.paint(yellow, short(i.ID)), date, strings.TrimRight(pad(title, room)+"  "+r.paint(dim, end), " "))
 }
 
-// when parses a moment: a date, a time, or how long before now.
+// when parses a moment: a date, a time, or how long before now. It is in a year that JSON can say.
 func when(s string, now time.Time) (pool.Time, error) {
+	t, err := moments(s, now)
+	if year := t.Time().UTC().Year(); err == nil && t != 0 && (year < 0 || year > 9999) {
+		return 0, &usageError{fmt.Sprintf("no time %q: the years go from 0 to 9999", s), howLongAgo}
+	}
+	return t, err
+}
+
+// howLongAgo says how moments are written.
+const howLongAgo = "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"
+
+func moments(s string, now time.Time) (pool.Time, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -160,7 +171,7 @@ func when(s string, now time.Time) (pool.Time, error) {
 			return pool.TimeOf(now.AddDate(0, 0, -int(days)*unit[s[n:]])), nil
 		}
 	}
-	return 0, &usageError{fmt.Sprintf("no time %q", s), "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"}
+	return 0, &usageError{fmt.Sprintf("no time %q", s), howLongAgo}
 }
 
 func init() { lookGroups = append(lookGroups, contextLooks) }

@@ -81,7 +81,7 @@ func (r *run) runEditor(editor []string, text string) (string, error) {
 		return "", err
 	}
 	if int64(len(b)) > maxText {
-		return "", fmt.Errorf("the text is longer than %s", size(maxText))
+		return "", usagef("the text is longer than %s", size(maxText))
 	}
 	if !strings.HasSuffix(text, "\n") {
 		return withoutLineEnd(string(b)), nil

@@ -24,8 +24,8 @@ func journalLooks() map[string]look {
 			_, err := r.most(in.Limit)
 			return err
 		}, as(func(r *run, _ *operation.Journal, o *record.Operation) { r.operationLine(o) }).orNone(func(r *run) { r.note("nothing was done yet") })),
-		"undo": as(func(r *run, _ *operation.ToUndo, out contract.Undone) { r.undone(out.Done, true) }),
-		"redo": as(func(r *run, _ *operation.Change, out contract.Undone) { r.undone(out.Done, false) }),
+		"undo": as(func(r *run, _ *operation.ToUndo, out contract.Undone) { r.undone(out.Done) }),
+		"redo": as(func(r *run, _ *operation.Change, out contract.Undone) { r.undone(out.Done) }),
 	}
 }
 
@@ -51,10 +51,14 @@ func (r *run) operationLine(o *record.Operation) {
 }
 
 // undone reports what was undone, whose it was and how to redo it.
-func (r *run) undone(u *record.Undone, back bool) {
-	what := ""
+func (r *run) undone(u *record.Undone) {
+	what, way := "", "redo with: "
+	again := u.What == "redo"
+	if again {
+		way = "undo with: "
+	}
 	if o := u.Undid; o != nil {
-		if what = "took back " + o.ID + " "; !back {
+		if what = "took back " + o.ID + " "; again {
 			what = "did again: "
 		}
 		what += clean(o.What)
@@ -68,9 +72,5 @@ func (r *run) undone(u *record.Undone, back bool) {
 		what += " in " + titled(u.Title, u.Context)
 	}
 	r.printf("%s\n", what)
-	way := "redo with: "
-	if r.name == "redo" {
-		way = "undo with: "
-	}
 	r.note("%s%s", way, r.lineAbout("undo "+u.Operation, subject{context: u.Context}))
 }

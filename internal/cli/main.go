@@ -62,8 +62,7 @@ func execute(ctx context.Context, con *console, args []string) error {
 		case p.command() == nil && (len(args) == 0 || !p.help):
 			return welcome(ctx, con, p)
 		case p.help:
-			con.page()
-			return printHelp(con.out, p)
+			return doPrintHelp(&run{con: con, common: p.common}, p)
 		}
 		return runCommand(ctx, con, p)
 	}).RunContext(ctx, p.words())

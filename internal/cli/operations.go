@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -118,15 +119,35 @@ func plainEntry(o *operation.Operation, l look) *entry {
 		}
 		operation.Locate(in, r.contextRef(), r.branchName())
 		again, rest := repeated(paramsOf(o.In), in, r.line.args)
-		for {
-			err := r.operate(o, l, in)
-			if err != nil || len(rest) == 0 {
-				return err
-			}
-			again.SetString(rest[0])
-			rest = rest[1:]
+		if len(rest) == 0 {
+			return r.operate(o, l, in)
 		}
+		all := append([]string{again.String()}, rest...)
+		if f, ok := in.(operation.Finder); ok {
+			for _, arg := range all {
+				again.SetString(arg)
+				if err := f.Find(r.request()); err != nil {
+					return contextHint(err)
+				}
+			}
+		}
+		return doneInPart(all, func(arg string) error {
+			again.SetString(arg)
+			return r.operate(o, l, in)
+		})
 	}}
+}
+
+// doneInPart does something with each of several, and says with the error of a later one for how many it was done.
+func doneInPart(all []string, do func(string) error) error {
+	for i, one := range all {
+		if err := do(one); err != nil && i > 0 {
+			return &partialError{err, fmt.Sprintf("it is done for %d of %d", i, len(all))}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // repeats reports whether a parameter of a struct is an argument of which there may be several, though the struct takes one.
@@ -189,13 +210,10 @@ func eachEntry(o *operation.Operation, l look) *entry {
 		case len(all) == 0:
 			r.note("nothing was changed")
 		}
-		for _, id := range idsOf(all) {
+		return doneInPart(idsOf(all), func(id string) error {
 			operation.Locate(in, id, "")
-			if err := r.operate(o, l, in); err != nil {
-				return err
-			}
-		}
-		return nil
+			return r.operate(o, l, in)
+		})
 	}}
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/chatctx/chatctx/internal/settings"
 )
 
-// piped is standard input beside a command that has its text as an argument. A shell's loop and bash -s read it too, so it is left alone unless the setting input.piped
+// piped is standard input beside a command that has its text as an argument or in a flag. A shell's loop and bash -s read it too, so it is left alone unless the setting input.piped
 // says otherwise, and a line tells that it was.
 type piped struct {
 	f     *os.File
 	early bool   // it had bytes as the command began
-	text  string // the argument that the command took instead; "" if it took none
+	text  string // the argument, or the value of a flag, that the command took instead; "" if it took none
 }
 
 // besideCommand returns standard input, nil if nobody offers it or if the command line asks for it with -.
@@ -34,7 +34,7 @@ func besideCommand(con *console, p *parsed) *piped {
 
 // beside returns the text of an argument with what standard input adds to it: nothing, unless input.piped is append.
 func (r *run) beside(text string, in rawFlag) (string, error) {
-	if text == "" || !slices.Contains(r.line.args, text) {
+	if text == "" || !slices.Contains(r.line.args, text) && r.line.flagSaying(text) < 0 {
 		return text, nil
 	}
 	return r.withPiped(text, in)
@@ -54,6 +54,14 @@ func (r *run) withPiped(text string, in rawFlag) (string, error) {
 		return text, err
 	}
 	return text + "\n\n" + more, nil
+}
+
+// flagSaying returns the place among the command's own flags of one with this value, -1 for none.
+func (p *parsed) flagSaying(text string) int {
+	return slices.IndexFunc(p.own, func(flag string) bool {
+		_, value, has := strings.Cut(flag, "=")
+		return has && value == text
+	})
 }
 
 // readPiped reads standard input to its end. After a second without data it says what it waits for.
@@ -116,8 +124,12 @@ func (r *run) sayKept(err error) {
 	line.args = slices.Clone(line.args)
 	if _, joins := r.in.(interface{ none() bool }); joins {
 		does, line.args = "add - to send it", append(line.args, "-")
-	} else {
-		line.args[slices.Index(line.args, r.piped.text)] = "-"
+	} else if i := slices.Index(line.args, r.piped.text); i >= 0 {
+		line.args[i] = "-"
+	} else if i := line.flagSaying(r.piped.text); i >= 0 {
+		name, _, _ := strings.Cut(line.own[i], "=")
+		line.own = slices.Clone(line.own)
+		line.own[i] = name + "=-"
 	}
 	text := "standard input was not read; " + does
 	if typed := r.again(line.typed("")); len(typed) <= 200 {

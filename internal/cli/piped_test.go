@@ -96,3 +96,26 @@ func TestASocketIsLeftAlone(t *testing.T) {
 		t.Errorf("stored is %q", got)
 	}
 }
+
+// TestAPipeBesideAFlag: the text of a flag is one that standard input could have been, as that of an argument is.
+func TestAPipeBesideAFlag(t *testing.T) {
+	t.Parallel()
+	store := filledStore(t, 2)
+	for _, c := range []struct {
+		mode, says string
+		has        string
+	}{{"note", "standard input was not read; give - as the text to read it: chatctx new --system - Two", "From the flag."}, {"ignore", "", "From the flag."}, {"append", "", "From the flag.\n\nFrom the pipe."}} {
+		cmd := program(t, store, "new", "Two", "--system", "From the flag.")
+		var errs strings.Builder
+		cmd.Env, cmd.Stdin, cmd.Stderr = append(cmd.Env, "CHATCTX_INPUT_PIPED="+c.mode), strings.NewReader("From the pipe.\n"), &errs
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %s", err, errs.String())
+		}
+		if strings.Contains(errs.String(), "standard input") != (c.says != "") || !strings.Contains(errs.String(), c.says) {
+			t.Errorf("%s: it says %q", c.mode, errs.String())
+		}
+		if out, err := program(t, store, "system").Output(); err != nil || strings.TrimSpace(string(out)) != c.has {
+			t.Errorf("%s: the prompt is %q, %v", c.mode, out, err)
+		}
+	}
+}

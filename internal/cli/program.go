@@ -83,6 +83,9 @@ func doHelp(r *run, in *helpIn) error {
 	if topic, ok := topics[strings.Join(in.Words, " ")]; ok {
 		return r.emit(map[string]string{"topic": in.Words[0], "text": topic}, func() { r.printf("%s", topic) })
 	}
+	if len(in.Words) > 1 && topics[in.Words[0]] != "" {
+		return usagef("the topic %s stands alone: chatctx help %[1]s", in.Words[0])
+	}
 	for _, word := range in.Words {
 		found := findCommand(table, word)
 		if found == nil {
@@ -91,9 +94,15 @@ func doHelp(r *run, in *helpIn) error {
 		p.path = append(p.path, found)
 		table = found.subs
 	}
+	return doPrintHelp(r, p)
+}
+
+// doPrintHelp prints the help of a command, or the overview of all.
+func doPrintHelp(r *run, p *parsed) error {
 	if r.json() {
-		return r.printJSON(helpJSON(p, table))
+		return r.printJSON(helpJSON(p, p.below(allCommands())))
 	}
+	r.con.page()
 	return printHelp(r.con.out, p)
 }
 

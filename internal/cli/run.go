@@ -424,6 +424,9 @@ func storeHint(err error, path string) error {
 		if isURL(path) {
 			return &hinted{err, "chatctx init makes one there"}
 		}
+		if to, err := os.Readlink(path); err == nil {
+			return &hinted{fmt.Errorf("%w: %s is a link to %s, where there is nothing", chatctx.ErrNotExist, path, clean(to)), "make a store there by that name, or remove the link"}
+		}
 		return &hinted{fmt.Errorf("%w: %s", chatctx.ErrNotExist, path), firstSteps}
 	case exitDamaged, exitVersion:
 		if !isURL(path) && !strings.Contains(err.Error(), path) {

@@ -117,7 +117,7 @@ func (r *run) configured(in *operation.Configuring, v operation.Configured) {
 		}
 	case len(in.Set) > 0:
 		of := map[string]string{operation.InStore: "the store, in force wherever conversation and branch have no own value", operation.InContext: "all of " + titled(r.done.Title, r.done.Context)}[v.Place]
-		r.printf("%s of %s\n", setText(in.Set), cmp.Or(of, placed(r.done)))
+		r.printf("%s of %s\n", setText(v.Settings.Settings), cmp.Or(of, placed(r.done)))
 	case len(in.Names) == 1:
 		r.notInForce(in.Wrong)
 		r.printf("%s\n", plainValue(v.Settings.Settings[in.Names[0]]))

@@ -33,7 +33,7 @@ func spaceCommands() []*command {
 func age(s string) (time.Duration, error) {
 	now := time.Now()
 	t, err := when(s, now)
-	if err != nil || t == 0 || !t.Time().Before(now) {
+	if err != nil || t == 0 || !t.Time().Before(now) || now.Sub(t.Time()) == math.MaxInt64 {
 		return 0, &usageError{fmt.Sprintf("no age %q", s), "write 12h, 7d or 2w"}
 	}
 	return now.Sub(t.Time()), nil

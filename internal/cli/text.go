@@ -78,7 +78,7 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("it is longer than %s, the most for one text", size(limit))
+		return nil, usagef("it is longer than %s, the most for one text", size(limit))
 	}
 	return b, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
-	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -20,13 +20,13 @@ type waits struct{ contract.Open }
 func (w *waits) String() string {
 	var words []string
 	if w.Person > 0 {
-		words = append(words, screen.CallsWait(w.Person)+" for a decision")
+		words = append(words, plural.CallsWait(w.Person)+" for a decision")
 	}
 	if w.Program > 0 {
-		words = append(words, screen.CallsWait(w.Program)+" for a program that runs "+them(w.Program))
+		words = append(words, plural.CallsWait(w.Program)+" for a program that runs "+them(w.Program))
 	}
 	if w.Child > 0 {
-		words = append(words, screen.CallsWait(w.Child)+" for "+map[bool]string{true: "its sub-context", false: "their sub-contexts"}[w.Child == 1])
+		words = append(words, plural.CallsWait(w.Child)+" for "+map[bool]string{true: "its sub-context", false: "their sub-contexts"}[w.Child == 1])
 	}
 	if w.Running > 0 {
 		words = append(words, count(w.Running, "call")+" "+map[bool]string{true: "runs", false: "run"}[w.Running == 1])

@@ -114,8 +114,13 @@ func (t *telling) record(c *base.Change) error {
 		return nil
 	}
 	if c.Bucket == base.TagBucket && len(c.Key) > len(pool.ID{}) && len(one) == len(pool.ID{}) {
-		words, err := t.words(pool.ID(c.Key[:16]), pool.ID(one))
-		t.about(string(c.Key[16:]) + ": " + words)
+		from, err := t.tagged(c, c.Old)
+		if err != nil {
+			return err
+		}
+		to, err := t.tagged(c, after)
+		t.about(cmp.Or(to, from))
+		t.changed("tag", from, to)
 		return err
 	}
 	if c.Bucket == base.MarkBucket && len(c.Key) == 2*len(pool.ID{}) {
@@ -126,6 +131,15 @@ func (t *telling) record(c *base.Change) error {
 	}
 	t.about(nameIn(c.Bucket, one))
 	return nil
+}
+
+// tagged returns a tag with the first words of the message that had it, "" if none had.
+func (t *telling) tagged(c *base.Change, message []byte) (string, error) {
+	if len(message) != len(pool.ID{}) {
+		return "", nil
+	}
+	words, err := t.words(pool.ID(c.Key[:16]), pool.ID(message))
+	return string(c.Key[16:]) + ": " + words, err
 }
 
 // nameIn returns the name in a record and nothing else: a tool's environment and a token's hash must not be shown here.
@@ -296,7 +310,7 @@ func (t *telling) context(id pool.ID, before, after *base.ContextRecord) error {
 	t.changed("labels", strings.Join(before.Labels, ", "), strings.Join(after.Labels, ", "))
 	t.settings(before.Settings, after.Settings)
 	if before.Trashed != after.Trashed {
-		t.about(after.Title)
+		t.about(strings.TrimSuffix(after.Title+", "+t.out.About, ", "))
 	}
 	if before.Active == after.Active {
 		return nil

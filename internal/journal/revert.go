@@ -399,31 +399,31 @@ func (t *Txn) undoHeld(n uint64, op *base.Operation) (*base.Operation, error) {
 	return op, t.writeContextAgain()
 }
 
-// redo undoes the undo u.
-func (t *Txn) redo(u uint64) (*base.Operation, error) {
+// redo undoes the undo u. It returns the operation that holds again, and its number.
+func (t *Txn) redo(u uint64) (uint64, *base.Operation, error) {
 	undo, err := t.holding(u)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	n := undo.Undoes
 	op, err := base.GetOperation(t.Tx, t.ID, n)
 	if err != nil || op == nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if err := t.revert(undo); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	t.What = "redo"
 	if err := t.finishUndo(op, u, func(i int, top uint64) (uint64, error) { return relink(t.Tx, t.ID, &op.Chains[i], n, top) }); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	op.Undone, undo.Undone = 0, t.Rec.NextOperation-1
 	for i, o := range map[uint64]*base.Operation{n: op, u: undo} {
 		if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(t.ID, i), o); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 	}
-	return op, nil
+	return n, op, nil
 }
 
 // holding reads an operation that has not been undone.
@@ -480,7 +480,7 @@ func (t *Txn) nothingStands(n uint64, op *base.Operation) error {
 	}
 	numbers, ops, err := later(t.Tx, t.ID, n, op, false)
 	if err == nil && len(numbers) > 0 {
-		err = inTheWay("", n, op, numbers, ops, " --context "+record.Short(t.ID))
+		err = inTheWay("", fmt.Sprint(n), op, numbers, ops, "", " --context "+record.Short(t.ID))
 	}
 	return err
 }

@@ -8,11 +8,9 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
@@ -269,8 +267,8 @@ func (t *StoreTxn) Write(n uint64, op *base.Operation) error {
 // The names of undo, redo and the end of a task that was given up on the journal.
 const (
 	GiveUpWhat = "sub abandon"
-	undoWhat = "undo"
-	redoWhat = "redo"
+	undoWhat   = "undo"
+	redoWhat   = "redo"
 )
 
 // meant reads the operation to undo: if it is a redo, the operation that it brought back.
@@ -291,17 +289,18 @@ func (t *StoreTxn) meant(n uint64) (uint64, *base.Operation, error) {
 	}
 }
 
-// undo undoes an operation of the store, which may be an undo, and returns the operation that was undone or redone.
-func (t *StoreTxn) undo(n uint64, what string) (*base.Operation, error) {
+// undo undoes an operation of the store, which may be an undo, and returns the operation that was undone or redone, with its
+// number.
+func (t *StoreTxn) undo(n uint64, what string) (uint64, *base.Operation, error) {
 	op, err := base.GetOperation(t.Tx, pool.ID{}, n)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if op == nil {
-		return nil, base.NotFound("operation", fmt.Sprintf("s%d", n))
+		return 0, nil, base.NotFound("operation", fmt.Sprintf("s%d", n))
 	}
 	if err := t.revert(op, n); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	u := max(t.Rec.NextOperation, 1)
 	entry := &base.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Things: op.Things, Undoes: n, Group: t.Group}
@@ -312,22 +311,22 @@ func (t *StoreTxn) undo(n uint64, what string) (*base.Operation, error) {
 		entry.Chains = []base.Chain{{}}
 	}
 	if err := t.noteCurrent(entry); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	op.Undone = u
 	if err := base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, n), op); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	t.Changes, t.Subjects = nil, nil
 	if err := t.Write(u, entry); err != nil || op.Undoes == 0 {
-		return op, err
+		return n, op, err
 	}
 	back, err := base.GetOperation(t.Tx, pool.ID{}, op.Undoes)
 	if err != nil || back == nil {
-		return op, err
+		return n, op, err
 	}
 	back.Undone = 0
-	return back, base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, op.Undoes), back)
+	return op.Undoes, back, base.PutRecord(t.Tx, base.OperationBucket, base.OperationKey(pool.ID{}, op.Undoes), back)
 }
 
 // revert undoes the changes of an operation, if nothing newer stands on them.
@@ -365,7 +364,7 @@ func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
 		if op.Undoes != 0 {
 			continue
 		}
-		later, err := sub.wentOn()
+		later, ops, err := sub.wentOn()
 		if err != nil {
 			return err
 		}
@@ -375,8 +374,9 @@ func (t *StoreTxn) revert(op *base.Operation, n uint64) error {
 			}
 			return err
 		}
-		if later != 0 {
-			return base.Conflict("operation %d of %q stands on s%d (%s): take it back first, chatctx undo %[1]d --context %[5]s, or chatctx rm %[5]s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
+		if len(later) > 0 {
+			id := record.Short(sub.ID)
+			return inTheWay(fmt.Sprintf(" of %q", sub.Rec.Title), fmt.Sprintf("s%d", n), op, later, ops, "", " --context "+id+"; or chatctx rm "+id)
 		}
 	}
 	return t.relink(op, n)
@@ -409,22 +409,25 @@ func (t *StoreTxn) revertChanges(op *base.Operation) error {
 func (t *StoreTxn) nothingStands(op *base.Operation, n uint64) error {
 	numbers, ops, err := later(t.Tx, pool.ID{}, n, op, op.Undoes != 0)
 	if err == nil && len(numbers) > 0 {
-		err = inTheWay("s", n, op, numbers, ops, "")
+		err = inTheWay("", fmt.Sprintf("s%d", n), op, numbers, ops, "s", "")
 	}
 	return err
 }
 
-// wentOn returns the newest operation in force in the context that is newer than the store's newest operation about it; 0 if there is none.
-func (t *Txn) wentOn() (uint64, error) {
-	newest := t.Rec.Last
-	err := branchstore.List(t.Tx, t.ID, func(b *branch.Branch) error {
-		newest = max(newest, b.Last)
+// wentOn returns the operations in force in the context that are newer than the store's newest operation about it, the newest first.
+func (t *Txn) wentOn() (numbers []uint64, ops []*base.Operation, err error) {
+	if t.Rec.StoreAt == 0 {
+		return nil, nil, nil
+	}
+	r := base.NewestFirst(t.ID)
+	r.From = base.OperationKey(t.ID, t.Rec.StoreAt)
+	err = base.EachOperation(t.Tx, r, func(n uint64, op *base.Operation) error {
+		if op.Undone == 0 && op.Undoes == 0 && len(op.Chains) > 0 {
+			numbers, ops = append(numbers, n), append(ops, op)
+		}
 		return nil
 	})
-	if newest < t.Rec.StoreAt || t.Rec.StoreAt == 0 {
-		newest = 0
-	}
-	return newest, err
+	return numbers, ops, err
 }
 
 // journalGone reports whether the context had operations after the store's newest about it and has none left, as after redact and purge.

@@ -413,8 +413,9 @@ func later(tx kv.Tx, id pool.ID, n uint64, op *base.Operation, undos bool) (numb
 // mostNamed bounds how many operations an error names.
 const mostNamed = 20
 
-// inTheWay is the error for an operation on which later ones stand, all of which it names. after is the end of the commands that take them back.
-func inTheWay(mark string, n uint64, op *base.Operation, numbers []uint64, ops []*base.Operation, after string) error {
+// inTheWay is the error for the operation named on, on which later ones stand, all of which it names by mark and number. of says whose they are, and after is the
+// end of the commands that take them back.
+func inTheWay(of, on string, op *base.Operation, numbers []uint64, ops []*base.Operation, mark, after string) error {
 	words := make([]string, 0, mostNamed)
 	for i, m := range numbers[:min(len(numbers), mostNamed)] {
 		words = append(words, fmt.Sprintf("%s%d (%s)", mark, m, ops[i].What))
@@ -422,12 +423,13 @@ func inTheWay(mark string, n uint64, op *base.Operation, numbers []uint64, ops [
 	if more := len(numbers) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
-	if len(words) == 1 {
-		return base.Conflict("operation %s stands on %s%d (%s): take it back first, chatctx undo %[2]s%[5]d%[6]s", words[0], mark, n, op.What, numbers[0], after)
-	}
+	one, stand, them := "operation ", "stands", "it back first"
 	last := len(words) - 1
-	return base.Conflict("operations %s and %s stand on %s%d (%s): take them back first, the newest first, chatctx undo %[3]s%[6]d%[7]s", strings.Join(words[:last], ", "), words[last], mark, n,
-		op.What, numbers[0], after)
+	list := words[last]
+	if last > 0 {
+		one, stand, them, list = "operations ", "stand", "them back first, the newest first", strings.Join(words[:last], ", ")+" and "+list
+	}
+	return base.Conflict("%s%s%s %s on %s (%s): take %s, chatctx undo %s%d%s", one, list, of, stand, on, op.What, them, mark, numbers[0], after)
 }
 
 // The operations in force on a subject are a list, from the newest one that its record names over Chain.Prev. Undo takes one out, and redo puts it back in its

@@ -68,7 +68,7 @@ func StoreOperations(ctx context.Context, s *base.Store) iter.Seq2[*record.Opera
 }
 
 // AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
-// particular, or that this person made while it was the current one.
+// particular. Of the current context ("") it also returns those that this person made while it was that, which may be about other ones.
 func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.Seq2[*record.Operation, error] {
 	return func(yield func(*record.Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
@@ -81,7 +81,7 @@ func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.S
 		show := shown(yield)
 		op, err, more := next()
 		for of, errOf := range func(yield func(*described, error) bool) { journal(ctx, s, pool.ID{}, yield) } {
-			for more && err == nil && errOf == nil && of.concerns(s, id) && !of.after(op) {
+			for more && err == nil && errOf == nil && of.concerns(s, id, contextRef != "") && !of.after(op) {
 				if !show(op, nil) {
 					return
 				}
@@ -91,7 +91,7 @@ func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.S
 				yield(nil, err)
 				return
 			}
-			if of.concerns(s, id) && !show(of, nil) {
+			if of.concerns(s, id, contextRef != "") && !show(of, nil) {
 				return
 			}
 		}
@@ -104,9 +104,9 @@ func AllOperations(ctx context.Context, s *base.Store, contextRef string) iter.S
 }
 
 // concerns reports whether an operation of the store belongs in the list of a context. What others did while it was their current one does not.
-func (o *described) concerns(s *base.Store, id pool.ID) bool {
+func (o *described) concerns(s *base.Store, id pool.ID, named bool) bool {
 	about := func(c base.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
-	return o.stored.Current == id && s.Own(o.User) || slices.ContainsFunc(o.stored.Chains, about)
+	return !named && o.stored.Current == id && s.Own(o.User) || slices.ContainsFunc(o.stored.Chains, about)
 }
 
 // after reports whether an operation of the store came after one of a context. The number noted in it tells, if the context was current then; else the
@@ -251,7 +251,7 @@ func undoAny(s *base.Store, tx kv.RwTx, contextRef, branchName, op string) (done
 	if t, err = beginRef(s, tx, contextRef); err != nil {
 		return nil, nil, err
 	}
-	n, inStore, err := t.newest(branchName, op)
+	n, inStore, err := t.newest(branchName, op, contextRef != "")
 	switch {
 	case err != nil:
 	case inStore:
@@ -371,12 +371,12 @@ func (t *Txn) redoFrom(at, n int, branchName string) (*undoing, error) {
 	for left := n; ; left-- {
 		u := t.Rec.Redo[at]
 		t.Rec.Redo = slices.Delete(t.Rec.Redo, at, at+1)
-		op, err := t.redo(u)
+		n, op, err := t.redo(u)
 		if err != nil {
 			return nil, err
 		}
 		if done.Undid == nil {
-			done.Undid = describe(t.ID, u, op).Operation
+			done.Undid = describe(t.ID, n, op).Operation
 		}
 		if left == 1 {
 			done.Committed, err = t.outcome(branchName)
@@ -495,8 +495,8 @@ func activeBefore(op *base.Operation) (was pool.ID) {
 	return pool.ID{}
 }
 
-// newest finds the operation to undo.
-func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) {
+// newest finds the operation to undo. named means that the caller named the context: then no operation about another one is meant.
+func (t *Txn) newest(branchName, op string, named bool) (n uint64, inStore bool, err error) {
 	if op != "" {
 		n, err := strconv.ParseUint(op, 10, 64)
 		if err != nil {
@@ -508,7 +508,7 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 	if err != nil {
 		return 0, false, err
 	}
-	at, sn, err := t.newestInStore(n == 0)
+	at, sn, err := t.newestInStore(n == 0, named)
 	if err != nil {
 		return 0, false, err
 	}
@@ -533,9 +533,9 @@ func (t *Txn) newestHere(branchName string) (uint64, *branch.Branch, error) {
 // storeLookback bounds how far back in the store's journal undo looks for the latest operation.
 const storeLookback = 1000
 
-// newestInStore finds this person's newest operation of the store in force that concerns this context, or was made while this was the current one, and the
+// newestInStore finds this person's newest operation of the store in force that concerns this context, or unless that is named was made while it was current, and the
 // number of the context's next operation at that time. bare: the context has no operations of its own, as after redact, which removes them.
-func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
+func (t *Txn) newestInStore(bare, named bool) (at, n uint64, err error) {
 	left := storeLookback
 	err = base.EachOperation(t.Tx, base.NewestFirst(pool.ID{}), func(number uint64, op *base.Operation) error {
 		if left--; left == 0 {
@@ -553,7 +553,7 @@ func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 				return kv.ErrStop
 			}
 		}
-		if op.Current == t.ID {
+		if op.Current == t.ID && !named {
 			at, n = op.CurrentAt, number
 			return kv.ErrStop
 		}
@@ -638,7 +638,7 @@ func undoStore(s *base.Store, tx kv.RwTx, op string) (*undoing, error) {
 	}
 	done := &undoing{store: t}
 	for _, n := range all {
-		o, err := t.undo(n, what)
+		number, o, err := t.undo(n, what)
 		if err == nil {
 			err = t.undoWithin(o)
 		}
@@ -647,7 +647,7 @@ func undoStore(s *base.Store, tx kv.RwTx, op string) (*undoing, error) {
 		}
 		done.Context = o.Chains[0].Branch
 		if done.Undid == nil {
-			done.Undid = describe(pool.ID{}, n, o).Operation
+			done.Undid = describe(pool.ID{}, number, o).Operation
 		}
 	}
 	done.Operation, done.What = fmt.Sprintf("s%d", t.Rec.Newest), what
@@ -690,7 +690,7 @@ func (t *StoreTxn) undoWithin(op *base.Operation) error {
 		case op.Undone != 0 && made.Undone == 0:
 			_, err = within.undoHeld(n, made)
 		case op.Undone == 0 && made.Undone != 0:
-			_, err = within.redo(made.Undone)
+			_, _, err = within.redo(made.Undone)
 		}
 		if err != nil {
 			return err

@@ -348,7 +348,7 @@ func (r *Request) holds(c *chatctx.ChatContext, b *record.BranchInfo) (string, e
 	}
 	calls, err := newTreeReader(r, c).openCalls(r)
 	if n := calls[b.Name]; n > 0 {
-		return fmt.Sprintf("%s wait on it: chatctx calls ls --branch %q", plural.Count(n, "call"), b.Name), err
+		return fmt.Sprintf("%s on it: chatctx calls ls --branch %q", plural.CallsWait(n), b.Name), err
 	}
 	return "", err
 }

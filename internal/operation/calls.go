@@ -333,6 +333,12 @@ type Expiring struct {
 	In   *time.Duration `json:"-" flag:"in" doc:"the {TIME} from now: 10m, 24h; 0 removes the limit"`
 }
 
+// Find implements Finder.
+func (in *Expiring) Find(r *Request) error {
+	_, err := r.call(in.Target, CallName{in.Call})
+	return err
+}
+
 func expireCall(r *Request, in *Expiring) (contract.Call, error) {
 	c, err := r.call(in.Target, CallName{in.Call})
 	if err != nil {

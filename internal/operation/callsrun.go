@@ -124,6 +124,11 @@ func (r *Request) runCall(in *Running, ref record.CallRef) (v contract.Answered,
 }
 
 func (r *Request) runNamed(in *Running, fn func(any) error) error {
+	for _, ref := range in.Calls {
+		if _, err := r.call(in.Target, CallName{ref}); err != nil {
+			return err
+		}
+	}
 	for done, ref := range in.Calls {
 		v, err := r.runCall(in, ref)
 		if err == nil {

@@ -80,6 +80,12 @@ type Chooser interface {
 	Concerned(r *Request, chosen []*record.ContextInfo, filtered bool) ([]*record.ContextInfo, error)
 }
 
+// Finder are parameters of an operation of which a command names several. Find returns an error if what they name is not there, so that all is known before the
+// first is changed.
+type Finder interface {
+	Find(r *Request) error
+}
+
 // Together are parameters of an operation for several conversations that is one operation for all of them.
 type Together interface {
 	ForAll(ids []string)

@@ -211,7 +211,7 @@ func billFor(r *Request, in *billParams) (bills, error) {
 
 // CostQuery says which replies to sum up.
 type CostQuery struct {
-	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {CONTEXT | BRANCH | MODEL | DAY | KIND}; days are those of this machine"`
+	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {WHAT}: context, branch, model, day (of this machine) or kind"`
 	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
 	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`

@@ -201,6 +201,10 @@ func (r *Request) setIn(place string, t Change, set map[string]json.RawMessage) 
 	if err := r.maySet(set); err != nil {
 		return v, err
 	}
+	have, err := r.settingsAt(place, t.Target)
+	if err != nil {
+		return v, err
+	}
 	var done *record.Committed
 	switch place {
 	case InStore:
@@ -214,11 +218,34 @@ func (r *Request) setIn(place string, t Change, set map[string]json.RawMessage) 
 	if err != nil {
 		return v, err
 	}
-	v = contract.Settings{Operation: done.Operation, Context: contract.ID(done.Context), Branch: done.Branch, Settings: set}
+	v = contract.Settings{Operation: done.Operation, Context: contract.ID(done.Context), Branch: done.Branch, Settings: settings.Complete(have, set)}
 	if place == InContext {
 		v.Branch = ""
 	}
 	return v, nil
+}
+
+// settingsAt returns what a place itself sets.
+func (r *Request) settingsAt(place string, t Target) (map[string]json.RawMessage, error) {
+	if place == InStore {
+		return r.Store.Settings(r.Ctx)
+	}
+	c, err := r.Store.Context(r.Ctx, t.Context)
+	if err != nil {
+		return nil, err
+	}
+	if place == InContext {
+		info, err := c.Info(r.Ctx)
+		if err != nil {
+			return nil, err
+		}
+		return info.Settings, nil
+	}
+	b, err := c.Branch(r.Ctx, t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return b.Settings, nil
 }
 
 // heldIn is a place with settings that may be held back.

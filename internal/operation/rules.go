@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -182,6 +183,20 @@ func (in *RuleRef) locate(context, branch string) Place {
 	in.Scoped.locate(context, branch)
 	in.at = branch
 	return OnBranch
+}
+
+// Find implements Finder.
+func (in *RuleRef) Find(r *Request) error {
+	var id chatctx.ID
+	if !in.ofStore() {
+		c, err := r.Store.Context(r.Ctx, in.Context)
+		if err != nil {
+			return err
+		}
+		id = c.ID
+	}
+	_, err := toolcall.RuleOf(r.Ctx, base.Of(r.Store), id, in.Rule)
+	return err
 }
 
 func removeRule(r *Request, in *RuleRef) (contract.Rule, error) {

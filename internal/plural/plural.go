@@ -20,6 +20,14 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
+// CallsWait is "1 call waits", "3 calls wait".
+func CallsWait(n int) string {
+	if n == 1 {
+		return "1 call waits"
+	}
+	return Count(n, "call") + " wait"
+}
+
 // Or is "allow, deny or ask".
 func Or(words []string) string {
 	if last := len(words) - 1; last > 0 {

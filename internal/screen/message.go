@@ -198,6 +198,7 @@ func About(o *record.Operation) string {
 	}
 	for _, c := range o.Changed {
 		switch {
+		case c.Of == "tag" && (c.From == "" || c.To == ""): // About says it
 		case c.From == "" && c.To == "":
 			words = append(words, Clean(c.Of))
 		case c.From == "":

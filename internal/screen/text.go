@@ -23,14 +23,6 @@ func Plainly(s string) string {
 	return Clean(escape(s, hiddenRune, textEscape))
 }
 
-// CallsWait is "1 call waits", "3 calls wait".
-func CallsWait(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return fmt.Sprintf("%d calls wait", n)
-}
-
 // hiddenRune reports whether a character is invisible.
 func hiddenRune(c rune) bool {
 	return unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

@@ -84,6 +84,11 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	if b != nil {
 		all = narrow(all, func(c *callAt) bool { return branchstore.Place(b.Pieces, c.Rec.Home.Segment, c.Rec.Home.Position) >= 0 })
 	}
+	if len(all) > 1 {
+		if all, err = onBranches(r, all); err != nil {
+			return nil, err
+		}
+	}
 	all = narrow(all, func(c *callAt) bool { return c.Rec.Open() })
 	switch len(all) {
 	case 0:
@@ -96,6 +101,18 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.Message.ID, c.Index+1, c.Rec.Tool, c.Rec.State()))
 	}
 	return nil, base.Ambiguous("call", id, words, len(all)-len(words))
+}
+
+// onBranches keeps the calls whose messages a branch holds, or all of them if none does: what an undo took off its branch is not meant.
+func onBranches(r view.Reader, all []*callAt) ([]*callAt, error) {
+	held := map[*callAt]bool{}
+	err := branchstore.List(r.Tx, r.ID, func(b *branch.Branch) error {
+		for _, c := range all {
+			held[c] = held[c] || branchstore.Place(b.Pieces, c.Rec.Home.Segment, c.Rec.Home.Position) >= 0
+		}
+		return nil
+	})
+	return narrow(all, func(c *callAt) bool { return held[c] }), err
 }
 
 // narrow keeps the calls that ok accepts, or all of them if it accepts none.

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
@@ -346,7 +347,7 @@ func (q *queue) enter(m *model) tea.Cmd {
 }
 
 func (q *queue) draw(m *model, lines int) []screen.Line {
-	q.heading = screen.CallsWait(len(q.calls)) + " for a decision"
+	q.heading = plural.CallsWait(len(q.calls)) + " for a decision"
 	switch {
 	case q.busy && len(q.calls) == 0:
 		q.heading = "looking …"

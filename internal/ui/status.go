@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -38,7 +39,7 @@ func (m *model) status() string {
 		}
 	}
 	if v.calls > 0 {
-		add(screen.Yellow|screen.Bold, "%s for your decision, a", screen.CallsWait(v.calls))
+		add(screen.Yellow|screen.Bold, "%s for your decision, a", plural.CallsWait(v.calls))
 	}
 	if v.answering() && m.streaming(v.info.Active) == nil {
 		add(screen.Cyan, "%s answers", screen.OneLine(v.claim.Program))

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -371,7 +372,7 @@ func came(out *turn.Outcome, err error) doneMsg {
 	case out.Queued:
 		return doneMsg{note: "queued: " + out.Holder.Program + " waits for an answer here and will ask this next", became: answered}
 	case out.Waiting > 0:
-		return doneMsg{note: screen.CallsWait(out.Waiting) + " for your decision: a", head: head, became: calls}
+		return doneMsg{note: plural.CallsWait(out.Waiting) + " for your decision: a", head: head, became: calls}
 	}
 	r, note, is := out.Reply(), "answered on "+out.Branch, answered
 	if r != nil && screen.OutcomeText(r) != "" {

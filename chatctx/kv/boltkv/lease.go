@@ -329,13 +329,21 @@ func (l *lease) setLock(lock *lockFile) {
 
 // openBolt also waits for bbolt's own lock: it is the only lock of programs without the lock file or with a deleted one.
 func (l *lease) openBolt(p *patience, write bool) (*opened, error) {
-	for {
+	for waits := false; ; waits = true {
 		file, err := openFile(l.path, write)
 		if err == nil {
 			file.db.NoSync = l.fleeting
+			if waits {
+				l.sign(p)
+			}
 		}
 		if !errors.Is(err, errBusy) {
 			return file, err
+		}
+		if !waits && l.lock != nil {
+			h := holder(p)
+			h.Waits = true
+			l.lock.sign(&h)
 		}
 		if err := p.pause(); err != nil {
 			return nil, l.explain(p, err)

@@ -139,7 +139,7 @@ func (o *opened) start(options *bolt.Options) (err error) {
 		if r := recover(); r != nil {
 			releaseBolt(o.f)
 			o.f.Close()
-			err = damaged(o.path, r)
+			err = &spoiled{o.path, r}
 		}
 	}()
 	o.db, err = bolt.Open(o.path, 0o600, options)
@@ -155,7 +155,7 @@ func (o *opened) start(options *bolt.Options) (err error) {
 	case errors.As(err, &errno):
 		return systemError(o.path, err)
 	}
-	return damaged(o.path, err)
+	return &spoiled{o.path, err}
 }
 
 // systemError says to which file an error of the system belongs. Network drives, and file systems of programs, often have no locks.
@@ -221,12 +221,25 @@ func damaged(path string, cause any) error {
 	return fmt.Errorf("%w: %s: %v", kv.ErrDamaged, path, cause)
 }
 
+// spoiled is damage that bbolt met. Its message leaves out the words of bbolt, an assertion or a fault of memory, which Cause has.
+type spoiled struct {
+	path  string
+	Cause any
+}
+
+func (e *spoiled) Error() string {
+	return fmt.Sprintf("%v: %s: it was cut off, or its pages are not as they were written", kv.ErrDamaged, e.path)
+}
+
+// Unwrap returns ErrDamaged.
+func (e *spoiled) Unwrap() error { return kv.ErrDamaged }
+
 // begin starts a transaction of bbolt.
 func (o *opened) begin(write bool) (tx *bolt.Tx, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			o.broken.Store(true)
-			err = damaged(o.path, r)
+			err = &spoiled{o.path, r}
 		}
 	}()
 	return o.db.Begin(write)
@@ -249,7 +262,7 @@ func (o *opened) commit(tx *bolt.Tx) (err error) {
 	id := uint64(tx.ID())
 	defer func() {
 		if r := recover(); r != nil {
-			err = damaged(o.path, r)
+			err = &spoiled{o.path, r}
 			o.rollback(tx)
 		}
 	}()
@@ -282,7 +295,7 @@ func (o *opened) fault(err *error) {
 		if !o.maps(r.Addr()) {
 			panic(r)
 		}
-		*err = damaged(o.path, r)
+		*err = &spoiled{o.path, r}
 	default:
 		panic(r)
 	}

@@ -89,3 +89,37 @@ func asNobody(t *testing.T) {
 		t.Errorf("as nobody: %v\n%s", err, out)
 	}
 }
+
+// TestAWaiterIsNoHolder: while a program without the lock file has the store, whoever waits for it is named as one who waits, and not as the holder.
+func TestAWaiterIsNoHolder(t *testing.T) {
+	path := created(t)
+	outside, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	if err := syscall.Flock(int(outside.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	next := start(t, "hold", path)
+	for text := []byte{}; !bytes.Contains(text, []byte(`"waits":true`)); time.Sleep(time.Millisecond) {
+		if text, err = os.ReadFile(path + ".lock"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	db := open(t, path, boltkv.Options{Wait: 20 * time.Millisecond})
+	defer closeDB(t, db)
+	err = db.View(ctx, func(kv.Tx) error { return nil })
+	var locked *kv.LockedError
+	if !errors.As(err, &locked) || locked.Holder.PID != next.Process.Pid || !locked.Holder.Waits {
+		t.Errorf("behind it: %v", err)
+	}
+	if err := syscall.Flock(int(outside.Fd()), syscall.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	next.line(t)
+	if err := db.View(ctx, func(kv.Tx) error { return nil }); !errors.As(err, &locked) || locked.Holder.Waits {
+		t.Errorf("behind the holder: %v", err)
+	}
+	next.end(t)
+}

@@ -62,14 +62,14 @@ func (s *session) wrong(err error) error {
 	if err == nil {
 		return nil
 	}
-	s.damage = damaged(s.file.path, err)
+	s.damage = &spoiled{s.file.path, err}
 	return s.damage
 }
 
 // caught turns a panic of bbolt over damaged pages into an error. It must be deferred, by functions that call bbolt but no function of the caller.
 func (s *session) caught(err *error) {
 	if r := recover(); r != nil {
-		*err = damaged(s.file.path, r)
+		*err = &spoiled{s.file.path, r}
 		if s.damage == nil {
 			s.damage = *err
 		}
