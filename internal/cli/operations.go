@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/codec"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 )
 
@@ -142,7 +143,7 @@ func plainEntry(o *operation.Operation, l look) *entry {
 func doneInPart(all []string, do func(string) error) error {
 	for i, one := range all {
 		if err := do(one); err != nil && i > 0 {
-			return &partialError{err, fmt.Sprintf("it is done for %d of %d", i, len(all))}
+			return contract.Partly(err, fmt.Sprintf("it is done for %d of %d", i, len(all)))
 		} else if err != nil {
 			return err
 		}

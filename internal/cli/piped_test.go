@@ -104,7 +104,7 @@ func TestAPipeBesideAFlag(t *testing.T) {
 	for _, c := range []struct {
 		mode, says string
 		has        string
-	}{{"note", "standard input was not read; give - as the text to read it: chatctx new --system - Two", "From the flag."}, {"ignore", "", "From the flag."}, {"append", "", "From the flag.\n\nFrom the pipe."}} {
+	}{{"note", "new --system - Two\n", "From the flag."}, {"ignore", "", "From the flag."}, {"append", "", "From the flag.\n\nFrom the pipe."}} {
 		cmd := program(t, store, "new", "Two", "--system", "From the flag.")
 		var errs strings.Builder
 		cmd.Env, cmd.Stdin, cmd.Stderr = append(cmd.Env, "CHATCTX_INPUT_PIPED="+c.mode), strings.NewReader("From the pipe.\n"), &errs
