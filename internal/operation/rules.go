@@ -187,7 +187,7 @@ func (in *RuleRef) locate(context, branch string) Place {
 
 // Find implements Finder.
 func (in *RuleRef) Find(r *Request) error {
-	var id chatctx.ID
+	var id pool.ID
 	if !in.ofStore() {
 		c, err := r.Store.Context(r.Ctx, in.Context)
 		if err != nil {
