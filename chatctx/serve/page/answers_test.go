@@ -28,7 +28,7 @@ func boat(t *testing.T) (*reader, *chatctx.ChatContext) {
 // path waits until the messages of the branch that is read are these.
 func (r *reader) path(texts ...string) {
 	r.t.Helper()
-	r.until(`JSON.stringify([...document.querySelectorAll("main article[data-id] .body")].map((b) => b.innerText.trim())) === ` + quoted(fmt.Sprintf("%s", list(texts))))
+	r.until(`JSON.stringify([...document.querySelectorAll("main article[data-id] .body")].map((b) => b.innerText.trim())) === ` + quoted(list(texts)))
 }
 
 func list(texts []string) string {
