@@ -160,13 +160,6 @@ func (p *planting) keys(bucket string, prefix []byte) [][]byte {
 	return keys
 }
 
-// first returns the key and value of the first record of the conversation in a bucket.
-func (p *planting) first(bucket string) (key, value []byte) {
-	p.t.Helper()
-	key = p.keys(bucket, p.c[:])[0]
-	return key, p.get(bucket, key)
-}
-
 func (p *planting) get(bucket string, key []byte) []byte {
 	p.t.Helper()
 	value, err := p.tx.Get(bucket, key)
