@@ -134,12 +134,6 @@ func callStyle(c *record.Call) string {
 	return green
 }
 
-// callByRef finds the call that an argument names.
-func (r *run) callByRef(st *chatctx.Store, ref record.CallRef) (*record.Call, error) {
-	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), ref)
-	return c, contextHint(err)
-}
-
 func (r *run) stepLine(s *record.CallStep) {
 	words := []string{s.From + " → " + s.To}
 	if s.From == "" {

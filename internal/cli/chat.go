@@ -494,7 +494,7 @@ func (s *chat) isElsewhere(p *parsed) bool {
 func (s *chat) whom(p *parsed) []string {
 	whom := s.nowTalks().whom
 	switch in := p.in.(type) {
-	case *providerFlag:
+	case *operation.ModelListing:
 		if in.Provider == "" {
 			return flagWords(providerFlag{whom.Provider})
 		}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
@@ -16,7 +14,6 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/view"
-	"github.com/chatctx/chatctx/pool"
 )
 
 func contextCommands() []*command {
@@ -26,7 +23,7 @@ func contextCommands() []*command {
 		{name: "use"},
 		{name: "show"},
 		{name: "rename"},
-		titleCommand(),
+		{name: "title"},
 		{name: "rm"},
 		{name: "label"},
 		{name: "restore"},
@@ -136,42 +133,6 @@ func (r *run) contextLine(i *record.ContextInfo) {
 		title = cut(title, room)
 	}
 	r.printf("%s %s  %s%s\n", mark, r.paint(yellow, short(i.ID)), date, strings.TrimRight(pad(title, room)+"  "+r.paint(dim, end), " "))
-}
-
-// when parses a moment: a date, a time, or how long before now. It is in a year that JSON can say.
-func when(s string, now time.Time) (pool.Time, error) {
-	t, err := moments(s, now)
-	if year := t.Time().UTC().Year(); err == nil && t != 0 && (year < 0 || year > 9999) {
-		return 0, &usageError{fmt.Sprintf("no time %q: the years go from 0 to 9999", s), howLongAgo}
-	}
-	return t, err
-}
-
-// howLongAgo says how moments are written.
-const howLongAgo = "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"
-
-func moments(s string, now time.Time) (pool.Time, error) {
-	if s == "" {
-		return 0, nil
-	}
-	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04"} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			return pool.TimeOf(t), nil
-		}
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return pool.TimeOf(t), nil
-	}
-	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return pool.TimeOf(now.Add(-d)), nil
-	}
-	unit := map[string]int{"d": 1, "w": 7}
-	if n := len(s) - 1; n > 0 && unit[s[n:]] > 0 {
-		if days, err := strconv.ParseUint(s[:n], 10, 31); err == nil {
-			return pool.TimeOf(now.AddDate(0, 0, -int(days)*unit[s[n:]])), nil
-		}
-	}
-	return 0, &usageError{fmt.Sprintf("no time %q", s), howLongAgo}
 }
 
 func init() { lookGroups = append(lookGroups, contextLooks) }

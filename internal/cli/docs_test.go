@@ -87,7 +87,7 @@ func TestConstantsAreSaid(t *testing.T) {
 		i := slices.IndexFunc(params, func(p param) bool { return p.flag != nil && p.flag.name == name })
 		return params[i].flag.usage
 	}
-	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); !strings.HasSuffix(usage(subStartIn{}, "depth"), want) {
+	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); !strings.HasSuffix(usage(operation.Starting{}, "depth"), want) {
 		t.Errorf("sub start --depth does not say %q", want)
 	}
 	var groupings []string

@@ -20,22 +20,7 @@ import (
 )
 
 func fileCommands() []*command {
-	return []*command{
-		{name: "init"},
-		{name: "grant"},
-		copyCommand(),
-		{name: "check"},
-		{name: "backup", does: "write a copy of the store while it is in use", scope: onStore, run: in(doBackup),
-			more: "A backup is a store. FILE is complete or not there at all.",
-			json: "file, bytes; with --check: ok, problems[{invariant, where, text}], contexts, messages",
-			example: `chatctx backup ~/chats-copy.db
-chatctx backup --check ~/chats-copy.db`},
-		{name: "restore-from", does: "put a backup in the place of the store", scope: onStore, run: in(doRestoreFrom),
-			more: "The whole backup is read first; a damaged one is refused. The old store is kept next to it.",
-			json: "store, kept, contexts, messages", example: "chatctx restore-from ~/chats-copy.db"},
-		repairCommand(),
-		{name: "stats"},
-	}
+	return []*command{{name: "init"}, {name: "grant"}, {name: "copy"}, {name: "check"}, {name: "backup"}, {name: "restore-from"}, {name: "repair"}, {name: "stats"}}
 }
 
 func init() { lookGroups = append(lookGroups, storeLooks) }
@@ -103,65 +88,6 @@ func (r *run) printProblems(problems []record.Problem) {
 	if len(problems) == 0 {
 		r.printf("no problem found\n")
 	}
-}
-
-// checkBackup reads a whole backup.
-func checkBackup(r *run, file string) error {
-	st, err := chatctx.Open(file, chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	found, err := operation.Check(r.ctx, st, true)
-	if err != nil {
-		return err
-	}
-	stats, err := st.Maintenance().Stats(r.ctx)
-	if err != nil {
-		stats = &record.Stats{} // the problems say why
-	}
-	err = r.emit(struct {
-		operation.Checked
-		Contexts int `json:"contexts"`
-		Messages int `json:"messages"`
-	}{found, stats.Contexts, stats.Messages}, func() {
-		r.printProblems(found.Problems)
-		r.printf("%s, %s\n", count(stats.Contexts, "conversation"), count(stats.Messages, "message"))
-	})
-	if err == nil && !found.OK {
-		err = &damageFound{len(found.Problems)}
-	}
-	return err
-}
-
-type backupIn struct {
-	File  string `arg:"FILE"`
-	Check bool   `flag:"check" doc:"write nothing: read the backup FILE whole and look for damage"`
-	Yes   bool   `flag:"yes" doc:"do not ask"`
-}
-
-func doBackup(r *run, in *backupIn) error {
-	if in.Check {
-		return checkBackup(r, in.File)
-	}
-	target := in.File
-	if err := r.mayWrite(target, yesFlag{in.Yes}); err != nil {
-		return err
-	}
-	st, err := r.reader()
-	if err == nil {
-		err = r.keptInFile(kv.CareBackup)
-	}
-	if err != nil {
-		return err
-	}
-	n, err := r.writeFile(target, func(w io.Writer) error { return st.Maintenance().Backup(r.ctx, w) })
-	if err != nil {
-		return err
-	}
-	return r.emit(map[string]any{"file": target, "bytes": n}, func() {
-		r.printf("wrote %s, %s\n", clean(target), size(n))
-	})
 }
 
 // mayWrite checks, before anything is read, whether a file may be written. If a file is in the way, it asks.

@@ -12,16 +12,14 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/input"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/pool"
 )
 
 func messageCommands() []*command {
 	placed := "context, branch, message, position, revision; operation, again"
 	return []*command{
-		{name: "add", does: "put a message at the end of the branch", scope: onBranch, run: in(doAdd),
-			more: "ROLE is system, user, assistant or tool. If there is no store or no conversation yet, add makes one.",
-			json: placed, example: `chatctx add user "Where should we go in May?"
-git diff | chatctx add user - --key diff-42`},
+		{name: "add"},
 		{name: "append", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, run: in(doAppend),
 			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored.",
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
@@ -34,52 +32,33 @@ chatctx log -f -n 3 --json`},
 	}
 }
 
-type addIn struct {
-	Role   pool.Role `arg:"ROLE"`
-	Text   string    `arg:"[TEXT|-]"`
-	Image  []string  `flag:"image" doc:"an image {FILE}, after the text; may be given again"`
-	File   []string  `flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
-	Call   string    `flag:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
-	Error  bool      `flag:"error" doc:"the tool failed"`
-	Model  string    `flag:"model" doc:"the {MODEL} that said it"`
-	Key    string    `flag:"key" doc:"add once for this {KEY} within 24 hours, however often the command is run"`
-	Expect *uint64   `flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
-	rawFlag
-}
+func init() { lookGroups = append(lookGroups, messageLooks) }
 
-func doAdd(r *run, in *addIn) error {
-	m, err := r.newMessage(in)
-	if err != nil {
-		return err
-	}
-	o := chatctx.AppendOptions{Key: in.Key, Expect: in.Expect}
-	if err := r.somewhere(r.empty(o)); err != nil {
-		return err
-	}
-	b := r.st.Begin(r.contextRef(), r.branchName())
-	b.AppendWith(o, m)
-	c, err := b.Commit(r.ctx)
-	if err != nil {
-		return contextHint(err)
-	}
-	lines := placedToJSON(c)
-	if len(lines) == 0 {
-		return r.made(c, whereOf(c), "nothing was added to %s", placed(c))
-	}
-	line := lines[0]
-	if line.Again {
-		return r.emit(line, func() {
-			r.printf("%s was added with this key before, at #%d of %s\n", short(line.Message), line.Position, placed(c))
-		})
-	}
-	return r.made(c, line, "added %s as #%d to %s", short(line.Message), line.Position, placed(c))
+func messageLooks() map[string]look {
+	return map[string]look{"messages.add": preparing(func(r *run, in *operation.Adding) (err error) {
+		if in.Message, err = r.newMessage(in); err != nil {
+			return err
+		}
+		return r.somewhere(r.empty(in.Options()))
+	}, look{text: func(r *run, _, out any) {
+		switch v := out.(type) {
+		case contract.Where:
+			r.printf("nothing was added to %s\n", clean(v.Branch)+" of "+titled(v.Title, v.Context))
+		case operation.AddedMessage:
+			if v.Again {
+				r.printf("%s was added with this key before, at #%d of %s\n", short(v.Message), v.Position, placed(v.Done))
+				return
+			}
+			r.printf("added %s as #%d to %s\n", short(v.Message), v.Position, placed(v.Done))
+		}
+	}})}
 }
 
 // errEmptyText is the error for an empty message.
 var errEmptyText = &usageError{"the text is empty", "nothing was stored"}
 
 // newMessage makes the message that add's arguments and flags describe. It opens no store.
-func (r *run) newMessage(in *addIn) (*chatctx.Message, error) {
+func (r *run) newMessage(in *operation.Adding) (*chatctx.Message, error) {
 	roles := []pool.Role{pool.System, pool.User, pool.Assistant, pool.ToolRole}
 	if !slices.Contains(roles, in.Role) {
 		return nil, &usageError{fmt.Sprintf("no role %q", in.Role), "a message is from system, user, assistant or tool"}
@@ -90,7 +69,7 @@ func (r *run) newMessage(in *addIn) (*chatctx.Message, error) {
 	if in.Role != pool.ToolRole && (in.Call != "" || in.Error) {
 		return nil, usagef("--call and --error are for the role tool")
 	}
-	text, err := r.text(in.Text, in.rawFlag)
+	text, err := r.text(in.Text, rawFlag(in.RawInput))
 	if err != nil {
 		return nil, err
 	}

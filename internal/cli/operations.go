@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -28,6 +29,8 @@ type look struct {
 	fails         func(r *run, in any, err error) error // adds what to type to an error
 	then          func(r *run, in, out any) error       // after all else: what else there is to know, and the error of a result that is bad news
 	table         func() string                         // below the help
+	ask           func(r *run, plan any) string         // the question, if it depends on what would be done
+	plan          func(r *run, in, plan any)            // of what would be done, as a whole
 	question, why string                                // of what nothing takes back: what a person is asked who has seen what would be done, and why it is refused otherwise
 	would         string                                // what is done to each of several conversations, said by --dry-run
 }
@@ -115,7 +118,9 @@ func plainEntry(o *operation.Operation, l look) *entry {
 				return err
 			}
 		}
-		if err := r.openFor(o, in); err != nil {
+		if err := r.openFor(o, in); err != nil && l.fails != nil {
+			return l.fails(r, in, err)
+		} else if err != nil {
 			return err
 		}
 		operation.Locate(in, r.contextRef(), r.branchName())
@@ -229,13 +234,14 @@ func idsOf(all []*record.ContextInfo) []string {
 
 // request is what an operation is asked with on the command line, where a person may do everything.
 func (r *run) request() *operation.Request {
-	return &operation.Request{Ctx: r.ctx, Store: r.st, Name: r.storeName(), Rights: operation.Rights, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
+	path, _ := r.storePath()
+	return &operation.Request{Ctx: r.ctx, Store: r.st, Path: path, Name: r.storeName(), Rights: operation.Rights, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
 		return &approval.Executor{Context: c, Functions: r.ownTools(c)}, func() {}
 	}, Turn: func(t *turn.Turn) {
 		own := r.turn(t.Context, t.Branch)
 		t.Calls = own.Calls
 		maps.Copy(t.Settings, own.Settings)
-	}, Save: saveNew}
+	}, Save: saveNew, WriteFile: r.writeFile, Progress: func(text string) { r.note("%s", text) }}
 }
 
 // askFirst shows what an operation would do, and asks whether to do it, unless it is only tried.
@@ -245,24 +251,42 @@ func (r *run) askFirst(o *operation.Operation, l look, in any) error {
 		Try(dry bool)
 		Sure() bool
 	})
-	if t.Dry() {
+	if own, ok := in.(interface{ Unopened() bool }); t.Dry() || ok && own.Unopened() {
 		return nil
 	}
 	t.Try(true)
 	plan, err := o.Run(r.request(), in)
-	if t.Try(false); err != nil {
+	if t.Try(false); err != nil && l.fails != nil {
+		err = l.fails(r, in, err)
+	}
+	if err != nil {
 		return contextHint(err)
 	}
-	if !r.json() {
+	if n, ok := plan.(interface{ Nothing() bool }); ok && n.Nothing() {
+		return nil
+	}
+	if !r.json() && l.plan != nil {
+		l.plan(r, in, plan)
+	} else if !r.json() {
 		l.text(r, in, plan)
 	}
-	return r.confirm(yesFlag{t.Sure()}, l.question, usagef("%s", l.why))
+	question := l.question
+	if l.ask != nil {
+		question = l.ask(r, plan)
+	}
+	return r.confirm(yesFlag{t.Sure()}, question, usagef("%s", l.why))
 }
 
 // openFor opens the store as an operation needs it.
 func (r *run) openFor(o *operation.Operation, in any) (err error) {
+	if own, ok := in.(interface{ Unopened() bool }); r.st != nil || ok && own.Unopened() {
+		return nil // it is open already, or the operation opens stores itself
+	}
 	dry, ok := in.(interface{ Dry() bool })
+	always, writes := in.(interface{ Writes() bool })
 	switch {
+	case writes && always.Writes():
+		_, err = r.writer()
 	case o.Judges:
 		_, err = r.callStore()
 	case (!o.Changes() || ok && dry.Dry()) && o.Caches:
@@ -282,7 +306,7 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 
 // operate does an operation on the open store, and shows its result.
 func (r *run) operate(o *operation.Operation, l look, in any) error {
-	if l.question != "" {
+	if l.why != "" {
 		if err := r.askFirst(o, l, in); err != nil {
 			return err
 		}
@@ -303,7 +327,13 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 	r.done = asked.Done
 	show := func(one any) error { return r.emit(one, func() { l.text(r, in, one) }) }
 	n := 1
-	if list, ok := out.(lineByLine); ok && (r.json() || !l.whole) {
+	if instead := insteadOf(out); instead.IsValid() && l.plan != nil && !r.json() {
+		l.plan(r, in, out)
+	} else if instead.IsValid() {
+		for i := 0; i < instead.Len() && err == nil && !r.stopped(); i++ {
+			err = show(instead.Index(i).Interface())
+		}
+	} else if list, ok := out.(lineByLine); ok && (r.json() || !l.whole) {
 		n = 0
 		err = list.Each(func(item any) error {
 			if r.stopped() {
@@ -316,10 +346,6 @@ func (r *run) operate(o *operation.Operation, l look, in any) error {
 			}
 			return err
 		})
-	} else if instead := insteadOf(out); instead.IsValid() {
-		for i := 0; i < instead.Len() && err == nil && !r.stopped(); i++ {
-			err = show(instead.Index(i).Interface())
-		}
 	} else {
 		err = show(out)
 	}
@@ -401,9 +427,9 @@ func jsonOf(o *operation.Operation) string {
 			out = out.Elem()
 		}
 	}
-	for i := 0; out.Kind() == reflect.Struct && i < out.NumField(); i++ {
-		if flag, ok := out.Field(i).Tag.Lookup("when"); ok {
-			end += "; " + whenGiven(flag) + members(out.Field(i).Type.Elem(), nil)
+	for f := range fieldsOf(o.Out) {
+		if flag := f.Tag.Get("when"); flag != "" {
+			end += "; " + whenGiven(flag) + members(f.Type.Elem(), nil)
 		}
 	}
 	for _, p := range paramsOf(o.In) {
@@ -415,6 +441,20 @@ func jsonOf(o *operation.Operation) string {
 		end = "; a line each; with --dry-run as ls, with dry_run"
 	}
 	return members(out, nil) + end
+}
+
+// fieldsOf yields the fields of a struct, or of what a pointer leads to; of another type none.
+func fieldsOf(t reflect.Type) iter.Seq[reflect.StructField] {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return func(yield func(reflect.StructField) bool) {
+		for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
 }
 
 // whenGiven says when a list stands in place of a result: with a flag, or without an argument.

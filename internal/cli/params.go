@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/plural"
 )
 
@@ -195,12 +196,12 @@ func put(field reflect.Value, kind kind, what, s string) error {
 		return nil
 	}
 	if at, ok := field.Addr().Interface().(*time.Time); ok {
-		t, err := when(s, time.Now())
+		t, err := operation.When(s, time.Now())
 		*at = t.Time()
-		return err
+		return formed(err)
 	}
 	if u, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		err := u.UnmarshalText([]byte(s))
+		err := formed(u.UnmarshalText([]byte(s)))
 		if own := (*usageError)(nil); err == nil || errors.As(err, &own) {
 			return err
 		}
@@ -209,6 +210,15 @@ func put(field reflect.Value, kind kind, what, s string) error {
 	v, err := kind.parse(what, s)
 	if err == nil {
 		field.Set(reflect.ValueOf(v).Convert(field.Type()))
+	}
+	return err
+}
+
+// formed makes an error of a value's form a usageError, with the forms that it may have.
+func formed(err error) error {
+	var form *operation.FormError
+	if errors.As(err, &form) {
+		return &usageError{form.Text, form.Hint}
 	}
 	return err
 }

@@ -92,14 +92,6 @@ func (r *run) onServer() kv.Hosted {
 	return h
 }
 
-// keptInFile returns the error of a command that concerns a file if a server keeps the store: it says what to type instead.
-func (r *run) keptInFile(of kv.Care) error {
-	if on := r.onServer(); on != nil {
-		return usagef("%s", on.Instead(of))
-	}
-	return nil
-}
-
 // storeName returns the store's name as others may see it.
 func (r *run) storeName() string {
 	path, _ := r.storePath()

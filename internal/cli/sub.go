@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -19,25 +20,9 @@ import (
 	"github.com/chatctx/chatctx/subtask"
 )
 
-const subFields = "context, title, parent, branch, call, goal, state, depth, open_calls, summary, reason, parent_gone, parent_state, branch_gone, kept, started_at, ended_at"
-
 func subCommands() []*command {
-	ended := "; message, position, operation"
-	return []*command{
-		{name: "sub", does: "sub-contexts: conversations that do one task and return a summary", scope: onBranch, subs: []*command{
-			{name: "start", does: "start a sub-context of the branch for a task", scope: onBranch, run: in(doSubStart),
-				more: "It gets the branch's settings and the tools; the rules apply to it too, and its calls are in the parent's queue. Nothing is sent before sub run.",
-				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
-			{name: "ls"}, {name: "show"},
-			{name: "run", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, run: in(doSubRun),
-				more: "It continues from any state, also after a crash. Exit code 6: its calls wait for a decision.",
-				json: subFields + ended, example: "chatctx sub run 1a2b3c4d"},
-			{name: "return", does: "end a task with a summary on the branch that started it", scope: onStore, run: in(doSubReturn),
-				more: "The summary becomes the result of the call that started the task, else a user message that names it. Without a flag the summary is the last answer.",
-				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
-			{name: "abandon"},
-		}},
-	}
+	return []*command{{name: "sub", does: "sub-contexts: conversations that do one task and return a summary", scope: onBranch,
+		subs: []*command{{name: "start"}, {name: "ls"}, {name: "show"}, {name: "run"}, {name: "return"}, {name: "abandon"}}}}
 }
 
 func init() { lookGroups = append(lookGroups, subLooks) }
@@ -59,6 +44,9 @@ func subLooks() map[string]look {
 				r.printf("%s\n", clean(v.Goal))
 			}
 		}),
+		"tasks.start":  taskLook(preparing((*run).readStarting, as((*run).started))),
+		"tasks.run":    taskLook(as(func(r *run, _ *operation.TaskToRun, v operation.TaskRun) { r.wentOn(v) })),
+		"tasks.return": orFails(preparing((*run).readReturning, as(func(r *run, _ *operation.Returning, v contract.Task) { r.printEnded(v, "") })), returnHint),
 		"tasks.abandon": preparing(func(_ *run, in *operation.Abandoning) error { return validText(in.Reason) },
 			as(func(r *run, _ *operation.Abandoning, v contract.Task) { r.printEnded(v, "") })),
 	}
@@ -93,113 +81,92 @@ func (r *run) subLine(i *record.TaskInfo) {
 	r.row(4, "%s", words)
 }
 
-type subStartIn struct {
-	Goal string `arg:"GOAL|-"`
-	whomFlags
-	Title    string   `flag:"title" doc:"its {TITLE}; else from the goal"`
-	System   string   `flag:"system" doc:"its system prompt: {TEXT}"`
-	Mode     string   `flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
-	Set      []string `flag:"set" doc:"another setting of its own: {KEY=VALUE}; may be given again"`
-	OwnRules bool     `flag:"own-rules" doc:"the parent's rules do not apply to it"`
-	NoTools  bool     `flag:"no-tools" doc:"it gets none of the parent's tools"`
-	Depth    *int     `flag:"depth" doc:"allow {N} levels of tasks; else 4"`
-	Rounds   *int     `flag:"rounds" doc:"fail after {N} rounds with the model"`
-	Tokens   *int     `flag:"tokens" doc:"fail after {N} tokens"`
-	Keep     bool     `flag:"keep" doc:"do not move the sub-context to the trash"`
-	Run      bool     `flag:"run" doc:"run it at once"`
-	rawFlag
-}
-
-// subOptions returns the options from the parameters of sub start.
-func (r *run) subOptions(in *subStartIn) (o subtask.Options, err error) {
-	if o.Goal, err = r.text(in.Goal, in.rawFlag); err != nil {
-		return o, err
+// readStarting reads the goal and the settings of a task, and refuses numbers that are no limit.
+func (r *run) readStarting(in *operation.Starting) (err error) {
+	if in.Goal, err = r.text(in.Goal, rawFlag(in.RawInput)); err != nil {
+		return err
 	}
-	o.Title, o.System, o.OwnRules, o.Keep = in.Title, in.System, in.OwnRules, in.Keep
-	o.MaxDepth, o.MaxRounds, o.MaxTokens = valueOf(in.Depth), valueOf(in.Rounds), int64(valueOf(in.Tokens))
-	for _, limit := range []struct {
-		name  string
-		given *int
-	}{{"depth", in.Depth}, {"rounds", in.Rounds}, {"tokens", in.Tokens}} {
-		if limit.given != nil && *limit.given < 1 {
-			return o, usagef("--%s takes a number of 1 or more", limit.name)
+	limits := in.Limits()
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if n := limits[name]; n != nil && *n < 1 {
+			return usagef("--%s takes a number of 1 or more", name)
 		}
-	}
-	if in.NoTools {
-		o.Tools = []record.Tool{}
 	}
 	set, show, err := parseSettings(in.Set)
 	if err != nil {
-		return o, err
+		return err
 	}
 	if len(show) > 0 {
-		return o, usagef("--set takes KEY=VALUE")
+		return usagef("--set takes KEY=VALUE")
 	}
 	maps.Copy(set, r.asked())
 	if in.Mode != "" {
 		set["mode"] = wire.String(in.Mode)
 	}
-	o.Settings = set
-	return o, nil
+	in.Settings = set
+	return nil
 }
 
-func doSubStart(r *run, in *subStartIn) error {
-	o, err := r.subOptions(in)
-	if err != nil {
-		return err
+// taskLook adds the error of a task that waits or failed.
+func taskLook(l look) look {
+	l.then = func(r *run, _, out any) error {
+		v := out.(operation.TaskRun)
+		switch {
+		case v.TaskRunning == nil:
+			return nil
+		case v.Waits:
+			return &waitsError{waits{v.Awaits}, []string{r.onStore("sub run " + short(v.Context))}}
+		case v.Cause != nil:
+			return &hinted{fmt.Errorf("the task failed: %w", v.Cause), "what helps: another model, sub start GOAL --model NAME, or a larger limit, --set max_tokens=N"}
+		case v.Failed:
+			return errors.New("the task failed: " + v.Summary)
+		}
+		return nil
 	}
-	c, name, err := r.talkOn(r.writer)
-	if err != nil {
-		return err
-	}
-	child, err := subtask.Start(r.ctx, c, name, o, nil)
-	if err != nil {
-		return err
-	}
-	if in.Run {
-		r.note("started %s", short(child.ID))
-		return r.runSub(child)
-	}
-	info, err := child.TaskInfo(r.ctx)
-	if err != nil {
-		return err
-	}
-	return r.emit(subToJSON(info), func() {
-		r.printf("started %s\n", named(info.Title, info.ID))
-		r.note("let it run: %s   undo with: %s", r.onStore("sub run "+short(child.ID)), r.lineAbout("undo", subject{context: child.ID}))
-	})
+	l.fails = func(_ *run, _ any, err error) error { return talkHint(err) }
+	return l
 }
 
-// subIn has the sub-context that a command is about.
-type subIn struct {
-	Context string `arg:"CTX"`
+// started shows a task that was started, or what became of it if it ran at once.
+func (r *run) started(_ *operation.Starting, v operation.TaskRun) {
+	if v.TaskRunning != nil {
+		r.wentOn(v)
+		return
+	}
+	r.printf("started %s\n", named(v.Title, v.Context))
+	r.note("let it run: %s   undo with: %s", r.onStore("sub run "+short(v.Context)), r.lineAbout("undo", subject{context: v.Context}))
 }
 
-// child opens the store and finds a sub-context.
-func (r *run) child(open func() (*chatctx.Store, error), in subIn) (*chatctx.ChatContext, *record.TaskInfo, error) {
-	st, err := open()
-	if err != nil {
-		return nil, nil, err
+// wentOn shows what became of a task that ran.
+func (r *run) wentOn(v operation.TaskRun) {
+	if v.Waits {
+		r.subLine(v.Info)
+		return
 	}
-	c, err := st.Context(r.ctx, in.Context)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := c.TaskInfo(r.ctx)
-	return c, info, err
+	r.printEnded(v.Task, v.Summary)
 }
 
-type subRunIn struct {
-	subIn
-	whomFlags
+// readReturning reads the summary of a task.
+func (r *run) readReturning(in *operation.Returning) (err error) {
+	ways := 0
+	for _, on := range []bool{in.Summary != "", in.Digest, in.ByModel} {
+		if on {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return usagef("sub return takes --summary, --digest or --by-model")
+	}
+	in.Summary, err = r.text(in.Summary, rawFlag(in.RawInput))
+	return err
 }
 
-func doSubRun(r *run, in *subRunIn) error {
-	c, _, err := r.child(r.writer, in.subIn)
-	if err != nil {
-		return err
+// returnHint says what to type after a task could not return.
+func returnHint(_ *run, in *operation.Returning, err error) error {
+	if errors.Is(err, pool.ErrNotWhole) && !in.ByModel {
+		return &hinted{err, "nothing was returned; say what came of it with --summary TEXT, --digest or --by-model"}
 	}
-	return r.runSub(c)
+	return talkHint(err)
 }
 
 // carryOn goes on with the tasks below a branch, and reports what became of them.
@@ -230,48 +197,6 @@ func (r *run) runner() *subtask.Runner {
 	return &subtask.Runner{Turn: func(child *chatctx.ChatContext) *turn.Turn { return r.turn(child, "") }}
 }
 
-func (r *run) runSub(child *chatctx.ChatContext) error {
-	out, err := r.runner().Run(r.ctx, child)
-	if err != nil {
-		return talkHint(err)
-	}
-	if out.State == record.TaskWaiting {
-		info, err := child.TaskInfo(r.ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.emit(subToJSON(info), func() { r.subLine(info) }); err != nil {
-			return err
-		}
-		_, open, err := r.openOn(child, "")
-		if err != nil {
-			return err
-		}
-		return &waitsError{open, []string{r.onStore("sub run " + short(child.ID))}}
-	}
-	if err := r.subEnded(child, out.Ended, out.Summary); err != nil {
-		return err
-	}
-	if out.State == record.TaskFailed {
-		if errors.Is(out.Cause, pool.ErrNotWhole) {
-			return &hinted{fmt.Errorf("the task failed: %w", out.Cause), "what helps: another model, sub start GOAL --model NAME, or a larger limit, --set max_tokens=N"}
-		}
-		return errors.New("the task failed: " + out.Summary)
-	}
-	return nil
-}
-
-// subEnded reports the end of a task.
-func (r *run) subEnded(child *chatctx.ChatContext, e *record.TaskEnded, summary string) error {
-	info, err := child.TaskInfo(r.ctx)
-	if err != nil {
-		return err
-	}
-	v := subToJSON(info)
-	v.Message, v.Position, v.Operation, v.End = e.Message, e.Position, e.Parent.Operation, e
-	return r.emit(v, func() { r.printEnded(v, summary) })
-}
-
 func (r *run) printEnded(v contract.Task, summary string) {
 	if summary != "" {
 		r.printf("%s\n", clean(summary))
@@ -284,58 +209,6 @@ func (r *run) printEnded(v contract.Task, summary string) {
 		r.note("the sub-context lies in the trash: %s", r.again("restore "+short(v.Context)))
 	}
 	r.note("let the task go on again: %s", r.undoOf(&v.End.Child))
-}
-
-type subReturnIn struct {
-	subIn
-	whomFlags
-	Summary string `flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
-	Digest  bool   `flag:"digest" doc:"a summary made by rules, without a model"`
-	ByModel bool   `flag:"by-model" doc:"a summary written by the model"`
-	To      string `flag:"to" doc:"put it on another {BRANCH} of the parent"`
-	Keep    bool   `flag:"keep" doc:"do not move the sub-context to the trash"`
-	rawFlag
-}
-
-func doSubReturn(r *run, in *subReturnIn) error {
-	ways := 0
-	for _, on := range []bool{in.Summary != "", in.Digest, in.ByModel} {
-		if on {
-			ways++
-		}
-	}
-	if ways > 1 {
-		return usagef("sub return takes --summary, --digest or --by-model")
-	}
-	text, err := r.text(in.Summary, in.rawFlag)
-	if err != nil {
-		return err
-	}
-	c, _, err := r.child(r.writer, in.subIn)
-	if err != nil {
-		return err
-	}
-	summary := subtask.Answer
-	switch {
-	case in.Summary != "":
-		summary = subtask.Given(text)
-	case in.Digest:
-		summary = subtask.Digest
-	case in.ByModel:
-		completer, err := r.turn(c, "").Completer(r.ctx)
-		if err != nil {
-			return talkHint(err)
-		}
-		summary = subtask.ByModel(completer)
-	}
-	e, err := subtask.Return(r.ctx, c, summary, in.To, in.Keep)
-	if errors.Is(err, pool.ErrNotWhole) && !in.ByModel {
-		return &hinted{err, "nothing was returned; say what came of it with --summary TEXT, --digest or --by-model"}
-	}
-	if err != nil {
-		return talkHint(err)
-	}
-	return r.subEnded(c, e, "")
 }
 
 // ownTools returns the tools that this program offers to a context: reading stored outputs, which needs no decision, and starting tasks.

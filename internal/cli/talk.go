@@ -46,15 +46,9 @@ chatctx ask "Name the boat" -n 3`},
 				"Ctrl-C stops an answer or clears the line, Ctrl-D ends the chat; Alt+Enter or Ctrl-J begins a new line, Tab completes a command, Ctrl-R searches what was typed before, Ctrl-X opens your editor. Typed lines are kept in chatctx/history in the state folder, or in the file that CHATCTX_HISTORY names; if that is empty, nothing is kept. " +
 				"Lines pasted together are one message. From a pipe each line is a message.",
 			json: sent + "; a line each answer", example: "chatctx chat"},
-		{name: "models", does: "list the models that a provider offers", scope: onBranch, run: in(doModels), paged: true,
-			more: "Without --provider: the provider of the branch's settings, else every provider whose key is set.",
-			json: "provider, id, name, created, input_limit, output_limit; a line each", example: "chatctx models --provider anthropic"},
-		{name: "request", does: "print the request that send would send: its body alone", scope: onBranch, run: in(doRequest),
-			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
-chatctx request --check`},
-		{name: "explain", does: "show what each message becomes in a request, and what the request shares with the last one", scope: onBranch, run: in(doExplain), paged: true,
-			json:    "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, overhead, " + contract.WindowFields,
-			example: "chatctx explain"},
+		{name: "models"},
+		{name: "request"},
+		{name: "explain"},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/internal/operation"
 )
 
 func TestWhen(t *testing.T) {
@@ -23,13 +24,13 @@ func TestWhen(t *testing.T) {
 		"7d":                        "2025-06-08T12:00:00Z",
 		"2w":                        "2025-06-01T12:00:00Z",
 	} {
-		got, err := when(s, now)
+		got, err := operation.When(s, now)
 		if err != nil || got.Time().Format(time.RFC3339) != want {
 			t.Errorf("%s is %v (%v), not %s", s, got.Time(), err, want)
 		}
 	}
 	for _, s := range []string{"x", "-3d", "-1h", "3", "d", "2025-13-01", "5y", "99999999999999999999d"} {
-		if got, err := when(s, now); err == nil {
+		if got, err := operation.When(s, now); err == nil {
 			t.Errorf("%q is taken as %v", s, got.Time())
 		}
 	}

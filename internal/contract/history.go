@@ -139,6 +139,8 @@ type Hit struct {
 	Match    [2]int      `json:"match"`
 	Branches []HitBranch `json:"branches"`
 	Score    float64     `json:"score,omitempty"`
+
+	Of *record.Hit `json:"-"`
 }
 
 // HitBranch is a branch that contains the result.
@@ -150,7 +152,7 @@ type HitBranch struct {
 // HitOf returns the JSON of a search result.
 func HitOf(h *record.Hit) Hit {
 	out := Hit{What: h.What, Context: h.Context, Title: h.Title, Trashed: h.Trashed, Field: h.Field, Snippet: h.Snippet,
-		Match: [2]int{h.Match.From, h.Match.To}, Branches: []HitBranch{}, Score: h.Score}
+		Match: [2]int{h.Match.From, h.Match.To}, Branches: []HitBranch{}, Score: h.Score, Of: h}
 	if m := h.Message; m != nil {
 		out.Message, out.Role, out.Model, out.Created = &m.ID, String(string(m.Role)), String(m.Meta.Model), Time(m.Created)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/plural"
@@ -158,8 +157,7 @@ func (r *Request) runBranch(in *Running) (v *Runs, err error) {
 		older[c.Ref()] = true
 	})
 	defer end()
-	runner := &subtask.Runner{Turn: func(child *chatctx.ChatContext) *turn.Turn { return r.turnOn(child, "") }}
-	if v.Carried, err = runner.CarryOn(r.Ctx, v.Context, v.Branch); err != nil {
+	if v.Carried, err = r.runner().CarryOn(r.Ctx, v.Context, v.Branch); err != nil {
 		return nil, err
 	}
 	report, err := e.Run(r.Ctx, v.Branch)

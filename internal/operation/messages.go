@@ -26,6 +26,9 @@ func messageOperations() []*Operation {
 	return []*Operation{
 		Define("messages.list", "GET "+at+"/messages", Read, "list messages of a branch: by positions from either end, by a range A..B, or around one message", listMessages),
 		Define("messages.get", "GET "+at+"/messages/{message}", Read, "get one message", getMessage),
+		Define("messages.add", "", Write, "put a message at the end of the branch", addMessage).
+			As("add", "chatctx add user \"Where should we go in May?\"\ngit diff | chatctx add user - --key diff-42").
+			With("ROLE is system, user, assistant or tool. If there is no store or no conversation yet, add makes one."),
 		Define("messages.append", "POST "+at+"/messages", Write, "add messages at the end of a branch", appendMessages),
 		Define("artifacts.get", "GET /artifacts/{sha256}", Read, "get the bytes of an image, a document or a long output", getArtifact).Bytes(),
 		Define("artifacts.put", "POST /artifacts", Write, "store bytes for messages to refer to", putArtifact).TakesBytes(),
@@ -182,6 +185,54 @@ func appendMessages(r *Request, in *appendParams) (List[contract.Placed], error)
 	}
 	r.Revision = &done.Last().Revision // for a repeated key, the result of the first request
 	return ListOf(contract.PlacedOf(done)), nil
+}
+
+// Adding is a message as it is typed. The face makes Message of it.
+type Adding struct {
+	Target
+	Role   pool.Role `json:"role" arg:"ROLE"`
+	Text   string    `json:"text,omitempty" arg:"[TEXT|-]"`
+	Image  []string  `json:"-" flag:"image" doc:"an image {FILE}, after the text; may be given again"`
+	File   []string  `json:"-" flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
+	Call   string    `json:"-" flag:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
+	Error  bool      `json:"-" flag:"error" doc:"the tool failed"`
+	Model  string    `json:"-" flag:"model" doc:"the {MODEL} that said it"`
+	Key    string    `json:"-" flag:"key" doc:"add once for this {KEY} within 24 hours, however often the command is run"`
+	Expect *uint64   `json:"-" flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
+	RawInput
+	Message *chatctx.Message `json:"-"`
+}
+
+// Options returns what the message is added with.
+func (in *Adding) Options() chatctx.AppendOptions {
+	return chatctx.AppendOptions{Key: in.Key, Expect: in.Expect}
+}
+
+// AddedMessage is a message that was put on a branch, or only where it would be if it was there already.
+type AddedMessage struct {
+	contract.Placed
+	None []contract.Where `json:"-" when:""`
+
+	Done *record.Committed `json:"-"`
+}
+
+func addMessage(r *Request, in *Adding) (v AddedMessage, err error) {
+	b := r.Store.Begin(in.Context, in.Branch)
+	b.AppendWith(in.Options(), in.Message)
+	done, err := b.Commit(r.Ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Done, r.Done = done, done
+	if lines := contract.PlacedOf(done); len(lines) > 0 {
+		v.Placed = lines[0]
+	} else {
+		v.None = []contract.Where{contract.WhereOf(done)}
+	}
+	if v.Again {
+		r.Done = nil
+	}
+	return v, nil
 }
 
 // mayAppend refuses messages that decide about calls or answer them, unless the caller may do that.

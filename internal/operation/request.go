@@ -35,9 +35,13 @@ type Request struct {
 	Write    func(mediaType, name string) (io.Writer, error) // for an operation that writes bytes; it is called once
 	Whole    func(most int) ([]byte, error)                  // reads the bytes that came
 	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
-	Turn     func(*turn.Turn)                                                                // prepares a turn before it asks a model
-	Save     func(dir, name, mediaType string, place int, b []byte) (path string, err error) // writes a new file, named after a part of a message or its place there
-	Dismiss  func()                                                                          // ends the sessions of tokens that are gone
+	Turn     func(*turn.Turn)  // prepares a turn before it asks a model
+	Path     string            // of the store, which may be a URL
+	Progress func(text string) // says how far a long operation has come; nil for nobody
+	// WriteFile writes a file completely or not at all, and returns its size.
+	WriteFile func(target string, fill func(io.Writer) error) (int64, error)
+	Save      func(dir, name, mediaType string, place int, b []byte) (path string, err error) // writes a new file, named after a part of a message or its place there
+	Dismiss   func()                                                                          // ends the sessions of tokens that are gone
 
 	// What the operation says beside its result.
 	Size     int     // the approximate size of the answer; 0 if unknown
