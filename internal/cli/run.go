@@ -267,14 +267,6 @@ func (r *run) most(n *int) (int, error) {
 	return valueOf(n), nil
 }
 
-// made reports a change: v as JSON, or text with how to undo the change.
-func (r *run) made(c *record.Committed, v any, format string, args ...any) error {
-	return r.emit(v, func() {
-		r.printf(format+"\n", args...)
-		r.noteDone(c)
-	})
-}
-
 // compactsApart reports whether the provider of a branch makes its compaction again when it is asked.
 func (r *run) compactsApart(id chatctx.ID, branch string) bool {
 	c, err := r.st.Context(r.ctx, id.String())
