@@ -21,8 +21,8 @@ type Bill struct {
 
 // Bill returns the request's price.
 func (r *Request) Bill() Bill {
-	b := Bill{Price: r.Options.Prices.Of(r.Provider, r.Model, time.Time{}), Fresh: int64(r.Forecast.Tokens)}
-	if p := &r.Prefix; r.Options.Cache && !r.Forecast.Due && p.Total > 0 {
+	b := Bill{Price: r.made().Options.Prices.Of(r.Provider, r.Model, time.Time{}), Fresh: int64(r.made().Forecast.Tokens)}
+	if p := &r.made().Prefix; r.made().Options.Cache && !r.made().Forecast.Due && p.Total > 0 {
 		b.Cached = b.Fresh * int64(p.Tokens) / int64(p.Total)
 		b.Fresh -= b.Cached
 	}
@@ -41,8 +41,8 @@ func (r *Request) Bill() Bill {
 // written returns a usage with the fresh input written to the cache, if the request asks for that, which only those to Anthropic do.
 func (r *Request) written(u cost.Usage) cost.Usage {
 	switch {
-	case r.Provider != adapter.Anthropic || !r.Options.Cache:
-	case r.Options.CacheTTL == "1h":
+	case r.Provider != adapter.Anthropic || !r.made().Options.Cache:
+	case r.made().Options.CacheTTL == "1h":
 		u.Input, u.CacheWriteHour = 0, u.Input
 	default:
 		u.Input, u.CacheWrite = 0, u.Input

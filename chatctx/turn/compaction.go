@@ -113,16 +113,8 @@ func (t *Turn) askCompaction(req *Request) {
 	req.Draft.Settings[key] = json.RawMessage(field)
 }
 
-// Compactor returns what lets the provider compact the branch apart from a request. It is nil if compact.by does not leave that to the provider, or if the provider
+// compactor returns what lets the provider compact the branch apart from a request. It is nil if compact.by does not leave that to the provider, or if the provider
 // compacts only within a request.
-func (t *Turn) Compactor(ctx context.Context) (window.Compactor, error) {
-	inForce, err := t.inForce(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.compactor(inForce), nil
-}
-
 func (t *Turn) compactor(inForce map[string]json.RawMessage) window.Compactor {
 	if _, can := t.Client.(wire.Compacter); !t.apart(inForce) || t.Client != nil && !can {
 		return nil

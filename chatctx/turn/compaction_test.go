@@ -89,7 +89,7 @@ func TestAProvidersCompactionBeginsASession(t *testing.T) {
 		if err := json.Unmarshal([]byte(settings), &other.Settings); err != nil {
 			t.Fatal(err)
 		}
-		o, err := other.Options(t.Context())
+		o, err := optionsOf(t.Context(), &other)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,12 +239,12 @@ func TestCompactionApartByTheProvider(t *testing.T) {
 	talked(t, turn, 4)
 	answer = "[" + items + "]"
 	req, err := turn.Request(t.Context())
-	if err != nil || !req.Forecast.Due {
+	if err != nil || !window.Of(req).Forecast.Due {
 		t.Fatalf("no compaction is due: %+v, %v", req, err)
 	}
 	done, err := turn.Compact(t.Context())
-	if err != nil || done == nil || done.By != "provider" || done.After > req.Forecast.Tokens {
-		t.Fatalf("%+v, %v; foretold were %d tokens", done, err, req.Forecast.Tokens)
+	if err != nil || done == nil || done.By != "provider" || done.After > window.Of(req).Forecast.Tokens {
+		t.Fatalf("%+v, %v; foretold were %d tokens", done, err, window.Of(req).Forecast.Tokens)
 	}
 	holds(t, asked[1], `/responses/compact{"model":"gpt-5","input":[{"type":"message","role":"assistant" word`, "instructions context_management")
 	if n := strings.Count(asked[1], `"role":"user"`); n != 8 {

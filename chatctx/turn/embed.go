@@ -10,13 +10,9 @@ import (
 	"github.com/chatctx/chatctx/internal/window"
 )
 
-// Embedder returns the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env if it is not OpenAI's
+// embedder returns the embedding endpoint that settings name: embedding.model, with embedding.base_url and embedding.key_env if it is not OpenAI's
 // own. Any server with OpenAI's protocol works. It is nil if no model is set.
-func (t *Turn) Embedder(ctx context.Context) (window.Embedder, error) {
-	settings, err := t.inForce(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (t *Turn) embedder(settings map[string]json.RawMessage) (window.Embedder, error) {
 	model := textSetting(settings, "embedding.model")
 	if model == "" {
 		return nil, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/internal/tokens"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -248,18 +249,18 @@ func TestFiguresAreOfWhatIsSent(t *testing.T) {
 // figuresAgree: preview and request have the same figures; messages and fixed parts add up to the total, and so do the parts of the prefix.
 func figuresAgree(t *testing.T, fit, req *Request) {
 	t.Helper()
-	if fit.Forecast.Tokens != req.Forecast.Tokens || fit.Forecast.Due != req.Forecast.Due || !req.Forecast.Due && req.Forecast.Tokens != req.Report.After {
-		t.Errorf("status says %+v, the request %+v, the steps %d", fit.Forecast, req.Forecast, req.Report.After)
+	if window.Of(fit).Forecast.Tokens != window.Of(req).Forecast.Tokens || window.Of(fit).Forecast.Due != window.Of(req).Forecast.Due || !window.Of(req).Forecast.Due && window.Of(req).Forecast.Tokens != req.Report.After {
+		t.Errorf("status says %+v, the request %+v, the steps %d", window.Of(fit).Forecast, window.Of(req).Forecast, req.Report.After)
 	}
-	of, sum := req.Window.Shares(req.Draft)
+	of, sum := window.Of(req).Window.Shares(req.Draft)
 	for _, n := range of {
 		sum += n
 	}
 	links := 0
-	for _, l := range req.Chain {
+	for _, l := range window.Of(req).Chain {
 		links += l.Tokens
 	}
-	if sum != req.Report.After || links != sum || req.Prefix.Total != sum {
-		t.Errorf("the messages add up to %d, the stretches to %d, the prefix is of %d; the request takes %d", sum, links, req.Prefix.Total, req.Report.After)
+	if sum != req.Report.After || links != sum || window.Of(req).Prefix.Total != sum {
+		t.Errorf("the messages add up to %d, the stretches to %d, the prefix is of %d; the request takes %d", sum, links, window.Of(req).Prefix.Total, req.Report.After)
 	}
 }

@@ -81,7 +81,7 @@ func asks(t *testing.T, turn *Turn) (chat, aside, vectors, list string) {
 		}
 	})
 	vectors = one(func() {
-		if e, err := turn.Embedder(ctx); err == nil && e != nil {
+		if e, err := embedderOf(ctx, turn); err == nil && e != nil {
 			_, _ = e.Embed(ctx, []string{"a"})
 		}
 	})

@@ -246,8 +246,8 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at record.R
 	asides := &window.Once{}
 	for i, t := range turns {
 		a := answers[i]
-		if t.Asides == nil {
-			t.Asides = asides
+		if t.asides == nil {
+			t.asides = asides
 		}
 		t.PartOf = b
 		all.Go(func() {

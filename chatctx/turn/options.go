@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -19,14 +20,37 @@ import (
 	"github.com/chatctx/chatctx/internal/window"
 )
 
-// Options returns the settings of the window for the turn, without asking the server of the model.
-func (t *Turn) Options(ctx context.Context) (window.Options, error) {
-	inForce, err := t.inForce(ctx)
-	if err != nil {
-		return window.Options{}, err
-	}
-	return t.options(ctx, inForce, false)
+// InForce is what a turn would ask with.
+type InForce struct {
+	Settings map[string]json.RawMessage // the turn's own above those of its branch, and the environment's below
+	askHandle
 }
+
+// askHandle has what rooms ask of a turn, for window.AskingOf.
+type askHandle = window.AskHandle
+
+// InForce returns what the turn would ask with.
+func (t *Turn) InForce(ctx context.Context) (*InForce, error) {
+	all, err := t.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &InForce{all, window.AskHandleOf(asker{t, maps.Clone(all)})}, nil
+}
+
+// asker answers what rooms ask of a turn.
+type asker struct {
+	turn    *Turn
+	inForce map[string]json.RawMessage
+}
+
+func (a asker) Options(ctx context.Context) (window.Options, error) {
+	return a.turn.options(ctx, maps.Clone(a.inForce), false)
+}
+
+func (a asker) Embedder() (window.Embedder, error) { return a.turn.embedder(a.inForce) }
+
+func (a asker) Compactor() window.Compactor { return a.turn.compactor(a.inForce) }
 
 // options returns the settings of the window. If no budget is set and only the model's server knows what the model takes, the budget is the server's last
 // answer; with ask it may be asked again, unless its last answer was certain.

@@ -134,7 +134,7 @@ func TestAutomaticCompactionGivesUp(t *testing.T) {
 		if done, err := turn.Compact(t.Context()); done != nil || err != nil || asked != 1 {
 			t.Errorf("%v, %v, asked %d times", done, err, asked)
 		}
-		if req, err := turn.Fit(t.Context()); err != nil || req.Forecast.Due {
+		if req, err := turn.Fit(t.Context()); err != nil || window.Of(req).Forecast.Due {
 			t.Errorf("a compaction is due that nobody will make: %v", err)
 		}
 	}

@@ -30,17 +30,10 @@ type Request struct {
 	Body            []byte
 	Draft           *chatctx.Draft   // as the enhancers left it
 	Report          *enhancer.Report // what they did
-	Options         window.Options   // the settings of the window that they used
-	Window          *window.Window   // measured the draft
-	// Forecast is the size of the request; if a compaction is due, an upper bound.
-	Forecast *window.Forecast
-	Repairs  []chatctx.Note // what the adapter changed
-	// Chain is the body in the order in which the provider reads it.
-	Chain []window.Link
-	// Prefix is what this request shares with the last one of this branch to this provider. First means that there was none.
-	Prefix window.Prefix
-	First  bool
+	Tokens          int              // its size; if a compaction is due, an upper bound
+	Repairs         []chatctx.Note   // what the adapter changed
 
+	handle
 	client wire.Client
 	wire   wire.Request
 	names  map[string]string
@@ -51,6 +44,11 @@ type Request struct {
 	covered int
 	apart   []int // the positions of those that are excluded
 }
+
+// handle has what the request was made with, for window.Of.
+type handle = window.Handle
+
+func (r *Request) made() *window.Made { return window.Of(r) }
 
 // named returns the tools that the request names, nil if a setting names others to the provider.
 func (r *Request) named() []string {
@@ -182,19 +180,19 @@ func (t *Turn) build(ctx context.Context, req *Request, asides *asking) (err err
 
 // fit makes the draft fit the window.
 func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error) {
-	if req.Options, err = t.options(ctx, req.Draft.Settings, asides != nil); err != nil {
+	if req.made().Options, err = t.options(ctx, req.Draft.Settings, asides != nil); err != nil {
 		return err
 	}
-	req.Options.Offer = t.Calls != nil // the program answers the model's calls
+	req.made().Options.Offer = t.Calls != nil // the program answers the model's calls
 	var c enhancer.Completer
 	if asides != nil {
 		c = asides.once.By(t.completer(req.Draft.Settings))
 	}
-	pipeline := window.Standard(req.Options, t.Context, c, t.Enhancers...)
-	req.Window = pipeline.Window
+	pipeline := window.Standard(req.made().Options, t.Context, c, t.Enhancers...)
+	req.made().Window = pipeline.Window
 	if asides != nil {
-		req.Window.Context = t.Context
-		req.Window.Keep = func(ctx context.Context, session branch.Session, paid *chatctx.Message) error {
+		req.made().Window.Context = t.Context
+		req.made().Window.Keep = func(ctx context.Context, session branch.Session, paid *chatctx.Message) error {
 			req.info.Sessions = window.Sessions(req.info, session)
 			now := req.info.Sessions[len(req.info.Sessions)-1]
 			req.Draft.Session.ID, req.Draft.Session.Start, req.Draft.Session.Created = now.ID, now.Start, now.Created
@@ -202,17 +200,17 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error
 			return asides.keep(ctx, req.info.Sessions, paid)
 		}
 	}
-	if req.Forecast, err = pipeline.Foresee(ctx, req.Options, req.Draft); err != nil {
+	if req.made().Forecast, err = pipeline.Foresee(ctx, req.made().Options, req.Draft); err != nil {
 		return err
 	}
-	if req.Forecast.Due { // unless the model's summary was not usable
+	if req.made().Forecast.Due { // unless the model's summary was not usable
 		gaveUp, err := window.GaveUp(ctx, t.Context, t.summariser(req.Draft.Settings), req.Draft)
 		if err != nil {
 			return err
 		}
-		if o := req.Options; gaveUp {
+		if o := req.made().Options; gaveUp {
 			o.StepsOff = append(slices.Clone(o.StepsOff), window.CompactStep)
-			if req.Forecast, err = pipeline.Foresee(ctx, o, req.Draft); err != nil {
+			if req.made().Forecast, err = pipeline.Foresee(ctx, o, req.Draft); err != nil {
 				return err
 			}
 		}
@@ -220,7 +218,8 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *asking) (err error
 	if req.Report, err = pipeline.Run(ctx, req.Draft); err != nil {
 		return err
 	}
-	req.Forecast.Settled(req.Report)
+	req.made().Forecast.Settled(req.Report)
+	req.Tokens = req.made().Forecast.Tokens
 	return nil
 }
 
@@ -266,8 +265,8 @@ func (r *Request) adapt() error {
 	r.wire.Model, r.wire.Body = r.Model, r.Body
 	pieces := body.Prefix()
 	r.sum = binding.NewChain(pieces...).Sum()
-	if r.Window != nil { // otherwise it is not the request of a branch
-		r.Chain = chain(pieces, d, r.Window)
+	if r.made().Window != nil { // otherwise it is not the request of a branch
+		r.made().Chain = chain(pieces, d, r.made().Window)
 	}
 	return nil
 }
@@ -315,16 +314,16 @@ func (t *Turn) compare(ctx context.Context, req *Request) error {
 		return err
 	}
 	var before []window.Link
-	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {
-		req.First, before = true, nil // it is of another version
+	if req.made().First = raw == nil; !req.made().First && cbor.Unmarshal(raw, &before) != nil {
+		req.made().First, before = true, nil // it is of another version
 	}
-	req.Prefix = window.Share(before, req.Chain, req.Options.Prices.Of(req.Provider, req.Model, time.Time{}))
+	req.made().Prefix = window.Share(before, req.made().Chain, req.made().Options.Prices.Of(req.Provider, req.Model, time.Time{}))
 	return nil
 }
 
 // record returns the chain for the next comparison.
 func (r *Request) record() []byte {
-	raw, err := cbor.Marshal(r.Chain)
+	raw, err := cbor.Marshal(r.made().Chain)
 	if err != nil {
 		return nil
 	}

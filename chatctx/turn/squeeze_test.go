@@ -69,8 +69,8 @@ func TestPreviewsAskNobody(t *testing.T) {
 			for _, n := range req.Draft.Notes {
 				noted = noted || n.Step == "squeeze" && strings.Contains(n.What, "when this is sent")
 			}
-			if fit, err := turn.Fit(t.Context()); err != nil || fit.Forecast.Tokens != req.Forecast.Tokens {
-				t.Errorf("fit: %v, %+v, want %+v", err, fit.Forecast, req.Forecast)
+			if fit, err := turn.Fit(t.Context()); err != nil || window.Of(fit).Forecast.Tokens != window.Of(req).Forecast.Tokens {
+				t.Errorf("fit: %v, %+v, want %+v", err, window.Of(fit).Forecast, window.Of(req).Forecast)
 			}
 		}
 		return noted
@@ -127,7 +127,7 @@ func TestBranchesShareDigests(t *testing.T) {
 	var turns []*Turn
 	for i := range 4 {
 		own := *turn
-		own.Branch, own.Asides = fmt.Sprintf("b%d", i), shared
+		own.Branch, own.asides = fmt.Sprintf("b%d", i), shared
 		turns = append(turns, &own)
 		b.Fork(own.Branch, chatctx.ForkOptions{Stay: true})
 	}

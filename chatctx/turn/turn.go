@@ -52,14 +52,14 @@ type Turn struct {
 	Rounds int
 	// Tokens bounds the tokens of one Send's replies, input and output together; 0 means no limit. It is checked after each reply.
 	Tokens int64
-	// Asides, if not nil, keeps the answers to questions apart from the conversation, for shorter digests. Turns that ask about one history share one, so that
-	// each question is asked and paid for once.
-	Asides *window.Once
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
 	// HTTP says how clients send. Its fields override the settings, also addresses and keys.
 	HTTP wire.Options
 
+	// asides, if not nil, keeps the answers to questions apart from the conversation, for shorter digests. Turns that ask about one history share one, so that
+	// each question is asked and paid for once.
+	asides *window.Once
 	// tick returns the times at which a running reply checks its claim; nil means every lookAfter.
 	tick func() (times <-chan time.Time, stop func())
 }
@@ -193,7 +193,7 @@ func (s *sending) all(ctx context.Context) error {
 
 // round asks once. more means that the claim is kept, and the branch ends with something to answer.
 func (s *sending) round(ctx context.Context) (more bool, err error) {
-	asides := s.Asides
+	asides := s.asides
 	if asides == nil {
 		asides = &window.Once{}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -187,8 +188,8 @@ func TestSend(t *testing.T) {
 	if out, err = turn.Send(t.Context(), user("How are you?")); err != nil {
 		t.Fatal(err)
 	}
-	if out.Request.First || out.Request.Prefix.BrokenBy != "" || out.Request.Prefix.Bytes == 0 {
-		t.Errorf("the second request does not go on from the first: %+v", out.Request.Prefix)
+	if window.Of(out.Request).First || window.Of(out.Request).Prefix.BrokenBy != "" || window.Of(out.Request).Prefix.Bytes == 0 {
+		t.Errorf("the second request does not go on from the first: %+v", window.Of(out.Request).Prefix)
 	}
 	want(t, turn.Context, "user: Hi", "assistant: Hello!", "user: How are you?", "assistant: Fine.")
 	if !strings.Contains(p.bodies[1], `"stream":true`) || !strings.Contains(p.bodies[1], "Hello!") {

@@ -41,7 +41,7 @@ func (t *Turn) within(ctx context.Context, req *Request, asides *asking) (*Reque
 	if smaller.Settings == nil {
 		smaller.Settings = map[string]json.RawMessage{}
 	}
-	smaller.Settings["budget"] = json.RawMessage(strconv.Itoa(int(float64(req.Options.Budget) * float64(req.Report.After) / float64(n))))
+	smaller.Settings["budget"] = json.RawMessage(strconv.Itoa(int(float64(req.made().Options.Budget) * float64(req.Report.After) / float64(n))))
 	return smaller.withClient(ctx, req.Draft.Branch, asides)
 }
 
@@ -72,7 +72,11 @@ func (t *Turn) Compact(ctx context.Context) (*window.Compacted, error) {
 		return nil, err
 	}
 	model := cmp.Or(o.CompactModel, o.Model)
-	embedder, err := t.Embedder(ctx)
+	inForce, err := t.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	embedder, err := t.embedder(inForce)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func TestCompactionDuringAReply(t *testing.T) {
 
 func TestEmbedder(t *testing.T) {
 	turn := newTurn(t, newProvider(t))
-	if e, err := turn.Embedder(t.Context()); e != nil || err != nil {
+	if e, err := embedderOf(t.Context(), turn); e != nil || err != nil {
 		t.Fatalf("without a model: %v %v", e, err)
 	}
 	answer := `{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,0.5]}]}`
@@ -184,7 +184,7 @@ func TestEmbedder(t *testing.T) {
 	defer server.Close()
 	set(t, turn, `{"embedding.model":"small","embedding.key_env":"OWN_KEY","embedding.base_url":"`+server.URL+`"}`)
 	turn.Getenv = func(name string) string { return map[string]string{"OWN_KEY": "secret"}[name] }
-	e, err := turn.Embedder(t.Context())
+	e, err := embedderOf(t.Context(), turn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,4 +221,21 @@ func TestToolForWhatWasPutAside(t *testing.T) {
 			t.Errorf("answered %v: %.300s", answered, req.Body)
 		}
 	}
+}
+
+// optionsOf returns the settings of a turn's window.
+func optionsOf(ctx context.Context, t *Turn) (o window.Options, err error) {
+	inForce, err := t.InForce(ctx)
+	if err != nil {
+		return o, err
+	}
+	return window.AskingOf(inForce).Options(ctx)
+}
+
+func embedderOf(ctx context.Context, t *Turn) (window.Embedder, error) {
+	inForce, err := t.InForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return window.AskingOf(inForce).Embedder()
 }

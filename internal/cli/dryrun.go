@@ -57,7 +57,7 @@ func (r *run) printBill(req *turn.Request) error {
 	b := req.Bill()
 	v := billJSON{true, contract.BillOf(req, &b)}
 	return r.emit(v, func() {
-		r.printf("%s of %s: the request takes %s\n", clean(req.Model), req.Provider, req.Forecast)
+		r.printf("%s of %s: the request takes %s\n", clean(req.Model), req.Provider, window.Of(req).Forecast)
 		if b.Price == nil {
 			r.note("no price for %s: chatctx config --default prices=…", clean(req.Model))
 			return

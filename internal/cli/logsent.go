@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/window"
 )
 
@@ -24,7 +25,7 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	if len(sessions) == 0 {
 		return nil
 	}
-	o, err := l.r.turn(c, snap.Info.Name).Options(l.r.ctx)
+	o, err := operation.WindowOptions(l.r.ctx, l.r.turn(c, snap.Info.Name))
 	if err != nil {
 		return nil // a wrong setting is reported by the commands that use it
 	}

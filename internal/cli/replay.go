@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -160,7 +161,7 @@ func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot, dry b
 	}
 	var input int64
 	for _, pos := range p.Positions {
-		input += int64(req.Forecast.Tokens) * int64(pos) / int64(max(snap.Len(), 1))
+		input += int64(window.Of(req).Forecast.Tokens) * int64(pos) / int64(max(snap.Len(), 1))
 	}
 	v := struct {
 		DryRun    bool        `json:"dry_run"`

@@ -97,11 +97,11 @@ func (r *run) explainSteps(req *turn.Request) {
 			r.printf("%s  %d → %d tokens\n", pad(s.Name, 12), s.Before, s.After)
 		}
 	}
-	r.row(2, "%s of %s, the next request: %s", clean(req.Model), req.Provider, req.Forecast)
-	if req.Forecast.Reported != nil {
-		r.row(2, "%s", req.Forecast.Reported)
+	r.row(2, "%s of %s, the next request: %s", clean(req.Model), req.Provider, window.Of(req).Forecast)
+	if window.Of(req).Forecast.Reported != nil {
+		r.row(2, "%s", window.Of(req).Forecast.Reported)
 	}
-	r.row(2, "%s", prefixText(req.First, &req.Prefix))
+	r.row(2, "%s", prefixText(window.Of(req).First, &window.Of(req).Prefix))
 }
 
 // prefixText says what a request shares with the last one.

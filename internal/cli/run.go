@@ -273,7 +273,7 @@ func (r *run) compactsApart(id chatctx.ID, branch string) bool {
 	if err != nil {
 		return false
 	}
-	o, err := r.turn(c, branch).Options(r.ctx)
+	o, err := operation.WindowOptions(r.ctx, r.turn(c, branch))
 	return err == nil && o.ProviderCompacts
 }
 

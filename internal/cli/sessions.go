@@ -70,7 +70,7 @@ func (r *run) nextRequest(next *operation.Foreseen) string {
 		return ""
 	}
 	r.notInForce(next.Ignored())
-	return "\n  the next request: " + next.Forecast.String()
+	return "\n  the next request: " + window.Of(next.Request).Forecast.String()
 }
 
 // readCompacting reads the summary, and refuses what does not go together.

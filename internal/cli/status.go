@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/internal/operation"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 func init() { lookGroups = append(lookGroups, statusLooks) }
@@ -38,7 +39,7 @@ func (r *run) printStatus(_ *operation.Target, s *operation.Status) {
 	line("model", model)
 	line("mode", plainValue(s.Mode))
 	if s.Next != nil {
-		line("window", "the next request: "+s.Next.Forecast.String())
+		line("window", "the next request: "+window.Of(s.Next.Request).Forecast.String())
 		if s.Next.Over != nil {
 			line("", clean(s.Next.Over.Error()))
 		}

@@ -434,7 +434,7 @@ func withHint(err error, hint string) error {
 // tidied says what was left out of the last request for lack of room, and compacts the branch if its settings say so. Since the answer is there already, a
 // failure is only reported.
 func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
-	o := out.Request.Options
+	o := window.Of(out.Request).Options
 	if o.Notify {
 		for _, line := range window.Notices(out.Request.Report) {
 			r.note("%s", line)
@@ -468,22 +468,22 @@ func (r *run) compacted(t *turn.Turn, done *window.Compacted) string {
 	if err != nil {
 		return done.Notice()
 	}
-	done.After = req.Forecast.Tokens
-	return done.Notice() + "\n  the next request: " + req.Forecast.String()
+	done.After = window.Of(req).Forecast.Tokens
+	return done.Notice() + "\n  the next request: " + window.Of(req).Forecast.String()
 }
 
 // compactFirst compacts a branch that is due for it before something is asked there: much was added, or an earlier compaction failed. It reports whether
 // another may be tried after the answer; a failure is reported once and stops nothing.
 func (r *run) compactFirst(t *turn.Turn) bool {
 	req, _ := t.Fit(r.ctx)
-	if req == nil || req.Forecast == nil || !req.Forecast.Due {
+	if req == nil || window.Of(req).Forecast == nil || !window.Of(req).Forecast.Due {
 		return true
 	}
 	done, err := t.Compact(r.ctx)
 	if err != nil && r.ctx.Err() == nil {
 		r.notCompacted(err)
 	}
-	if done != nil && req.Options.Notify {
+	if done != nil && window.Of(req).Options.Notify {
 		r.tellCompacted(t, done)
 	}
 	return err == nil
@@ -520,7 +520,7 @@ func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 				v.Open = &open.Open
 			}
 			if req, _, err := r.foresee(t); err == nil {
-				window := contract.WindowOf(req.Forecast)
+				window := contract.WindowOf(window.Of(req).Forecast)
 				v.Window = &window
 			}
 		}
@@ -592,14 +592,14 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 		line += ", " + came
 	}
 	req, _, err := r.foresee(t)
-	told := err == nil && req.Options.Notify
+	told := err == nil && window.Of(req).Options.Notify
 	parts := []string{line}
-	if told && (req.Forecast.Due || 2*req.Forecast.Tokens > req.Forecast.Budget && req.Forecast.Budget > 0) {
-		parts = append(parts, "the next request: "+req.Forecast.String())
+	if told && (window.Of(req).Forecast.Due || 2*window.Of(req).Forecast.Tokens > window.Of(req).Forecast.Budget && window.Of(req).Forecast.Budget > 0) {
+		parts = append(parts, "the next request: "+window.Of(req).Forecast.String())
 	}
 	r.note("%s", r.onLines(append(parts, "undo with: "+r.lineAbout("undo "+out.Operation, subject{context: t.Context.ID}))))
-	if told && req.Options.Budget == 0 && req.Draft.Settings["budget"] == nil && view.FirstTold(r.ctx, base.Of(r.st), t.Context.ID, req.Options.Model) {
-		r.note("context window of %s unknown; nothing was trimmed. Set it: chatctx config budget=N, in tokens", clean(req.Options.Model))
+	if told && window.Of(req).Options.Budget == 0 && req.Draft.Settings["budget"] == nil && view.FirstTold(r.ctx, base.Of(r.st), t.Context.ID, window.Of(req).Options.Model) {
+		r.note("context window of %s unknown; nothing was trimmed. Set it: chatctx config budget=N, in tokens", clean(window.Of(req).Options.Model))
 	}
 }
 

@@ -45,7 +45,7 @@ func (r *run) talkOn(open func() (*chatctx.Store, error)) (*chatctx.ChatContext,
 }
 
 func (r *run) printTokens(in *operation.BranchMeasuring, v operation.BranchSize) {
-	f := v.Next.Forecast
+	f := window.Of(v.Next.Request).Forecast
 	r.notInForce(v.Next.Ignored())
 	if v.Uncounted {
 		r.note("%s has no counter of its own", clean(in.Provider))

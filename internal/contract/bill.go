@@ -3,6 +3,7 @@ package contract
 import (
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/window"
 )
 
 // Bill is the expected cost of a request.
@@ -25,7 +26,7 @@ const BillFields = "provider, model, window, cached_tokens, fresh_tokens, with_c
 
 // BillOf returns the JSON of a request's bill.
 func BillOf(req *turn.Request, b *turn.Bill) Bill {
-	v := Bill{Provider: req.Provider, Model: req.Model, Window: WindowOf(req.Forecast), Cached: b.Cached, Fresh: b.Fresh}
+	v := Bill{Provider: req.Provider, Model: req.Model, Window: WindowOf(window.Of(req).Forecast), Cached: b.Cached, Fresh: b.Fresh}
 	if b.Price != nil {
 		v.With, v.Without, v.Currency, v.Source, v.Date = &b.With, &b.Without, b.Price.Currency, b.Price.Source, b.Price.Date
 		if b.Answer > 0 {

@@ -135,6 +135,38 @@ func (in *inner) name(where string, t *types.Named) {
 	}
 }
 
+// innerAliases returns the exported aliases of public packages that stand for internal types: go doc shows neither their fields nor their methods.
+func innerAliases(packages []*types.Package) (found []string) {
+	for _, p := range packages {
+		for _, name := range p.Scope().Names() {
+			o, is := p.Scope().Lookup(name).(*types.TypeName)
+			if !is || !o.Exported() || !o.IsAlias() {
+				continue
+			}
+			if t, is := types.Unalias(o.Type()).(*types.Named); is && t.Obj().Pkg() != nil && isInternal(t.Obj().Pkg().Path()) {
+				found = append(found, p.Name()+"."+name)
+			}
+		}
+	}
+	return found
+}
+
+// TestNoAliasesIntoInternal: a public package has types of its own, or of another public one. left are those that are to go.
+func TestNoAliasesIntoInternal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles everything")
+	}
+	left := []string{"turn.Compacted", "turn.Completion", "turn.Stands"}
+	t.Chdir("../..")
+	packages, err := public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := innerAliases(packages); !slices.Equal(found, left) {
+		t.Errorf("aliases that stand for internal types: %q, want %q", found, left)
+	}
+}
+
 // TestPublicPackagesNamePublicTypes: whatever a public package asks for or gives can be written and made by other modules.
 func TestPublicPackagesNamePublicTypes(t *testing.T) {
 	if testing.Short() {

@@ -19,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -125,12 +126,12 @@ func countTokens(r *Request, in *tokensParams) (sized, error) {
 	req, err := (&turn.Turn{Context: c, Branch: in.Branch}).Fit(r.Ctx)
 	var budget *enhancer.BudgetError
 	if errors.As(err, &budget) { // its size is reported anyway
-		req.Forecast.Tokens = budget.Size
+		window.Of(req).Forecast.Tokens = budget.Size
 	} else if err != nil {
 		return sized{}, err
 	}
-	v := sized{Total: req.Forecast.Tokens, Window: contract.WindowOf(req.Forecast), Model: req.Options.Model, States: []state{}, Messages: []within{}}
-	shares, _ := req.Window.Shares(req.Draft)
+	v := sized{Total: window.Of(req).Forecast.Tokens, Window: contract.WindowOf(window.Of(req).Forecast), Model: window.Of(req).Options.Model, States: []state{}, Messages: []within{}}
+	shares, _ := window.Of(req).Window.Shares(req.Draft)
 	put := func(m *chatctx.DraftMessage, become string) {
 		tokens, ok := shares[m.ID]
 		if !ok {

@@ -209,7 +209,7 @@ func explain(r *Request, in *Explaining) (v Explained, err error) {
 	if err != nil {
 		return v, err
 	}
-	shares, overhead := req.Window.Shares(req.Draft)
+	shares, overhead := window.Of(req).Window.Shares(req.Draft)
 	if s := req.Draft.Summary; s != nil {
 		for _, p := range window.SummaryParts(s.Message) {
 			notes[s.ID] = append(notes[s.ID], p.String())
@@ -227,8 +227,8 @@ func explain(r *Request, in *Explaining) (v Explained, err error) {
 }
 
 func explainedRequest(req *turn.Request, overhead int) ExplainedRequest {
-	p := req.Prefix
-	prefix := Prefix{Bytes: p.Bytes, Tokens: p.Tokens, Total: p.Total, First: req.First, BrokenBy: p.BrokenBy, Message: contract.ID(p.Message), Lost: p.Lost}
+	p := window.Of(req).Prefix
+	prefix := Prefix{Bytes: p.Bytes, Tokens: p.Tokens, Total: p.Total, First: window.Of(req).First, BrokenBy: p.BrokenBy, Message: contract.ID(p.Message), Lost: p.Lost}
 	if p.Price != nil && p.BrokenBy != "" {
 		prefix.Cost, prefix.Currency = &p.Cost, p.Price.Currency
 	}
@@ -236,7 +236,7 @@ func explainedRequest(req *turn.Request, overhead int) ExplainedRequest {
 	for _, s := range req.Report.Steps {
 		steps = append(steps, Step{s.Name, s.Before, s.After, s.Skipped})
 	}
-	return ExplainedRequest{prefix, steps, req.Provider, req.Model, req.Report.Limit, overhead, contract.WindowOf(req.Forecast), req}
+	return ExplainedRequest{prefix, steps, req.Provider, req.Model, req.Report.Limit, overhead, contract.WindowOf(window.Of(req).Forecast), req}
 }
 
 // summarised returns all messages of the branch: those for which the summary stands, the summary, and those of the session, each with its position on the
@@ -300,7 +300,7 @@ func (r *Request) beforeSession(c *chatctx.ChatContext, snap *chatctx.Snapshot, 
 		}
 		before.Messages = append(before.Messages, m)
 	}
-	return before.Messages, req.Window.Counter.Fill(r.Ctx, before)
+	return before.Messages, window.Of(req).Window.Counter.Fill(r.Ctx, before)
 }
 
 // RequestShowing says for whom a request is, and what of it is shown.

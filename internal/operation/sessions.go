@@ -2,6 +2,7 @@ package operation
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (r *Request) foresee(t *turn.Turn) (*Foreseen, error) {
 	f := &Foreseen{Request: req}
 	var budget *enhancer.BudgetError
 	if errors.As(err, &budget) {
-		req.Forecast.Tokens, f.Over = budget.Size, err
+		window.Of(req).Forecast.Tokens, f.Over = budget.Size, err
 		return f, nil
 	}
 	return f, err
@@ -202,7 +203,7 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 		}
 		return Compacted{Plan: []CompactionPlan{plan}}, nil
 	}
-	if k.asked.Embedder, err = r.turnOn(k.c, k.branch).Embedder(r.Ctx); err != nil {
+	if k.asked.Embedder, err = embedderOf(r.Ctx, r.turnOn(k.c, k.branch)); err != nil {
 		v.Unsearchable = err
 	}
 	var done *window.Compacted
@@ -216,7 +217,7 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 	}
 	r.Done = &record.Committed{Operation: done.Operation, Context: k.c.ID, Branch: done.Branch}
 	if next, err := r.foresee(r.turnOn(k.c, k.branch)); err == nil {
-		v.Next, done.After = next, next.Forecast.Tokens // no two figures stand for one request
+		v.Next, done.After = next, window.Of(next.Request).Forecast.Tokens // no two figures stand for one request
 	}
 	return Compacted{Where: contract.Where{Operation: done.Operation, Context: k.c.ID, Branch: done.Branch}, Session: done.Session, Start: done.Start, By: done.By,
 		Summary: done.Summary, Messages: done.Messages, Before: done.Before, After: done.After, System: done.System, Size: done.SummarySize, Kept: done.Kept,
@@ -226,7 +227,7 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 
 // prepare finds the settings, the stretch, and who makes the summary.
 func (k *compaction) prepare() (err error) {
-	if k.options, err = k.turnOn(k.c, k.branch).Options(k.Ctx); err != nil {
+	if k.options, err = WindowOptions(k.Ctx, k.turnOn(k.c, k.branch)); err != nil {
 		return err
 	}
 	k.options.CompactMessages = 0
@@ -261,8 +262,12 @@ func (k *compaction) author() (err error) {
 		ours = at < 0 || info.Sessions[at].Provider == ""
 	}
 	if !ours {
-		if k.asked.Provider, err = t.Compactor(k.Ctx); err != nil || k.asked.Provider != nil {
+		asking, err := askingOf(k.Ctx, t)
+		if err != nil {
 			return err
+		}
+		if k.asked.Provider = asking.Compactor(); k.asked.Provider != nil {
+			return nil
 		}
 	}
 	if o.Model != "" || o.CompactModel != "" {
@@ -392,7 +397,7 @@ func pruneResults(r *Request, in *Shortening) (v Shortened, err error) {
 	if err != nil {
 		return v, err
 	}
-	o, err := r.turnOn(c, name).Options(r.Ctx)
+	o, err := WindowOptions(r.Ctx, r.turnOn(c, name))
 	if err != nil {
 		return v, err
 	}
@@ -475,7 +480,7 @@ func listSessions(r *Request, in *SessionListing) (out List[Session], err error)
 	}
 	in.Branch = name
 	t := r.turnOn(c, name)
-	o, err := t.Options(r.Ctx)
+	o, err := WindowOptions(r.Ctx, t)
 	if err != nil {
 		return out, err
 	}
@@ -483,7 +488,7 @@ func listSessions(r *Request, in *SessionListing) (out List[Session], err error)
 		list, err := window.ListSessions(r.Ctx, c, name, o)
 		return ListEach(list, err, func(s window.SessionInfo) Session { return sessionOf(&s, nil) })
 	}
-	e, err := t.Embedder(r.Ctx)
+	e, err := embedderOf(r.Ctx, t)
 	if err == nil && e == nil {
 		err = ErrNoEmbedder
 	}
@@ -516,7 +521,7 @@ func resumeSession(r *Request, in *Resuming) (v Resumed, err error) {
 	if err != nil {
 		return v, err
 	}
-	o, err := r.turnOn(c, name).Options(r.Ctx)
+	o, err := WindowOptions(r.Ctx, r.turnOn(c, name))
 	if err != nil {
 		return v, err
 	}
@@ -530,4 +535,30 @@ func resumeSession(r *Request, in *Resuming) (v Resumed, err error) {
 		v.Next = next
 	}
 	return v, nil
+}
+
+// askingOf returns what rooms ask of a turn beside sending.
+func askingOf(ctx context.Context, t *turn.Turn) (window.Asking, error) {
+	inForce, err := t.InForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return window.AskingOf(inForce), nil
+}
+
+// WindowOptions returns the settings of the window for a turn, without asking the server of the model.
+func WindowOptions(ctx context.Context, t *turn.Turn) (o window.Options, err error) {
+	asking, err := askingOf(ctx, t)
+	if err != nil {
+		return o, err
+	}
+	return asking.Options(ctx)
+}
+
+func embedderOf(ctx context.Context, t *turn.Turn) (window.Embedder, error) {
+	asking, err := askingOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return asking.Embedder()
 }

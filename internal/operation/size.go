@@ -98,9 +98,9 @@ func measure(r *Request, in *BranchMeasuring) (v BranchSize, err error) {
 // sizeOf returns the figures of a request, message by message.
 func sizeOf(next *Foreseen) BranchSize {
 	d := next.Draft
-	of, fixed := next.Request.Window.Shares(d)
-	v := BranchSize{Total: next.Forecast.Tokens, Window: contract.WindowOf(next.Forecast), Overhead: fixed, Encoding: string(next.Request.Window.Counter.Model.Encoding),
-		Model: next.Options.Model, Messages: []MessageSize{}, Next: next}
+	of, fixed := window.Of(next.Request).Window.Shares(d)
+	v := BranchSize{Total: window.Of(next.Request).Forecast.Tokens, Window: contract.WindowOf(window.Of(next.Request).Forecast), Overhead: fixed, Encoding: string(window.Of(next.Request).Window.Counter.Model.Encoding),
+		Model: window.Of(next.Request).Options.Model, Messages: []MessageSize{}, Next: next}
 	line := func(m *chatctx.DraftMessage) {
 		l := MessageSize{ID: m.ID, Role: m.Role, Tokens: of[m.ID], Preview: tokens.Preview(m.Message, 60)}
 		if m.Role == pool.Assistant {

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -97,10 +98,10 @@ func (s *Status) window(r *Request, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	if err != nil {
 		return err
 	}
-	if i := next.Options.SessionOf(snap.Info.Sessions); i >= 0 {
+	if i := window.Of(next.Request).Options.SessionOf(snap.Info.Sessions); i >= 0 {
 		s.Session = i + 1
 	}
-	s.Window, s.Next = contract.WindowOf(next.Forecast), next
+	s.Window, s.Next = contract.WindowOf(window.Of(next.Request).Forecast), next
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/toolcall"
@@ -126,7 +127,7 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 		}
 	}
 	f.tree = screen.NewTree(branches)
-	if o, err := (&turn.Turn{Context: c, Branch: f.info.Active}).Options(ctx); err == nil { // the commands that use a wrong setting report it
+	if o, err := operation.WindowOptions(ctx, &turn.Turn{Context: c, Branch: f.info.Active}); err == nil { // the commands that use a wrong setting report it
 		f.budget = o.Budget
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
