@@ -628,6 +628,7 @@ var rooms = map[string]map[string]string{
 	"internal/provider/replies": {},
 	"internal/ui": {
 		"internal/plural":                 "counts in words",
+		"internal/window":                 "budgets of requests",
 		"chatctx/record":                  "the records",
 		"internal/leftover":               "files of killed programs",
 		"adapter":                         "why nobody is asked",

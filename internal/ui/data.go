@@ -16,11 +16,11 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -127,8 +127,10 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 		}
 	}
 	f.tree = screen.NewTree(branches)
-	if o, err := operation.WindowOptions(ctx, &turn.Turn{Context: c, Branch: f.info.Active}); err == nil { // the commands that use a wrong setting report it
-		f.budget = o.Budget
+	if inForce, err := (&turn.Turn{Context: c, Branch: f.info.Active}).InForce(ctx); err == nil { // the commands that use a wrong setting report it
+		if o, err := window.AskingOf(inForce).Options(ctx); err == nil {
+			f.budget = o.Budget
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		f.tags[tags[name]] = append(f.tags[tags[name]], name)
