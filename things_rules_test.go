@@ -49,6 +49,13 @@ var prompts = &thing{
 	doors: []door{
 		prompted("Batch.SetSystem", systemOf, func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.SetSystem(v) }) }),
 		prompted("Batch.SetPrompt", promptOf, func(p *place, v string) error { return p.batch(func(b *chatctx.Batch) { b.SetPrompt(v) }) }),
+		prompted("Batch.AppendWith", systemOf, func(p *place, v string) error {
+			return p.batch(func(b *chatctx.Batch) { b.AppendWith(chatctx.AppendOptions{System: v}, user("hello")) })
+		}),
+		prompted("ChatContext.BeginReply", systemOf, func(p *place, v string) error {
+			_, err := p.c.BeginReply(p.t.Context(), "", chatctx.AppendOptions{System: v}, user("hello"))
+			return err
+		}),
 		prompted("Store.New", systemOf, func(p *place, v string) error {
 			return p.made(p.store.New(p.t.Context(), record.NewContext{System: v}))
 		}),

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // TemplatePrefix begins the names of the settings that are templates.
@@ -19,15 +19,32 @@ type Template struct {
 	System string `json:"system,omitempty"`
 }
 
-// gaps finds the gaps of a template.
-var gaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{ ?([A-Za-z0-9_-]+) ?\}\}`) })
+// gaps returns the parts of a text that stand between its gaps, and the keys of these: the key keys[i] stands behind parts[i]. A gap is {{key}} or {{ key }}.
+func gaps(text string) (parts, keys []string) {
+	from := 0
+	for at := 0; ; {
+		open := strings.Index(text[at:], "{{")
+		if open < 0 {
+			return append(parts, text[from:]), keys
+		}
+		open += at
+		inside, _, closed := strings.Cut(text[open+2:], "}}")
+		key := strings.TrimSuffix(strings.TrimPrefix(inside, " "), " ")
+		if !closed || key == "" || strings.Trim(key, nameLetters) != "" {
+			at = open + 1
+			continue
+		}
+		parts, keys = append(parts, text[from:open]), append(keys, key)
+		from = open + 2 + len(inside) + 2
+		at = from
+	}
+}
 
 // Keys returns the keys of a template's gaps, sorted.
 func (t Template) Keys() []string {
-	var keys []string
-	for _, found := range gaps().FindAllStringSubmatch(t.Text+"\n"+t.System, -1) {
-		keys = append(keys, found[1])
-	}
+	_, keys := gaps(t.Text)
+	_, system := gaps(t.System)
+	keys = append(keys, system...)
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
@@ -45,23 +62,35 @@ func (t Template) Fill(values map[string]string) (Template, error) {
 		return t, fmt.Errorf("the template needs a value for %s", strings.Join(keys, ", "))
 	}
 	fill := func(text string) string {
-		return gaps().ReplaceAllStringFunc(text, func(gap string) string { return values[strings.Trim(gap, "{ }")] })
+		parts, keys := gaps(text)
+		filled := parts[0]
+		for i, key := range keys {
+			filled += values[key] + parts[i+1]
+		}
+		return filled
 	}
 	return Template{fill(t.Text), fill(t.System)}, nil
 }
 
 // isTemplate reports whether a value is a template with a text.
 func isTemplate(value json.RawMessage) bool {
-	var fields map[string]string
-	if json.Unmarshal(value, &fields) != nil || strings.TrimSpace(fields["text"]) == "" {
+	v, err := jsontree.Parse(value)
+	if err != nil || v.Kind != jsontree.Object {
 		return false
 	}
-	delete(fields, "text")
-	delete(fields, "system")
-	return len(fields) == 0
+	for _, m := range v.Members {
+		if m.Name != "text" && m.Name != "system" || m.Value.Kind != jsontree.String {
+			return false
+		}
+	}
+	text := v.Get("text")
+	return text != nil && strings.TrimSpace(text.Text) != ""
 }
+
+// nameLetters are the characters of the names of templates and keys.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 // IsTemplateName reports whether a template may have a name: letters, digits, - and _, not beginning with a dash.
 func IsTemplateName(name string) bool {
-	return name != "" && name[0] != '-' && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+	return name != "" && name[0] != '-' && strings.Trim(name, nameLetters) == ""
 }
