@@ -36,6 +36,7 @@ type Query struct {
 	Since    time.Time  // replies that were complete at or after it; without those of unknown time
 	Until    time.Time  // replies before it
 	Context  chatctx.ID // replies of one conversation
+	Branch   string     // with Context: replies that were written on the branch of this name
 	By       By
 	Location *time.Location // the time zone of days; nil means time.Local
 	Prices   *Prices
@@ -204,7 +205,7 @@ func (s *spending) take(info *record.ContextInfo, f *record.Fact) {
 	}
 	r := s.query.Prices.reply(&f.Facts)
 	q := &s.query
-	if again || q.Context != (chatctx.ID{}) && q.Context != info.ID || !q.Since.IsZero() && r.At.Before(q.Since) || !q.Until.IsZero() && !r.At.Before(q.Until) {
+	if again || q.Context != (chatctx.ID{}) && q.Context != info.ID || q.Branch != "" && q.Branch != f.Branch || !q.Since.IsZero() && r.At.Before(q.Since) || !q.Until.IsZero() && !r.At.Before(q.Until) {
 		return
 	}
 	s.out.add(r)

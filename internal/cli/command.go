@@ -100,6 +100,7 @@ type commonFlags struct {
 	Branch  string `flag:"branch" doc:"the branch {BRANCH}; else the active one"`
 	Store   string `flag:"store" env:"CHATCTX_STORE" doc:"the store's {FILE}, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder"`
 	JSON    bool   `flag:"json" doc:"print JSON, errors too: one object, or one a line"`
+	Quiet   bool   `flag:"quiet,q" doc:"print no notices: data and errors alone"`
 }
 
 // sharedFlags are the common flags that a command of a scope takes.

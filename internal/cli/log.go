@@ -27,6 +27,8 @@ type logIn struct {
 	Grep     string     `flag:"grep" doc:"only messages in which the regular expression {PATTERN} matches, calls and results too"`
 	Hidden   bool       `flag:"hidden" doc:"hidden messages too, in what is for reading: JSON always has them"`
 	Thinking bool       `flag:"thinking" doc:"show the model's thinking too"`
+	OneLine  bool       `flag:"oneline" doc:"a line each message: its short id, its role and its text, with tabs between"`
+	Fields   string     `flag:"fields" doc:"a line each message with these {FIELDS}, tabs between: id, ref (a short id), position, turn, role, model, created, text"`
 }
 
 // doLog prints the branch's messages, or those that the flags select.
@@ -101,6 +103,7 @@ type logPrinter struct {
 	tail    []*chatctx.Entry // the last messages of the branch, if they were read already
 	broken  *chatctx.Entry   // what a dead program left of a reply: it follows the branch's messages
 	queued  []*chatctx.Entry // messages that wait for their place after the running reply
+	fields  []string         // of the one line for each message; nil: messages are shown as they are read
 	left    int              // hidden messages left out
 	printed int
 }
@@ -120,6 +123,9 @@ func (l *logPrinter) filters() (err error) {
 		if l.grep, err = regexp.Compile(in.Grep); err != nil {
 			return usagef("--grep: %v", err)
 		}
+	}
+	if l.fields, err = in.fields(r.json()); err != nil {
+		return err
 	}
 	if in.Around != "" && in.Range != "" {
 		return usagef("log takes a range or --around, not both")
@@ -286,6 +292,10 @@ func (l *logPrinter) show(e *chatctx.Entry) error {
 		l.sent = slices.DeleteFunc(l.sent, func(s sentLine) bool { return s.from < e.Position })
 	}
 	return l.r.emit(e, func() {
+		if l.fields != nil {
+			l.r.printf("%s\n", messageLine(e, l.fields))
+			return
+		}
 		if e.Position > 0 {
 			l.saySent(e.Position)
 		}
@@ -314,7 +324,7 @@ func (l *logPrinter) queue() error {
 
 // end prints the queue, and says what was left out.
 func (l *logPrinter) end() error {
-	if len(l.sent) > 0 && l.printed > 0 {
+	if len(l.sent) > 0 && l.printed > 0 && l.fields == nil {
 		l.saySent(l.sent[len(l.sent)-1].from)
 	}
 	if err := l.queue(); err != nil {

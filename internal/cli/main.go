@@ -49,7 +49,7 @@ func helper() []string {
 
 // execute runs one command line on a console. A program that reads commands while it runs calls it for each.
 func execute(ctx context.Context, con *console, args []string) error {
-	if len(args) == 1 && args[0] == "--version" { // what many people try first
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-V") { // what many people try first
 		args = []string{"version"}
 	}
 	table := allCommands()

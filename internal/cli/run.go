@@ -173,12 +173,12 @@ func (r *run) warn(text string) {
 		fmt.Fprintf(r.con.err, "{\"warning\":%s}\n", jsontree.AppendString(nil, text))
 		return
 	}
-	r.note("%s", text)
+	r.notice(text)
 }
 
 // sayWaiting says whom the command waits for. Others may print meanwhile: it is one write, and touches nothing of theirs.
 func (r *run) sayWaiting(h kv.Holder) {
-	if !r.json() {
+	if !r.json() && !r.common.Quiet {
 		fmt.Fprintf(r.con.err, "waiting for the store: %s\n", h)
 	}
 }
@@ -367,13 +367,16 @@ func (r *run) onLines(parts []string) string {
 	return line
 }
 
-// note prints a line for the person on standard error, after what was printed so far. Under --json it prints nothing.
+// note prints a line for the person on standard error, after what was printed so far. Under --json and --quiet it prints nothing.
 func (r *run) note(format string, args ...any) {
-	if r.json() {
-		return
+	if !r.json() && !r.common.Quiet {
+		r.notice(fmt.Sprintf(format, args...))
 	}
+}
+
+// notice prints a line on standard error, after what was printed so far.
+func (r *run) notice(text string) {
 	r.con.out.flush()
-	text := fmt.Sprintf(format, args...)
 	if r.con.hint != nil {
 		text = r.con.hint(text)
 	}

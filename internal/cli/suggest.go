@@ -43,6 +43,9 @@ func (o *orderer) noFlag(typed, name string) error {
 // noShort is noFlag for what stands behind one dash: a letter, or a long flag that lacks a dash.
 func (o *orderer) noShort(whole string) error {
 	name, _, _ := strings.Cut(whole, "=")
+	if whole == "c" {
+		return &usageError{"no flag -c", "send goes on in the current conversation; --context names another"}
+	}
 	if o.knows(name) {
 		return &usageError{"no flag -" + whole, "did you mean --" + whole + "?"}
 	}

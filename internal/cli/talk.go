@@ -66,7 +66,7 @@ func (f *providerFlag) Asks() (whomFlags, bool) {
 // askFlags are whomFlags for commands that can ask several models.
 type askFlags struct {
 	providerFlag
-	Model []string `flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"`
+	Model []string `flag:"model,m" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"`
 }
 
 func (f *askFlags) Asks() (whomFlags, bool) {
@@ -598,7 +598,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 		parts = append(parts, "the next request: "+window.Of(req).Forecast.String())
 	}
 	r.note("%s", r.onLines(append(parts, "undo with: "+r.lineAbout("undo "+out.Operation, subject{context: t.Context.ID}))))
-	if told && window.Of(req).Options.Budget == 0 && req.Draft.Settings["budget"] == nil && view.FirstTold(r.ctx, base.Of(r.st), t.Context.ID, window.Of(req).Options.Model) {
+	if told && !r.common.Quiet && window.Of(req).Options.Budget == 0 && req.Draft.Settings["budget"] == nil && view.FirstTold(r.ctx, base.Of(r.st), t.Context.ID, window.Of(req).Options.Model) {
 		r.note("context window of %s unknown; nothing was trimmed. Set it: chatctx config budget=N, in tokens", clean(window.Of(req).Options.Model))
 	}
 }

@@ -215,7 +215,8 @@ type CostQuery struct {
 	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {WHAT}: context, branch, model, day (of this machine) or kind"`
 	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
-	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`
+	Context string     `json:"context,omitempty" flag:"context" doc:"only replies of the conversation {CTX}"`
+	Branch  string     `json:"branch,omitempty" flag:"branch" doc:"only replies that were written on {BRANCH} of that conversation, or else of the current one"`
 }
 
 func sumCost(r *Request, in *CostQuery) (v contract.Cost, err error) {
@@ -226,9 +227,18 @@ func sumCost(r *Request, in *CostQuery) (v contract.Cost, err error) {
 	if in.Until != nil {
 		q.Until = *in.Until
 	}
-	if in.Context != "" {
-		if q.Context, err = (&Owner{Context: in.Context}).id(r); err != nil {
+	if in.Context != "" || in.Branch != "" {
+		c, err := r.Store.Context(r.Ctx, in.Context)
+		if err != nil {
 			return v, err
+		}
+		q.Context = c.ID
+		if in.Branch != "" {
+			b, err := c.Branch(r.Ctx, in.Branch)
+			if err != nil {
+				return v, err
+			}
+			q.Branch = b.Name
 		}
 	}
 	if q.Prices, err = r.Prices(); err != nil {

@@ -122,7 +122,7 @@ type NewConversation struct {
 	Title    string                     `json:"title,omitempty" arg:"[TITLE]" doc:"the title; by default the first words of the first message"`
 	System   string                     `json:"system,omitempty" flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
 	Prompt   string                     `json:"prompt,omitempty" flag:"prompt" doc:"the user prompt {TEXT}"`
-	Model    string                     `json:"-" flag:"model" doc:"the {MODEL} to ask"`
+	Model    string                     `json:"-" flag:"model,m" doc:"the {MODEL} to ask"`
 	Mode     string                     `json:"-" flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
 	From     string                     `json:"-" flag:"from" doc:"copy everything from the conversation {CTX}"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings of the conversation"`

@@ -34,7 +34,7 @@ type Searching struct {
 	Labels   []string   `json:"labels,omitempty" flag:"label" doc:"only conversations with the {LABEL}; may be given again"`
 	Folder   string     `json:"folder,omitempty" flag:"folder" doc:"only conversations that were held in the folder {DIR}"`
 	Role     pool.Role  `json:"role,omitempty" flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
-	Model    string     `json:"model,omitempty" flag:"model" doc:"only messages that the {MODEL} wrote"`
+	Model    string     `json:"model,omitempty" flag:"model,m" doc:"only messages that the {MODEL} wrote"`
 	Tool     string     `json:"tool,omitempty" flag:"tool" doc:"only calls of the tool {NAME}, and its results"`
 	Since    *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until    *time.Time `json:"until,omitempty" flag:"until" doc:"only what came or last changed before {WHEN}"`

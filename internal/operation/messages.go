@@ -196,7 +196,7 @@ type Adding struct {
 	File   []string  `json:"-" flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
 	Call   string    `json:"-" flag:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
 	Error  bool      `json:"-" flag:"error" doc:"the tool failed"`
-	Model  string    `json:"-" flag:"model" doc:"the {MODEL} that said it"`
+	Model  string    `json:"-" flag:"model,m" doc:"the {MODEL} that said it"`
 	Key    string    `json:"-" flag:"key" doc:"add once for this {KEY} within 24 hours, however often the command is run"`
 	Expect *uint64   `json:"-" flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
 	RawInput

@@ -39,7 +39,7 @@ func sessionOperations() []*Operation {
 // Whom says whom to ask, for this command alone.
 type Whom struct {
 	Provider string `json:"-" flag:"provider" doc:"the {PROVIDER}: openai, openai-responses, anthropic, gemini or ollama"`
-	Model    string `json:"-" flag:"model" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
+	Model    string `json:"-" flag:"model,m" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 }
 
 // Asks returns whom to ask, and whether that is anybody.
