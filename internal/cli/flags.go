@@ -64,8 +64,7 @@ func (f *flag) dashed() string {
 	return "--" + f.name
 }
 
-func (f *flag) aliases() []string { return strings.Fields(f.short) }
-func (f *flag) envs() []string    { return strings.Fields(f.env) }
+func (f *flag) envs() []string { return strings.Fields(f.env) }
 
 func takesValue(f *flag) bool { return f.kind != onOff }
 

@@ -22,12 +22,19 @@ func showLooks() map[string]look {
 			r.printConversation(&v)
 		case operation.SavedParts:
 			r.printSaved(&v)
+		case operation.ShownCode:
+			r.printWhole(v.Code)
 		case operation.ShownText:
 			r.printText(&v)
 		}
 	}}
 	return map[string]look{"show": orFails(preparing(func(_ *run, in *operation.Showing) error {
-		if in.Message == "" && (in.Save != "" || in.Text) {
+		switch {
+		case in.Block != nil && !in.Code:
+			return usagef("show --block is for --code")
+		case in.Message == "" && in.Code:
+			in.Message = "@"
+		case in.Message == "" && (in.Save != "" || in.Text):
 			return &usageError{"show --save and --text need a message", "chatctx show @ --save DIR"}
 		}
 		return nil
@@ -79,7 +86,11 @@ func (r *run) printText(v *operation.ShownText) {
 	if ending := screen.OutcomeText(v.Entry.Message); v.Entry.Role == pool.Assistant && ending != "" {
 		r.note("this answer is %s", ending)
 	}
-	text := v.Text
+	r.printWhole(v.Text)
+}
+
+// printWhole prints a text byte for byte, safe on a terminal.
+func (r *run) printWhole(text string) {
 	if r.con.tty {
 		text = clean(text)
 	}

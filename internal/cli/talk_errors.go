@@ -13,6 +13,9 @@ import (
 // unusableHint says what helps against a summary, a digest or a title that is not whole.
 const unusableHint = "what helps: another model, chatctx config compact.model=NAME, or a larger limit, chatctx config compact.max_tokens=N"
 
+// byHand is what works without a key.
+const byHand = "\nwithout a key, put an answer on the branch yourself: chatctx add assistant TEXT"
+
 // talkHint says what to type after an error of asking.
 func talkHint(err error) error {
 	var provider *wire.Error
@@ -23,7 +26,7 @@ func talkHint(err error) error {
 		return &hinted{err, "chatctx config key_env=" + provider.KeyName + " sends it to " + provider.Keyless}
 	}
 	if errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0 {
-		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: chatctx config base_url=http://…"}
+		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: chatctx config base_url=http://…" + byHand}
 	}
 	if unusable := (*enhancer.UnusableError)(nil); errors.As(err, &unusable) {
 		return &hinted{err, unusableHint}
@@ -41,7 +44,7 @@ func startHint(err error) error {
 	case errors.Is(err, adapter.ErrNoModel):
 		return &hinted{err, "name one: --model NAME, or export CHATCTX_MODEL=NAME for all commands\nonce there is a conversation, chatctx config --default model=NAME keeps one"}
 	case errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0:
-		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: export CHATCTX_BASE_URL=http://…"}
+		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: export CHATCTX_BASE_URL=http://…" + byHand}
 	}
 	return err
 }

@@ -215,7 +215,7 @@ type CostQuery struct {
 	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {WHAT}: context, branch, model, day (of this machine) or kind"`
 	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
-	Context string     `json:"context,omitempty" flag:"context" doc:"only replies of the conversation {CTX}"`
+	Context string     `json:"context,omitempty" flag:"context" doc:"only in the conversation {CTX}"`
 	Branch  string     `json:"branch,omitempty" flag:"branch" doc:"only replies that were written on {BRANCH} of that conversation, or else of the current one"`
 }
 

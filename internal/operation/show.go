@@ -28,6 +28,8 @@ type Showing struct {
 	Message record.Ref `json:"message,omitempty" arg:"[REF]"`
 	Save    string     `json:"-" flag:"save" doc:"write the message's images and files into {DIR}; a file that is there stays"`
 	Text    bool       `json:"-" flag:"text" doc:"the text alone, as it is stored"`
+	Code    bool       `json:"-" flag:"code" doc:"the message's code block alone, byte for byte"`
+	Block   *int       `json:"-" flag:"block" doc:"with --code: the block {N} of several"`
 }
 
 // Shown is a message, or what stands in its place.
@@ -36,6 +38,7 @@ type Shown struct {
 	Whole []ShownConversation `json:"-" when:"-REF"`
 	Saved []SavedParts        `json:"-" when:"save"`
 	Words []ShownText         `json:"-" when:"text"`
+	Code  []ShownCode         `json:"-" when:"code"`
 
 	Mark  string             `json:"-"`
 	Tasks []*record.TaskInfo `json:"-"` // that the message's calls started
@@ -74,6 +77,12 @@ type ShownText struct {
 	Entry *chatctx.Entry `json:"-"`
 }
 
+// ShownCode is a code block of a message.
+type ShownCode struct {
+	Block int    `json:"block"`
+	Code  string `json:"code"`
+}
+
 func show(r *Request, in *Showing) (v Shown, err error) {
 	c, snap, err := r.snapshot(in.Target)
 	if err != nil {
@@ -96,6 +105,10 @@ func show(r *Request, in *Showing) (v Shown, err error) {
 	if in.Save != "" {
 		saved, err := r.saveParts(e, in.Save)
 		return Shown{Saved: []SavedParts{{contract.Where{Context: c.ID, Branch: snap.Info.Name}, e.ID, saved}}}, err
+	}
+	if in.Code {
+		code, n, err := codeBlock(e.Text(), in.Block)
+		return Shown{Code: []ShownCode{{n, code}}}, err
 	}
 	if in.Text {
 		return Shown{Words: []ShownText{{e.Text(), e}}}, nil
