@@ -96,11 +96,12 @@ func (c *command) complete(name string) {
 
 // commonFlags are the flags that stand before the command or after it. They alone are flags of the whole program.
 type commonFlags struct {
-	Context string `flag:"context" env:"CHATCTX_CONTEXT" doc:"the conversation {CTX}; else CHATCTX_CONTEXT, else the current one"`
-	Branch  string `flag:"branch" doc:"the branch {BRANCH}; else the active one"`
-	Store   string `flag:"store" env:"CHATCTX_STORE" doc:"the store's {FILE}, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder"`
-	JSON    bool   `flag:"json" doc:"print JSON, errors too: one object, or one a line"`
-	Quiet   bool   `flag:"quiet,q" doc:"print no notices: data and errors alone"`
+	Context  string `flag:"context" env:"CHATCTX_CONTEXT" doc:"the conversation {CTX}; else CHATCTX_CONTEXT, else the current one"`
+	Branch   string `flag:"branch" doc:"the branch {BRANCH}; else the active one"`
+	Store    string `flag:"store" env:"CHATCTX_STORE" doc:"the store's {FILE}, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder"`
+	JSON     bool   `flag:"json" doc:"print JSON, errors too: one object, or one a line"`
+	NoConfig bool   `flag:"no-config" doc:"leave out the config file"`
+	Quiet    bool   `flag:"quiet,q" doc:"print no notices: data and errors alone"`
 }
 
 // sharedFlags are the common flags that a command of a scope takes.

@@ -168,7 +168,7 @@ This file is made from the table in package settings, which ` + "`chatctx config
 
 ` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the conversation, with ` + "`--default`" + ` for the store.
 
-**Which place counts.** ` + "`nearest`" + `: the first place with a value wins, in this order: a flag of the command, the branch, the conversation, the store, the environment. ` + "`with its address`" + `: likewise, but if a place has its own ` + "`base_url`" + ` or another ` + "`provider`" + `,
+**Which place counts.** ` + "`nearest`" + `: the first place with a value wins, in this order: a flag of the command, the branch, the conversation, the store, the environment, the config file. ` + "`with its address`" + `: likewise, but if a place has its own ` + "`base_url`" + ` or another ` + "`provider`" + `,
 the address of every wider place no longer counts, nor do the values there that count with it. A key (` + "`key_env`" + `) counts only with the ` + "`base_url`" + ` of its own place, or if no place has one, so that it goes to no
 address for which it was not set. An address without a ` + "`provider`" + ` in its place gets OpenAI's protocol.
 

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/internal/engine"
 	_ "github.com/chatctx/chatctx/internal/firstgc"
+	"github.com/chatctx/chatctx/internal/settings"
 )
 
 // Main runs one command line, without the program's name, and returns the exit code.
@@ -53,13 +54,24 @@ func execute(ctx context.Context, con *console, args []string) error {
 		args = []string{"version"}
 	}
 	table := allCommands()
+	conf, err := readConfigFile(args)
+	if err != nil {
+		return err
+	}
+	settings.UseFile(&conf.File)
+	given := args
+	if args, err = conf.expanded(table, args); err != nil {
+		return err
+	}
 	p, err := order(table, args)
 	if err != nil {
 		return err
 	}
+	p.conf = conf
+	conf.putModels(p)
 	return newApp(table, p, func(ctx context.Context, p *parsed) error {
 		switch {
-		case p.command() == nil && (len(args) == 0 || !p.help):
+		case p.command() == nil && (len(given) == 0 || !p.help):
 			return welcome(ctx, con, p)
 		case p.help:
 			return doPrintHelp(&run{con: con, common: p.common}, p)
@@ -74,6 +86,11 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 	r := &run{con: con, cmd: cmd, name: p.name(), line: p, in: p.in, common: p.common, talks: talksOf(ctx, p.in), opened: &closers{}, executors: &executors{}}
 	r.piped, r.ctx = besideCommand(con, p), engine.WithWaiting(ctx, r.sayWaiting)
 	defer r.close()
+	for _, note := range p.conf.passedOver() {
+		if _, before := con.told.LoadOrStore(note, true); !before {
+			r.note("%s", note)
+		}
+	}
 	if cmd.paged && !r.json() {
 		con.page()
 	}

@@ -298,7 +298,7 @@ func (r *run) openFor(o *operation.Operation, in any) (err error) {
 	default:
 		_, err = r.writer()
 	}
-	if _, ok := in.(interface{ Storeless() }); ok && errors.Is(err, chatctx.ErrNotExist) && r.common.Store == "" {
+	if s, ok := in.(interface{ Storeless() bool }); ok && s.Storeless() && errors.Is(err, chatctx.ErrNotExist) && r.typedStore() == "" {
 		err = nil
 	}
 	return err

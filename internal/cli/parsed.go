@@ -14,8 +14,9 @@ type parsed struct {
 	shared []string   // flags that other commands have too, as --name=value, in their original order
 	own    []string   // the command's own flags, in the same form
 	args   []string
-	bare   int  // number of arguments before a --
-	help   bool // --help: nothing else counts
+	conf   *config // the person's config file
+	bare   int     // number of arguments before a --
+	help   bool    // --help: nothing else counts
 
 	common commonFlags // the values of the shared flags
 	in     any         // the command's parameters, a pointer to its struct; nil if it has none

@@ -88,6 +88,9 @@ func doHelp(r *run, in *helpIn) error {
 	}
 	for _, word := range in.Words {
 		found := findCommand(table, word)
+		if alias, ok := r.line.conf.alias(word); ok && found == nil && len(in.Words) == 1 {
+			return r.emit(map[string]string{"alias": word, "stands_for": alias}, func() { r.printf("%s stands for: chatctx %s\n", clean(word), clean(alias)) })
+		}
 		if found == nil {
 			return p.noCommand(word)
 		}

@@ -84,7 +84,10 @@ func (r *run) readPrompt(in *operation.Prompting, what string) error {
 }
 
 // readConfig parses what config sets and names, and refuses what does not go together.
-func readConfig(_ *run, in *operation.Configuring) (err error) {
+func readConfig(r *run, in *operation.Configuring) (err error) {
+	if in.File {
+		return r.readFileConfig(in)
+	}
 	if in.All && in.OfStore() {
 		return usagef("config takes --all or --default, not both")
 	}
@@ -92,12 +95,48 @@ func readConfig(_ *run, in *operation.Configuring) (err error) {
 		return err
 	}
 	switch {
+	case in.Origin && (in.Accept || in.All || in.OfStore() || len(in.Set) > 0):
+		return usagef("config --show-origin is for the settings in force on a branch")
 	case in.Accept && len(in.Set) > 0:
 		return usagef("config --accept takes names: the values are those of the file")
 	case !in.Accept && in.DryRun.DryRun:
 		return usagef("config --dry-run shows what --accept would take")
 	case len(in.Set) > 0 && len(in.Names) > 0:
 		return &usageError{fmt.Sprintf("config: %q has no =", in.Names[0]), "either show (KEY) or set (KEY=VALUE)"}
+	}
+	return nil
+}
+
+// readFileConfig is readConfig for the config file.
+func (r *run) readFileConfig(in *operation.Configuring) error {
+	if in.All || in.OfStore() || in.Accept || in.DryRun.DryRun || in.Origin {
+		return usagef("config --file goes with no other place")
+	}
+	in.Set, in.Write, in.InFile = map[string]json.RawMessage{}, writeConfigFile, map[string]json.RawMessage{}
+	for _, a := range in.Args {
+		key, value, has := strings.Cut(a, "=")
+		set, names := map[string]json.RawMessage{key: wire.String(value)}, []string(nil)
+		if alias := strings.HasPrefix(key, "alias.") || strings.HasPrefix(key, "model."); !alias || !has {
+			var err error
+			if set, names, err = parseSettings([]string{a}); err != nil {
+				return err
+			}
+		} else if value == "" {
+			set[key] = json.RawMessage("null")
+		}
+		maps.Copy(in.Set, set)
+		in.Names = append(in.Names, names...)
+	}
+	if len(in.Set) > 0 && len(in.Names) > 0 {
+		return &usageError{fmt.Sprintf("config: %q has no =", in.Names[0]), "either show (KEY) or set (KEY=VALUE)"}
+	}
+	conf := r.line.conf
+	in.Path = conf.Path
+	maps.Copy(in.InFile, conf.Values)
+	for prefix, lines := range map[string]map[string]configLine{"alias.": conf.aliases, "model.": conf.models} {
+		for name, l := range lines {
+			in.InFile[prefix+name] = wire.String(l.value)
+		}
 	}
 	return nil
 }
@@ -115,15 +154,21 @@ func (r *run) configured(in *operation.Configuring, v operation.Configured) {
 		if v.Done != nil {
 			r.note("undo with: %s", r.undoOf(v.Done))
 		}
+	case in.File && len(in.Set) > 0:
+		r.printf("%s in %s\n", setText(in.Set), clean(in.Path))
 	case len(in.Set) > 0:
 		of := map[string]string{operation.InStore: "the store, in force wherever conversation and branch have no own value", operation.InContext: "all of " + titled(r.done.Title, r.done.Context)}[v.Place]
 		r.printf("%s of %s\n", setText(v.Settings.Settings), cmp.Or(of, placed(r.done)))
 	case len(in.Names) == 1:
 		r.notInForce(in.Wrong)
-		r.printf("%s\n", plainValue(v.Settings.Settings[in.Names[0]]))
+		r.printf("%s", plainValue(v.Settings.Settings[in.Names[0]]))
+		if at := v.Origins[in.Names[0]]; at != "" {
+			r.printf("\t%s", clean(at))
+		}
+		r.printf("\n")
 	default:
 		r.notInForce(in.Wrong)
-		r.printSettings(v.Settings.Settings)
+		r.printOrigins(v.Settings.Settings, v.Origins)
 		if len(v.Settings.Settings) == 0 {
 			r.note("nothing is set; chatctx config KEY=VALUE sets something")
 		}
@@ -273,6 +318,17 @@ func (r *run) checkEnv() {
 func (r *run) printSettings(settings map[string]json.RawMessage) {
 	for _, k := range slices.Sorted(maps.Keys(settings)) {
 		r.printf("%s=%s\n", clean(k), plainValue(settings[k]))
+	}
+}
+
+// printOrigins prints settings, each with where it comes from if that is asked for.
+func (r *run) printOrigins(all map[string]json.RawMessage, origins map[string]string) {
+	if origins == nil {
+		r.printSettings(all)
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		r.printf("%s=%s\t%s\n", clean(k), plainValue(all[k]), clean(origins[k]))
 	}
 }
 

@@ -58,6 +58,13 @@ type Configuring struct {
 	Default bool `json:"-" flag:"default" doc:"those of the store, in force where conversation and branch have no value of their own"`
 	Store   bool `json:"-" flag:"store" doc:"the old name of --default"`
 
+	File   bool `json:"-" flag:"file" doc:"those of the config file, which are behind all others, with its aliases as alias.NAME and model.NAME"`
+	Origin bool `json:"-" flag:"show-origin" doc:"show from where each value comes"`
+
+	Path   string                                               `json:"-"` // of the config file
+	InFile map[string]json.RawMessage                           `json:"-"` // what stands there
+	Write  func(set map[string]json.RawMessage) (string, error) `json:"-"` // changes it
+
 	Set   map[string]json.RawMessage `json:"-"` // what Args set; null removes
 	Names []string                   `json:"-"` // what Args name
 
@@ -68,13 +75,19 @@ type Configuring struct {
 }
 
 // Dry reports whether settings are only shown.
-func (in *Configuring) Dry() bool { return in.DryRun.DryRun || len(in.Set) == 0 && !in.Accept }
+func (in *Configuring) Dry() bool {
+	return in.DryRun.DryRun || in.File || len(in.Set) == 0 && !in.Accept
+}
+
+// Storeless reports whether no store is needed.
+func (in *Configuring) Storeless() bool { return in.File }
 
 // OfStore reports whether the store's settings are meant.
 func (in *Configuring) OfStore() bool { return in.Default || in.Store }
 
 // The places of settings.
 const (
+	InFile    = "file" // the config file of the command line
 	InStore   = "store"
 	InContext = "context"
 	InBranch  = "branch"
@@ -83,6 +96,8 @@ const (
 // place returns the place that the flags name.
 func (in *Configuring) place() string {
 	switch {
+	case in.File:
+		return InFile
 	case in.OfStore():
 		return InStore
 	case in.All:
@@ -94,9 +109,10 @@ func (in *Configuring) place() string {
 // Configured are settings of a place, and what was done with them.
 type Configured struct {
 	contract.Settings
-	Place string            `json:"-"`
-	Title string            `json:"-"` // of the conversation
-	Done  *record.Committed `json:"-"`
+	Origins map[string]string `json:"origins,omitempty"`
+	Place   string            `json:"-"`
+	Title   string            `json:"-"` // of the conversation
+	Done    *record.Committed `json:"-"`
 }
 
 func configure(r *Request, in *Configuring) (List[Configured], error) {
@@ -107,6 +123,9 @@ func configure(r *Request, in *Configuring) (List[Configured], error) {
 	if len(in.Set) > 0 {
 		do = r.setSettings
 	}
+	if in.File && len(in.Set) > 0 {
+		do = in.writeFile
+	}
 	v, err := do(in)
 	return ListOf([]Configured{v}), err
 }
@@ -114,8 +133,18 @@ func configure(r *Request, in *Configuring) (List[Configured], error) {
 // showSettings returns the settings of a place: all, or those that are named.
 func (r *Request) showSettings(in *Configuring) (v Configured, err error) {
 	v.Place = in.place()
-	if v.Settings, in.Wrong, err = r.settingsOf(v.Place, in.Target); err != nil || len(in.Names) == 0 {
+	if in.File {
+		v.Settings.Settings = in.InFile
+	} else if v.Settings, in.Wrong, err = r.settingsOf(v.Place, in.Target); err != nil {
 		return v, err
+	}
+	if in.Origin {
+		if v.Origins, err = r.origins(in, v.Settings.Settings); err != nil {
+			return v, err
+		}
+	}
+	if len(in.Names) == 0 {
+		return v, nil
 	}
 	all := v.Settings.Settings
 	v.Settings.Settings = map[string]json.RawMessage{}
@@ -127,6 +156,27 @@ func (r *Request) showSettings(in *Configuring) (v Configured, err error) {
 		v.Settings.Settings[name] = raw
 	}
 	return v, nil
+}
+
+// writeFile changes the config file.
+func (in *Configuring) writeFile(*Configuring) (v Configured, err error) {
+	v.Place, v.Settings.Settings = InFile, in.Set
+	in.Path, err = in.Write(in.Set)
+	return v, err
+}
+
+// origins says from where the settings in force on a branch come.
+func (r *Request) origins(in *Configuring, inForce map[string]json.RawMessage) (map[string]string, error) {
+	c, snap, err := r.snapshot(in.Target)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.Info(r.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	store, err := r.Store.Settings(r.Ctx)
+	return settings.Origins(inForce, os.Getenv, []string{"the store", "the conversation", "the branch " + snap.Info.Name}, store, info.Settings, snap.Info.Settings), err
 }
 
 // settingsOf returns the settings of a place, of a branch those in force there, and which of them are not in force.

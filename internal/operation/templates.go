@@ -37,8 +37,8 @@ type TemplateFolder struct {
 // Folder is where the command line puts the folder.
 func (f *TemplateFolder) Folder() *string { return &f.Dir }
 
-// Storeless marks operations that do something without a store too.
-func (*TemplateFolder) Storeless() {}
+// Storeless reports that operations about templates do something without a store too.
+func (*TemplateFolder) Storeless() bool { return true }
 
 // Template is a template with its name, and where it is.
 type Template struct {
@@ -212,16 +212,16 @@ func (in *NewTemplate) write(t settings.Template) (Template, error) {
 		err = nil
 	}
 	if t.System != "" && err == nil {
-		err = writeWhole(system, t.System+"\n")
+		err = WriteWhole(system, t.System+"\n")
 	}
 	if err == nil {
-		err = writeWhole(path, t.Text+"\n")
+		err = WriteWhole(path, t.Text+"\n")
 	}
 	return templateOf(in.Name, path, t), err
 }
 
-// writeWhole replaces a file, which is never there in part.
-func writeWhole(path, text string) error {
+// WriteWhole replaces a file, which is never there in part.
+func WriteWhole(path, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

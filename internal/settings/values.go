@@ -128,8 +128,8 @@ var variables = sync.OnceValue(func() []string {
 	return out
 })
 
-// WithEnv returns settings in force with those of the environment below them.
+// WithEnv returns settings in force with those of the environment below them, and those of the config file below these.
 func WithEnv(inForce map[string]json.RawMessage, getenv func(string) string) map[string]json.RawMessage {
 	env, _ := FromEnv(getenv)
-	return InForce(env, inForce)
+	return InForce(fileValues(), env, inForce)
 }
