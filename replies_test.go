@@ -89,7 +89,7 @@ var needNotAsk = map[string]string{
 	"internal/window.SummaryParts": "of a stored summary, which Ask let in", "internal/window.SummaryText": "of a stored summary, which Ask let in", "internal/window.partsOf": "of a stored summary, which Ask let in",
 	"internal/window.*summary.message": "builds a summary", "internal/window.*steps.narrowDigest": "of a stored digest, which Ask or rules made", "internal/task.tellParent": "builds the message about a task",
 	"internal/cli.attach": "builds a user's message", "internal/cli.*run.newMessage": "builds a message of a person", "internal/cli.*run.sendMessage": "builds a user's message",
-	"internal/cli.*run.entitleOne": "an Answer that Ask let in",
+	"internal/operation.*Request.entitle": "an Answer that Ask let in",
 	// what a person sees, copies or edits, with the state of the message beside it
 	"internal/screen.Body": "StateWords stands beside it", "internal/screen.Preview": "Saying or StateWords stands beside it", "internal/screen.*page.lines": "StateWords stands beside it",
 	"internal/ui.*model.askEdit": "a person edits it", "internal/ui.*model.edits": "a person edits it", "internal/ui.*model.copyHere": "a person copies what is shown", "internal/ui.*model.sendOn": "a person sends it on",
