@@ -173,6 +173,7 @@ var rooms = map[string]map[string]string{
 		"pool":                 "messages and ids",
 	},
 	"internal/base": {
+		"github.com/google/uuid":       "reads ids",
 		"internal/stored":              "bytes of records",
 		"internal/poolstore":           "messages in a transaction",
 		"internal/branchstore":         "histories in a transaction",
@@ -237,6 +238,7 @@ var rooms = map[string]map[string]string{
 		"github.com/fxamacker/cbor/v2": "encodes records",
 	},
 	"internal/intake": {
+		"internal/jsontree":      "JSON in place",
 		"internal/stored":        "bytes of records",
 		"internal/poolstore":     "messages in a transaction",
 		"internal/branchstore":   "histories in a transaction",

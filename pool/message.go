@@ -138,6 +138,9 @@ const (
 	Pending  Status = "pending"
 	Approved Status = "approved"
 	Denied   Status = "denied"
+	// Of calls of other programs' agents alone:
+	Left      Status = "left"      // left to the agent that asked
+	Withdrawn Status = "withdrawn" // whoever asked is gone, and the call did not run
 )
 
 // Execution is the progress of a call.

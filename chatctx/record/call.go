@@ -27,6 +27,7 @@ type CallRecord struct {
 	// Program brought the call, by the operation Origin: append, reply, fork, import …
 	Program string `cbor:"13,keyasint,omitempty" json:"-"`
 	Origin  string `cbor:"14,keyasint,omitempty" json:"-"`
+	Gate    *Gate  `cbor:"15,keyasint,omitempty" json:"-"` // nil: no agent's hook brought the call
 
 	// Unknown has the keys of the stored form that this program does not know.
 	Unknown string `cbor:"-" json:"-"`
@@ -62,6 +63,7 @@ const (
 	ByCancel    = "cancel" // a person who gave the call up
 	ByProgram   = "program"
 	ByCheck     = "check" // a program that found that the call cannot run
+	ByAgent     = "agent" // the agent that asked, in its own way
 )
 
 // ChangedBy returns who approved the call with other arguments, nil if nobody did. Where no decision says it, a file did.
@@ -103,7 +105,8 @@ type Call struct {
 	Since     pool.Time  `json:"since" empty:"null"`
 	Expires   pool.Time  `json:"expires,omitempty"` // zero: never
 	Decisions []Decision `json:"-"`
-	Claim     *Claim     `json:"-"` // of the program that runs it; nil if none does
+	Claim     *Claim     `json:"-"`              // of the program that runs it; nil if none does
+	Gate      *Gate      `json:"gate,omitempty"` // of a call that an agent's hook brought
 }
 
 // CallStep is one step in the life of a call: its beginning, whose From is "", or a decision.

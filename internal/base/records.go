@@ -67,6 +67,8 @@ type ContextRecord struct {
 	RenamedThere bool `cbor:"23,keyasint,omitempty"`
 	// Listed is its place among the last changed, if that is not Updated: a change stands before all earlier ones, whatever the clocks of their programs said.
 	Listed pool.Time `cbor:"24,keyasint,omitempty"`
+	// Gated: an agent's hook brings its calls; the level that held when the first one came.
+	Gated string `cbor:"25,keyasint,omitempty"`
 
 	// Unknown has the keys of the stored form that this program does not know.
 	Unknown string `cbor:"-" json:"-"`

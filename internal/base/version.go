@@ -16,11 +16,12 @@ import (
 
 // FormatVersion is the version of the file format that this program writes, OldestVersion the oldest that it reads.
 const (
-	FormatVersion = 4
+	FormatVersion = 5
 	OldestVersion = 2
 )
 
-// shortKeys is the first version in which all entries have short keys. Version 4 differs from 3 only in that operations list the things that they changed.
+// shortKeys is the first version in which all entries have short keys. Version 4 differs from 3 only in that operations list the things that they changed,
+// and version 5 from 4 in that calls of other programs' agents have records and are on no branch.
 const shortKeys = 3
 
 // CopyMark and MoveMark replace the format number of an unfinished copy and of a store that has moved. Behind them stands which store is copied, or where

@@ -343,7 +343,7 @@ func (l *live) results(tx kv.Tx, id pool.ID) error {
 			return nil // check reports it
 		}
 		message := pool.ID(value[:16])
-		if l.messages[message] == "" && !l.onBranch[message] {
+		if apart := binary.BigEndian.Uint64(key[16:24]) == 0; l.messages[message] == "" && !l.onBranch[message] && !apart {
 			return nil
 		}
 		var rec record.CallRecord
@@ -442,6 +442,9 @@ func (c *collector) messages(l *live) error {
 			m := pool.Message{ID: mid}
 			if poolstore.Decode(value, &m) == nil && poolstore.IsReceipt(&m) {
 				c.out.Kept["what a model took"]++
+				break
+			} else if poolstore.IsGated(&m) {
+				c.out.Kept["a call of an agent's hook"]++
 				break
 			}
 			dead = append(dead, mid)

@@ -237,7 +237,7 @@ func mendCount(c *conversation, _ []fault) error {
 func counted(messages map[pool.ID]*pool.Message) int {
 	n := len(messages)
 	for _, m := range messages {
-		if m != nil && poolstore.IsReceipt(m) {
+		if m != nil && !poolstore.Counts(m) {
 			n--
 		}
 	}

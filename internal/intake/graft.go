@@ -803,7 +803,7 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceR
 	}
 	t.What = "import"
 	res.Title, res.Branches, res.Trashed = t.Rec.Title, int(t.Rec.Branches), t.Rec.Trashed != 0
-	if src.Fingerprint == in.print && !in.anew {
+	if src.Fingerprint == in.print && !in.anew && t.Rec.Gated == "" {
 		for _, n := range in.Nodes {
 			if !n.Further {
 				res.Known++
@@ -834,6 +834,9 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceR
 		return res, err
 	}
 	if err := g.extend(&res); err != nil {
+		return res, err
+	}
+	if err := g.gated(); err != nil {
 		return res, err
 	}
 	if err := g.tags(); err != nil {

@@ -48,6 +48,18 @@ func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error 
 	return t.PutRaw(base.CallBucket, base.CallKey(t.ID, message, index), raw)
 }
 
+// PutShown is PutCall for a call that waits and whose message a branch may hold already.
+func (t *Txn) PutShown(message pool.ID, index int, rec *record.CallRecord) error {
+	if err := t.PutCall(message, index, rec); err != nil || !rec.Open() {
+		return err
+	}
+	holders, err := t.Holders(rec.Home)
+	if err != nil || len(holders) == 0 {
+		return err
+	}
+	return t.Tx.Put(base.OpenBucket, base.OpenKey(rec, t.ID, message, index), base.HomeBytes(rec.Home))
+}
+
 // callChanged updates the indexes after a change of a call's record. A call is in the open index while a branch holds its message, and in the unanswered
 // index wherever its message is, so that it waits again when an undo brings the message back. A new call comes into the open index with its message, by
 // Show.
@@ -68,6 +80,7 @@ func (t *Txn) callChanged(key, before, after []byte) error {
 	case is == nil:
 		return t.Tx.Delete(base.CallIDBucket, base.CallIDKey(t.ID, was.CallID, key[16:]...))
 	case was == nil:
+		shown = is.Apart()
 		if err := t.Tx.Put(base.CallIDBucket, base.CallIDKey(t.ID, is.CallID, key[16:]...), []byte{}); err != nil {
 			return err
 		}
@@ -76,7 +89,7 @@ func (t *Txn) callChanged(key, before, after []byte) error {
 		if err != nil {
 			return err
 		}
-		shown = len(holders) > 0
+		shown = len(holders) > 0 || is.Apart()
 	}
 	return t.listCall(key, is, shown)
 }
@@ -284,7 +297,7 @@ func (t *Txn) answer(b *branch.Branch, r *pool.Result) (late bool, err error) {
 		}
 		for j := len(calls) - 1; j >= 0; j-- {
 			if u := calls[j]; u.CallID == r.RequestID {
-				return t.closeCall(u, r.IsError)
+				return t.closeCall(u, r)
 			}
 		}
 	}
@@ -293,21 +306,26 @@ func (t *Txn) answer(b *branch.Branch, r *pool.Result) (late bool, err error) {
 
 // closeCall closes an open call whose result was appended, and removes the claim of a program that died on it. It returns late if a program holds a claim,
 // since nobody else may end the call.
-func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
+func (t *Txn) closeCall(u view.Unanswered, r *pool.Result) (late bool, err error) {
 	rec, err := t.callRecord(u)
 	if err != nil || rec == nil {
 		return false, err
 	}
 	key := base.CallKey(t.ID, u.Message, u.Index)
-	if claim, err := t.runner(key); claim != nil || err != nil {
+	if rec.Gate != nil { // the agent's own word
+		base.Outlived(rec, r, t.Now)
+	} else if claim, err := t.runner(key); claim != nil || err != nil {
 		return claim != nil, err
 	}
 	if err := t.Tx.Delete(base.ClaimBucket, key); err != nil {
 		return false, err
 	}
+	if rec.Gate != nil {
+		return false, t.PutCall(u.Message, u.Index, rec)
+	}
 	from := rec.State()
 	rec.Status, rec.Execution = pool.Approved, pool.Done
-	if failed {
+	if r.IsError {
 		rec.Execution = pool.Failed
 	}
 	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})

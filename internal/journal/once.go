@@ -56,7 +56,7 @@ func (t *Txn) Store1(m *pool.Message) error {
 
 // KeepNew puts a message into the pool that is known to be new.
 func (t *Txn) KeepNew(m *pool.Message) error {
-	if !poolstore.IsReceipt(m) {
+	if poolstore.Counts(m) {
 		t.Rec.Messages++
 	}
 	return t.keepMessage(m)

@@ -53,7 +53,7 @@ var branchFields = map[uint64]field{
 // contextFields has each key of a context's record. The task belongs to the parent, and goes with it in the store's journal alone.
 var contextFields = map[uint64]field{
 	titleField: {"t", value}, 2: {"t", value}, 3: {"p", value}, 4: {settingThings, each}, base.ActiveField: {role: here}, 6: {}, 7: {}, trashedField: {"x", value}, 9: {"d", each},
-	10: {}, 11: {}, 12: {}, 13: {}, 14: {}, 15: {}, 16: {}, 17: {}, 18: {}, 19: {}, taskField: {thing: "p"}, 21: {"t", value}, 22: {"l", each}, 23: {"t", value}, 24: {},
+	10: {}, 11: {}, 12: {}, 13: {}, 14: {}, 15: {}, 16: {}, 17: {}, 18: {}, 19: {}, taskField: {thing: "p"}, 21: {"t", value}, 22: {"l", each}, 23: {"t", value}, 24: {}, 25: {},
 }
 
 // recordThings has the buckets whose records are things, each by its key. Of other buckets the journal has no changes but of the settings of the store, which

@@ -105,6 +105,8 @@ type Txn struct {
 	changes  []base.Change
 	// OnContext: the operation is one on the context itself, not only on branches.
 	OnContext bool
+	// Final: the operation cannot be undone. It is on no chain, so undo passes over it.
+	Final     bool
 	What      string
 	reverts   bool              // it is an undo or a redo
 	wrote     bool              // a message was stored
@@ -698,6 +700,9 @@ func (t *Txn) write() (*record.Committed, error) {
 		t.Rec.Last, t.Rec.Newest = n, n
 	}
 	op := &base.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Group: t.group}
+	if t.Final {
+		op.Undone = n
+	}
 	if op.Things, err = t.listThings(chains); err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ func describe(id pool.ID, n uint64, op *base.Operation) *described {
 		mark = "s"
 	}
 	out := &record.Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names()}
-	// One of the store that names itself cannot be undone; of one of a context nothing is left.
-	out.Undone = op.Undone != 0 && (op.Undone != n || id != pool.ID{})
+	// One of the store that names itself cannot be undone, nor can one of a context that is on no chain; of another one of a context nothing is left.
+	out.Undone = op.Undone != 0 && (op.Undone != n || id != pool.ID{} && len(op.Chains) > 0)
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
 	}

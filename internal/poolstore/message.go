@@ -18,6 +18,18 @@ func IsReceipt(m *pool.Message) bool {
 	return kind && m.Hidden && m.Unsent && len(m.Content) == 0 && m.Result == nil
 }
 
+// IsGated reports whether the message only holds a call that an agent's hook brought, until a message of the agent's session has it. It is on no branch and
+// does not count as a message of its conversation.
+func IsGated(m *pool.Message) bool {
+	return m.Kind == GatedKind && m.Home.Segment == 0 && m.Hidden && m.Unsent
+}
+
+// GatedKind is the kind of such messages.
+const GatedKind = "gated"
+
+// Counts reports whether the message is one of its conversation.
+func Counts(m *pool.Message) bool { return !IsReceipt(m) && !IsGated(m) }
+
 // Weight returns about how many bytes a message takes.
 func Weight(m *pool.Message) int {
 	n := 300 + partsWeight(m.Content)

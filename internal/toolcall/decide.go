@@ -73,8 +73,12 @@ func (a *callAt) WrongState(done string) error {
 	return base.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
 }
 
-// HolderOf returns a branch that holds the call's message. It returns ErrConflict if there is none.
+// HolderOf returns a branch that holds the call's message; for a call of an agent's hook that is on no branch yet, the active one, after which it stands. It
+// returns ErrConflict if there is none.
 func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
+	if a.Rec.Apart() {
+		return t.Branch(t.Rec.Active.String())
+	}
 	if t.Target != nil && branchstore.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
 		return t.Target, nil
 	}
@@ -103,19 +107,23 @@ func Decide(t *journal.Txn, a *callAt, v *record.Verdict, denial *pool.Message) 
 	if v.Arguments != nil && !bytes.Equal(v.Arguments, a.Message.Calls[a.Index].Arguments) {
 		a.Rec.Effective = v.Arguments
 	}
-	t.Touch(holder)
+	if a.Rec.Gate != nil {
+		t.Final = true
+	} else {
+		t.Touch(holder)
+	}
 	if v.Status == pool.Approved {
 		if err := a.readable(a.arguments(), "approved"); err != nil {
 			return "", err
 		}
 	}
 	d := verdictBy(v, t.Store)
-	if v.Status == pool.Approved {
+	if v.Status == pool.Approved && a.Rec.Gate == nil {
 		if d.Runs, _, err = view.RunsNow(t.Tx, t.ID, t.Rec, holder, a.Rec.Tool); err != nil {
 			return "", err
 		}
 	}
-	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied {
+	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied || a.Rec.Gate != nil {
 		return holder.Name, err
 	}
 	last, err := inLastTurn(t, holder, a)
@@ -272,6 +280,10 @@ func settleCall(t *journal.Txn, a *callAt, expired *record.Verdict, denial *pool
 			return nil
 		}
 		return err
+	}
+	if d.status == pool.Withdrawn {
+		t.Final = true
+		return StepCall(t, a, d.status, pool.NotRun, record.Decision{Decider: pool.Decider{Kind: d.kind, Name: t.Store.Program}, Reason: d.reason})
 	}
 	return uncertain(t, a, d.reason)
 }

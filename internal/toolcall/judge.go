@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -21,6 +22,9 @@ func Judge(ctx context.Context, s *base.Store, c *record.Call) (*record.Ruling, 
 		return nil, base.Invalidf("no call is given")
 	}
 	q := record.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
+	if c.Gate != nil {
+		q.Dir = c.Gate.Folder
+	}
 	return Ask(ctx, s, c.Context, c.Branch, q)
 }
 
@@ -32,10 +36,7 @@ func Ask(ctx context.Context, s *base.Store, id pool.ID, branchName string, q re
 		if err != nil {
 			return err
 		}
-		if err := view.Place(tx, id, b, &q); err != nil {
-			return err
-		}
-		rules, err = view.RulesFor(tx, id, s.Now())
+		rules, err = rulesAt(tx, id, b, &q, s.Now())
 		return err
 	})
 	if err != nil {
@@ -46,6 +47,18 @@ func Ask(ctx context.Context, s *base.Store, id pool.ID, branchName string, q re
 		r.Question = q
 	}
 	return r, err
+}
+
+// rulesAt completes a question about a branch and returns the rules that hold there. A folder that the question has stays.
+func rulesAt(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question, now pool.Time) ([]*record.Rule, error) {
+	dir := q.Dir
+	if err := view.Place(tx, id, b, q); err != nil {
+		return nil, err
+	}
+	if filepath.IsAbs(dir) {
+		q.Dir = dir
+	}
+	return view.RulesFor(tx, id, now)
 }
 
 func judge(s *base.Store, rules []*record.Rule, q *record.Question) (*record.Ruling, error) {

@@ -154,6 +154,7 @@ func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, 
 func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*record.Call, error) {
 	c := &record.Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
 		Expires: a.Rec.Expires, Decisions: a.Rec.Decisions}
+	c.Gate = a.Rec.Gate
 	c.Effective, c.ChangedBy = a.Rec.Effective, a.Rec.ChangedBy()
 	d, claim, err := DueIn(r, a.Message.ID, a.Index, a.Rec, now)
 	if err != nil {
@@ -198,6 +199,8 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
 		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
+	case c.Gate != nil && c.Gate.Waiter != nil && c.Execution == pool.NotRun && c.Open() && base.Dead(c.Gate.Waiter, now):
+		return &due{pool.Withdrawn, pool.NotRun, "whoever asked waits no more", record.ByProgram}
 	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || base.Dead(claim, now)):
 		reason := "the program that ran it is gone"
 		if claim != nil && !base.HolderGone(claim) {
@@ -328,7 +331,7 @@ func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch
 	if err != nil {
 		return err
 	}
-	if c.Branch, err = heldOn(tx, name.ctx, at.Rec.Home, held); err != nil {
+	if c.Branch, err = holderName(tx, name.ctx, at.Rec, held); err != nil {
 		return err
 	}
 	if f := l.filter; !c.Open() || f.Branch != "" && (c.Branch != f.Branch || c.Context != f.Context) || f.State != "" && f.State != c.State() {
@@ -343,6 +346,22 @@ func matchesTool(pattern, name string) bool {
 	plain := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 	ok, _ := path.Match(plain(pattern), plain(name))
 	return ok || pattern == ""
+}
+
+// holderName is heldOn for a call: one of an agent's hook that is on no branch yet stands after the active one.
+func holderName(tx kv.Tx, ctx pool.ID, rec *record.CallRecord, held map[pool.ID][]*branch.Branch) (string, error) {
+	if !rec.Apart() {
+		return heldOn(tx, ctx, rec.Home, held)
+	}
+	in, _, err := base.GetContext(tx, ctx)
+	if in == nil || err != nil {
+		return "", err
+	}
+	b, err := branchstore.Get(tx, ctx, in.Active)
+	if b == nil || err != nil {
+		return "", err
+	}
+	return b.Name, nil
 }
 
 // heldOn returns the name of the first branch that holds a place, "" for none. held caches the branches of each context.
@@ -371,7 +390,7 @@ func ReadCall(ctx context.Context, s *base.Store, contextRef, branchName string,
 		if err != nil {
 			return err
 		}
-		name, err := heldOn(tx, r.ID, at.Rec.Home, map[pool.ID][]*branch.Branch{})
+		name, err := holderName(tx, r.ID, at.Rec, map[pool.ID][]*branch.Branch{})
 		if err != nil {
 			return err
 		}

@@ -177,6 +177,9 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o record.Clai
 	if err != nil {
 		return nil, err
 	}
+	if at.Rec.Gate != nil {
+		return nil, base.Conflict("call %s is for %s to run: a decision lets it, and nothing else runs it", at.name(), at.Rec.Gate.Agent)
+	}
 	fresh := at.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
 	again := at.Rec.State() == record.CallState(pool.Approved, pool.Uncertain) && o.Again
 	if !fresh && !again {

@@ -59,7 +59,7 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 		if err != nil {
 			return err
 		}
-		if ok && c.Open() {
+		if ok && (c.Open() || rec.Gate != nil) {
 			c.Status, c.Execution, c.Reason, c.Later = rec.Status, rec.Execution, rec.Reason, true
 		}
 		c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()
@@ -68,7 +68,9 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 }
 
 // mayHaveRecord reports whether a stored call may have a record with something that its message does not say.
-func mayHaveRecord(c *pool.Call) bool { return c.Open() || c.Status == pool.Approved }
+func mayHaveRecord(c *pool.Call) bool {
+	return c.Open() || c.Status == pool.Approved || c.Status == pool.Denied
+}
 
 // CallKeys names the records that FillCalls reads, for kv.Fetch.
 func CallKeys(ctx pool.ID, m *pool.Message) (keys []kv.Key) {

@@ -1,0 +1,152 @@
+package chatctx
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func askedBy(session, id, arguments string) *toolcall.Asked {
+	return &toolcall.Asked{Gate: record.Gate{Agent: "claude-code", Session: session, Folder: "/srv/p", Level: record.LevelOwn}, Mode: record.GateHold, CallID: id, Tool: "Bash",
+		Arguments: []byte(arguments), Wait: time.Minute}
+}
+
+func ensure(t *testing.T, s *Store, in *toolcall.Asked) *toolcall.Said {
+	t.Helper()
+	said, err := toolcall.Ensure(t.Context(), s.at(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// verdict decides about a hook's call as a person does.
+func verdict(t *testing.T, s *Store, c *record.Call, v Verdict) error {
+	b := s.Begin(c.Context.String(), c.Branch)
+	b.Decide(c.Ref(), v)
+	_, err := b.Commit(t.Context())
+	return err
+}
+
+// TestAGatedCallIsLetOnce: a call waits, is on no branch and in the list, a decision lets it once, and its end is recorded.
+func TestAGatedCallIsLetOnce(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		in := askedBy("s1", "toolu_1", `{"command":"ls"}`)
+		said := ensure(t, s, in)
+		if said.Say != toolcall.SayWait || !said.New || said.Call.Context != base.SourceContext("claude-code", "s1") {
+			t.Fatalf("the hook is told %+v", said)
+		}
+		want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "toolu_1 pending/none main")
+		if again := ensure(t, s, in); again.New || again.Say != toolcall.SayWait || again.Call.Message != said.Call.Message {
+			t.Errorf("asked again it is told %+v", again)
+		}
+		if err := verdict(t, s, said.Call, Verdict{Status: pool.Approved}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ClaimCall(t.Context(), said.Call.Context.String(), "", "toolu_1", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
+			t.Errorf("a claim by another program gives %v", err)
+		}
+		let, err := toolcall.Collect(t.Context(), s.at(), in, said.Call, toolcall.EndNot, "")
+		if err != nil || let.Say != toolcall.SayAllow || let.Call.State() != "approved/running" {
+			t.Fatalf("%+v, %v", let, err)
+		}
+		for range 2 {
+			if again := ensure(t, s, in); again.Say != toolcall.SayDeny || !strings.Contains(again.Reason, "ran already") {
+				t.Errorf("a call that was let is told %+v", again)
+			}
+		}
+		in.Token = let.Token
+		if again := ensure(t, s, in); again.Say != toolcall.SayAllow {
+			t.Errorf("the same waiter is told %+v", again)
+		}
+		end, err := toolcall.Close(t.Context(), s.at(), in, toolcall.Outcome{Text: "a\nb"})
+		if err != nil || end.Past || end.Call.State() != "approved/done" {
+			t.Fatalf("%+v, %v", end, err)
+		}
+		if again := ensure(t, s, in); again.Say != toolcall.SayDeny {
+			t.Errorf("a call that ran is told %+v", again)
+		}
+		want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), "")
+		steps, err := toolcall.CallLog(t.Context(), s.at(), said.Call.Context)
+		if err != nil || len(steps) != 4 || steps[1].Kind != record.ByPerson {
+			t.Errorf("its steps are %+v, %v", steps, err)
+		}
+	})
+}
+
+// TestWhatAHookIsTold: rules, denials, time, leaving it to the agent, and a call that ran without an answer.
+func TestWhatAHookIsTold(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		s.at().Judge = byName{}
+		for tool, effect := range map[string]string{"Read": record.Allow, "Web": record.Deny} {
+			if _, err := s.AddRule(t.Context(), record.Rule{Effect: effect, Tool: tool}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct{ mode, tool, say, state string }{
+			{record.GateHold, "Read", toolcall.SayAllow, "approved/running"},
+			{record.GateHold, "Web", toolcall.SayDeny, "denied/none"},
+			{record.GateHold, "Bash", toolcall.SayWait, "pending/none"},
+			{record.GateRules, "Read", toolcall.SayAllow, "approved/running"},
+			{record.GateRules, "Web", toolcall.SayDeny, "denied/none"},
+			{record.GateRules, "Bash", toolcall.SayLeft, "left/none"},
+			{record.GateRecord, "Web", toolcall.SayLeft, "left/none"},
+		} {
+			in := askedBy("s2", c.mode+c.tool, `{}`)
+			in.Mode, in.Tool = c.mode, c.tool
+			if said := ensure(t, s, in); said.Say != c.say || said.Call.State() != c.state {
+				t.Errorf("%s %s: %s, %s", c.mode, c.tool, said.Say, said.Call.State())
+			}
+		}
+		for end, state := range map[string]string{toolcall.EndDeny: "denied/none", toolcall.EndLeave: "left/none", toolcall.EndKeep: "pending/none", toolcall.EndIsGone: "withdrawn/none"} {
+			in := askedBy("s2", "end"+end, `{}`)
+			c := ensure(t, s, in).Call
+			said, err := toolcall.Collect(t.Context(), s.at(), in, c, end, "not decided in 3 s")
+			if err != nil || said.Call.State() != state {
+				t.Errorf("%s: %+v, %v", end, said, err)
+			}
+			if err := verdict(t, s, c, Verdict{Status: pool.Approved}); (err == nil) != (end == toolcall.EndKeep) {
+				t.Errorf("after %s an approval gives %v", end, err)
+			}
+		}
+		past, err := toolcall.Close(t.Context(), s.at(), askedBy("s2", "never", `{"a":1}`), toolcall.Outcome{Failed: true})
+		if err != nil || !past.Past || past.Call.State() != "left/failed" || !past.Call.Gate.Past {
+			t.Errorf("a call that no hook brought: %+v, %v", past, err)
+		}
+		other := ensure(t, s, askedBy("s2", "never", `{"a":2}`))
+		if !other.Changed || !other.New || other.Say != toolcall.SayWait {
+			t.Errorf("a known id with other arguments: %+v", other)
+		}
+	})
+}
+
+// TestAWaiterThatIsGone: nobody decides for it, and a call of an agent without ids is the next one only while the waiter of the one before lives.
+func TestAWaiterThatIsGone(t *testing.T) {
+	s, clock := clocked(t)
+	in := askedBy("s3", "", `{"x":1}`)
+	in.PID = 1 << 30 // no process has it
+	one := ensure(t, s, in)
+	if err := verdict(t, s, one.Call, Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "withdrawn") {
+		t.Errorf("an approval for a waiter that is gone gives %v", err)
+	}
+	in.PID = 0
+	two := ensure(t, s, in)
+	three := ensure(t, s, in)
+	if two.Call.ID == one.Call.ID || three.Call.ID == two.Call.ID {
+		t.Errorf("equal calls are %s, %s, %s", one.Call.ID, two.Call.ID, three.Call.ID)
+	}
+	clock.move(2 * time.Minute)
+	if four := ensure(t, s, in); four.Call.ID != two.Call.ID {
+		t.Errorf("after the leases ended it is %s, not %s", four.Call.ID, two.Call.ID)
+	}
+	if err := toolcall.EndSession(t.Context(), s.at(), in, true); err != nil {
+		t.Fatal(err)
+	}
+	want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), two.Call.ID+" pending/none main")
+}

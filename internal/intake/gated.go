@@ -1,0 +1,111 @@
+package intake
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/poolstore"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// gatedCall is a call that an agent's hook brought, and that no message of the session has yet.
+type gatedCall struct {
+	key []byte
+	rec *record.CallRecord
+}
+
+// gated makes the calls that the agent's hook brought and those of the session's messages one: the record, its decisions and its state become the message's.
+func (g *graft) gated() error {
+	if g.t.Rec.Gated == "" {
+		return nil
+	}
+	waiting := map[string][]gatedCall{} // by the provider's id, or by what tells the calls of agents without ids
+	err := g.t.Tx.Scan(base.CallBucket, kv.Prefix(g.t.ID[:]), func(key, value []byte) error {
+		rec, err := base.DecodeCall(key, value)
+		if err == nil && rec.Apart() {
+			name := base.HookName(rec)
+			waiting[name] = append(waiting[name], gatedCall{append([]byte(nil), key...), rec})
+		}
+		return err
+	})
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	for i := range g.in.Nodes {
+		m := g.in.Nodes[i].Message
+		for k := range m.Calls {
+			c := &m.Calls[k]
+			name := c.ID
+			if len(waiting[name]) == 0 {
+				name = base.HookID(c.Tool, sha256.Sum256(jsontree.Canonical(c.Arguments)))
+			}
+			if found := waiting[name]; len(found) > 0 && g.home[i].Segment != 0 {
+				waiting[name] = found[1:]
+				if err := g.becomes(found[0], i, k); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// becomes moves the record of a hook's call to a call of a message.
+func (g *graft) becomes(was gatedCall, node, index int) error {
+	t, m, rec := g.t, g.in.Nodes[node].Message, was.rec
+	old, _ := base.CallOfKey(was.key)
+	brought, err := poolstore.Get(t.Tx, t.ID, old)
+	if err != nil || brought == nil {
+		return err
+	}
+	if err := t.PutRaw(base.CallBucket, was.key, nil); err != nil {
+		return err
+	}
+	for _, gone := range []pool.ID{old, rec.Result} {
+		if gone == (pool.ID{}) {
+			continue
+		}
+		if err := t.PutRaw(poolstore.Bucket, base.Under(t.ID, gone[:]...), nil); err != nil {
+			return err
+		}
+		if gone == rec.Result {
+			t.Rec.Messages--
+		}
+	}
+	c := &m.Calls[index]
+	if c.Tool != rec.Tool || rec.Gate.Hash != sha256.Sum256(jsontree.Canonical(c.Arguments)) {
+		rec.Gate.Tool, rec.Gate.Arguments = rec.Tool, brought.Calls[0].Arguments
+	}
+	rec.CallID, rec.Tool, rec.Home, rec.Result = c.ID, c.Tool, g.home[node], pool.ID{}
+	claim, err := t.Tx.Get(base.ClaimBucket, was.key)
+	if err != nil {
+		return err
+	}
+	claim = append([]byte(nil), claim...)
+	if err := t.Tx.Delete(base.ClaimBucket, was.key); err != nil {
+		return err
+	}
+	if r := g.resultOf(c.ID, node); r != nil {
+		base.Outlived(rec, r, t.Now)
+	}
+	if rec.Execution == pool.Running {
+		if err := t.Tx.Put(base.ClaimBucket, base.CallKey(t.ID, m.ID, index), claim); err != nil {
+			return err
+		}
+	}
+	return t.PutShown(m.ID, index, rec)
+}
+
+// resultOf returns what the file has as a call's result, nil for none.
+func (g *graft) resultOf(call string, node int) *pool.Result {
+	for i := node + 1; i < len(g.in.Nodes); i++ {
+		if r := g.in.Nodes[i].Message.Result; r != nil && r.RequestID == call && strings.TrimSpace(call) != "" && g.above(node, i) {
+			return r
+		}
+	}
+	return nil
+}
