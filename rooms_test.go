@@ -730,8 +730,16 @@ var rooms = map[string]map[string]string{
 		"internal/grant":       "tokens of a store",
 	},
 	"chatctx/serve/page": {},
+	"internal/gate": {
+		"internal/toolcall":     "lives of calls",
+		"internal/base":         "keys and errors",
+		"chatctx/record":        "the records",
+		"pool":                  "messages and ids",
+		"golang.org/x/sys/unix": "looks for the agent",
+	},
 	"internal/cli": {
 		"internal/mcpserver":              "answers agents",
+		"internal/gate":                   "hooks of other programs' agents",
 		"internal/window":                 "fits the window",
 		"internal/poolstore":              "messages in a transaction",
 		"internal/branchstore":            "histories in a transaction",

@@ -9,17 +9,18 @@ import (
 // Gate is what the hook of another program's agent said of a call before it ran. A call with one is the agent's to run: its decisions are made here, and
 // nothing here runs it.
 type Gate struct {
-	Agent    string    `cbor:"1,keyasint" json:"agent"` // the format under which its sessions are imported: claude-code, codex …
-	Version  string    `cbor:"2,keyasint,omitempty" json:"agent_version,omitempty"`
-	Session  string    `cbor:"3,keyasint" json:"session"`
-	SubAgent string    `cbor:"4,keyasint,omitempty" json:"sub_agent,omitempty"`
-	Turn     string    `cbor:"5,keyasint,omitempty" json:"turn,omitempty"`
-	Mode     string    `cbor:"6,keyasint,omitempty" json:"agent_mode,omitempty"` // of permissions, in the agent's words
-	Folder   string    `cbor:"7,keyasint,omitempty" json:"folder,omitempty"`
-	Head     string    `cbor:"8,keyasint,omitempty" json:"head,omitempty"`  // the commit of the folder's repository
-	Level    string    `cbor:"9,keyasint,omitempty" json:"level,omitempty"` // how far the agent is kept from decisions: own, apart, served
-	Ordinal  int       `cbor:"10,keyasint,omitempty" json:"ordinal,omitempty"`
-	Hash     pool.Hash `cbor:"11,keyasint" json:"-"` // SHA-256 of the arguments in canonical form, as the hook had them
+	Agent    string `cbor:"1,keyasint" json:"agent"` // the format under which its sessions are imported: claude-code, codex …
+	Version  string `cbor:"2,keyasint,omitempty" json:"agent_version,omitempty"`
+	Session  string `cbor:"3,keyasint" json:"session"`
+	SubAgent string `cbor:"4,keyasint,omitempty" json:"sub_agent,omitempty"`
+	Turn     string `cbor:"5,keyasint,omitempty" json:"turn,omitempty"`
+	// Permissions is the agent's permission mode, in its words.
+	Permissions string    `cbor:"6,keyasint,omitempty" json:"permissions,omitempty"`
+	Folder      string    `cbor:"7,keyasint,omitempty" json:"folder,omitempty"`
+	Head        string    `cbor:"8,keyasint,omitempty" json:"head,omitempty"`  // the commit of the folder's repository
+	Level       string    `cbor:"9,keyasint,omitempty" json:"level,omitempty"` // how far the agent is kept from decisions: own, apart, served
+	Ordinal     int       `cbor:"10,keyasint,omitempty" json:"ordinal,omitempty"`
+	Hash        pool.Hash `cbor:"11,keyasint" json:"-"` // SHA-256 of the arguments in canonical form, as the hook had them
 	// Tool and Arguments are the hook's where the message that the call became has others.
 	Tool      string          `cbor:"12,keyasint,omitempty" json:"hook_tool,omitempty"`
 	Arguments json.RawMessage `cbor:"13,keyasint,omitempty" json:"hook_arguments,omitempty"`

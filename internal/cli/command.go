@@ -60,7 +60,7 @@ func commandTable() []group {
 		{"Taking back", journalCommands()},
 		{"Other tools' files", exchangeCommands()},
 		{"Space and erasure", spaceCommands()},
-		{"Other programs", append(serveCommands(), mcpCommand())},
+		{"Other programs", slices.Concat(serveCommands(), gateCommands(), []*command{mcpCommand()})},
 		{"The file", fileCommands()},
 		{"The program", programCommands()},
 	}

@@ -21,23 +21,24 @@ import (
 
 // console is where a command line reads and writes, with the abilities of the other end.
 type console struct {
-	in       io.Reader
-	out      *output
-	err      io.Writer
-	inTTY    bool
-	tty      bool // standard output is a terminal
-	errs     bool // standard error is a terminal
-	color    bool
-	plain    bool                       // draw with ASCII only
-	width    int                        // columns
-	barShown bool                       // a progress bar is on the present line of standard error
-	restore  func()                     // restores the terminals
-	told     *sync.Map                  // what was reported once: settings that are not in force, warnings
-	live     *ui.Prompt                 // a line is edited below the output, as in a chat; nil: none
-	hint     func(string) string        // rewrites what is to be typed as it is typed here; nil: unchanged
-	happens  func(turn.Event)           // gets the events of an answer; nil: nobody
-	begins   map[string]json.RawMessage // settings that a new conversation begins with
-	helper   []string                   // how this program is started to hold the processes of a tool; nil: not at all
+	in        io.Reader
+	out       *output
+	err       io.Writer
+	inTTY     bool
+	tty       bool // standard output is a terminal
+	errs      bool // standard error is a terminal
+	color     bool
+	plain     bool                       // draw with ASCII only
+	width     int                        // columns
+	barShown  bool                       // a progress bar is on the present line of standard error
+	restore   func()                     // restores the terminals
+	told      *sync.Map                  // what was reported once: settings that are not in force, warnings
+	live      *ui.Prompt                 // a line is edited below the output, as in a chat; nil: none
+	hint      func(string) string        // rewrites what is to be typed as it is typed here; nil: unchanged
+	happens   func(turn.Event)           // gets the events of an answer; nil: nobody
+	begins    map[string]json.RawMessage // settings that a new conversation begins with
+	forgotten map[string]string          // the environment that the command does not use
+	helper    []string                   // how this program is started to hold the processes of a tool; nil: not at all
 }
 
 // newConsole inspects the three streams and the environment.

@@ -20,12 +20,14 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		return approval.Reap(args[1:])
 	}
 	approval.HideEnvironment()
+	hidden, back := forget(args)
+	defer back()
 	catchPipe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	con := newConsole(ctx, in, out, errOut)
-	con.helper = helper()
+	con.helper, con.forgotten = helper(), hidden
 	defer con.restore()
 	err := execute(ctx, con, args)
 	if closeErr := con.out.close(); err == nil {

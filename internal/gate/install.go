@@ -1,0 +1,5 @@
+package gate
+
+type installer struct{}
+
+var claude, codex, gemini, copilot, opencode installer
