@@ -4,7 +4,7 @@ import "github.com/chatctx/chatctx/pool"
 
 // Committed is the result of a change, as a whole and step by step.
 type Committed struct {
-	Operation string // the operation's name for op log and undo: a number, after an s for the store's; "" if nothing changed
+	Operation string // the operation's name for op log and undo: a number, after an s for the store's; "" if nothing changed, or nothing takes it back
 	What      string
 	Context   pool.ID
 	Title     string

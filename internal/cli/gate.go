@@ -45,7 +45,10 @@ type gateHookIn struct {
 }
 
 func doGateHook(r *run, in *gateHookIn) error {
-	h := &gate.Hook{Agent: gate.Named(in.Agent), Event: in.Event, Wait: in.Wait, In: r.con.in, Out: r.con.out, Err: r.con.err, Exit: os.Exit,
+	h := &gate.Hook{Agent: gate.Named(in.Agent), Event: in.Event, Wait: in.Wait, In: r.con.in, Out: r.con.out, Err: r.con.err, Exit: func(code int) {
+		_ = r.con.out.flush()
+		os.Exit(code)
+	},
 		Env: func(name string) string { return r.con.forgotten[name] }}
 	h.Open = func(context.Context) (*base.Store, error) {
 		r.wait = max(in.Wait, 2*time.Second)

@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
@@ -16,6 +17,34 @@ import (
 type gatedCall struct {
 	key []byte
 	rec *record.CallRecord
+}
+
+// onlyGated reports whether the conversation has nothing yet but calls of an agent's hook: its empty branch is then the first of the file.
+func (g *graft) onlyGated(src base.SourceRecord) (bool, error) {
+	if g.t.Rec.Gated == "" || src.Fingerprint != (pool.Hash{}) || g.t.Rec.Branches != 1 || len(g.in.Branches) == 0 {
+		return false, nil
+	}
+	b, err := g.t.Branch(g.t.Rec.Active.String())
+	if err != nil || branchstore.Len(b) > 0 {
+		return false, err
+	}
+	g.t.Touch(b)
+	g.t.Target = b
+	return true, nil
+}
+
+// begins gives a conversation of which only a hook's calls were known what a new one gets of its file.
+func (g *graft) begins(res *Imported) error {
+	res.Notes = nil
+	first, err := g.t.Branch(g.in.Branches[0].Name)
+	if err != nil {
+		return err
+	}
+	if main := g.t.Target; main.ID != first.ID && branchstore.Len(main) == 0 {
+		g.t.Rec.Active = first.ID
+		return g.t.Remove(main)
+	}
+	return nil
 }
 
 // gated makes the calls that the agent's hook brought and those of the session's messages one: the record, its decisions and its state become the message's.

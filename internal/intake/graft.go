@@ -636,6 +636,8 @@ type graft struct {
 	unheld map[pool.ID]bool
 	// erased has the branches of such a file that were purged here.
 	erased map[pool.ID]bool
+	// begun: the conversation had nothing but calls of an agent's hook.
+	begun bool
 	// dated is the newest time in the file's state of the conversation.
 	dated pool.Time
 	// brought has the messages of a file of our own format that the store did not have.
@@ -827,6 +829,9 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceR
 	if err := linkAll(st, t, in); err != nil {
 		return res, err
 	}
+	if g.begun, err = g.onlyGated(src); err != nil {
+		return res, err
+	}
 	if err := g.answered(); err != nil {
 		return res, err
 	}
@@ -838,6 +843,11 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src base.SourceR
 	}
 	if err := g.gated(); err != nil {
 		return res, err
+	}
+	if g.begun {
+		if err := g.begins(&res); err != nil {
+			return res, err
+		}
 	}
 	if err := g.tags(); err != nil {
 		return res, err
@@ -920,7 +930,7 @@ func (g *graft) extend(res *record.Imported) error {
 			}
 			continue
 		}
-		name, err := g.newBranch(i, false, pool.NewID())
+		name, err := g.newBranch(i, i == 0 && g.begun, pool.NewID())
 		if err != nil {
 			return err
 		}

@@ -709,7 +709,9 @@ func (t *Txn) write() (*record.Committed, error) {
 	if err := t.dropRedo(op); err != nil {
 		return nil, err
 	}
-	done.Operation = fmt.Sprint(n)
+	if !t.Final {
+		done.Operation = fmt.Sprint(n)
+	}
 	if t.Target != nil {
 		done.Revision = t.Target.Revision
 	}
