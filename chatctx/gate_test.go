@@ -150,3 +150,113 @@ func TestAWaiterThatIsGone(t *testing.T) {
 	}
 	want(t, strings.Join(openRefs(t, s, record.CallFilter{}), ", "), two.Call.ID+" pending/none main")
 }
+
+// sessionOf is the file of the session: a call, and its result if there is one.
+func sessionOf(agent, session string, call pool.Call, result *pool.Result) []*Incoming {
+	in := &Incoming{Format: agent, Conversation: session, Title: "Work", Branches: []record.IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []record.Node{
+		{ID: "u", Message: says("do it")[0]}, {ID: "a", Parent: 1, Message: &Message{Role: pool.Assistant, Calls: []pool.Call{call}}}}}
+	if result != nil {
+		in.Nodes = append(in.Nodes, record.Node{ID: "r", Parent: 2, Message: &Message{Role: pool.ToolRole, Result: result}})
+		in.Branches[0].Leaf = 3
+	}
+	return []*Incoming{in}
+}
+
+// TestAnImportTakesAGatedCall: the hook's call and the message's become one, whichever comes first, with and without ids, and undo of the import parts them.
+func TestAnImportTakesAGatedCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent, id, tool, args string // of the hook
+		end                   string // what happens before the import
+		result                *pool.Result
+		want                  string
+		past                  bool
+	}{
+		"done":           {"claude-code", "c1", "Bash", `{"command":"ls"}`, "done", &pool.Result{RequestID: "c1", Text: "a"}, "approved/done", false},
+		"other words":    {"codex", "c1", "Bash", `{"command":"ls"}`, "done", &pool.Result{RequestID: "c1", Text: "a"}, "approved/done", false},
+		"no id":          {"gemini", "", "run", `{"command":"ls"}`, "done", &pool.Result{RequestID: "c1", Text: "a"}, "approved/done", false},
+		"it runs":        {"claude-code", "c1", "Bash", `{"command":"ls"}`, "let", nil, "approved/running", false},
+		"its end":        {"claude-code", "c1", "Bash", `{"command":"ls"}`, "let", &pool.Result{RequestID: "c1", Text: "a", IsError: true}, "approved/failed", false},
+		"it waits":       {"claude-code", "c1", "Bash", `{"command":"ls"}`, "", nil, "pending/none", false},
+		"it went on":     {"claude-code", "c1", "Bash", `{"command":"ls"}`, "", &pool.Result{RequestID: "c1", Text: "no", IsError: true}, "withdrawn/none", false},
+		"denied":         {"claude-code", "c1", "Bash", `{"command":"ls"}`, "deny", &pool.Result{RequestID: "c1", Text: "hook: not that", IsError: true}, "denied/none", false},
+		"denied by text": {"codex", "c1", "Bash", `{"command":"ls"}`, "deny", &pool.Result{RequestID: "c1", Text: "blocked: not that. Command: ls"}, "denied/none", false},
+		"ran past it":    {"claude-code", "c1", "Bash", `{"command":"ls"}`, "deny", &pool.Result{RequestID: "c1", Text: "a"}, "left/done", true},
+		"while it waits": {"claude-code", "c1", "Bash", `{"command":"ls"}`, "", &pool.Result{RequestID: "c1", Text: "a"}, "left/done", true},
+	} {
+		for _, first := range []string{"hook", "file", "half"} {
+			if first == "file" && c.result != nil && c.id == "" {
+				continue
+			}
+			s := open(t, "")
+			call := pool.Call{ID: "c1", Tool: c.tool, Arguments: []byte(c.args)}
+			if c.agent == "codex" {
+				call.Tool, call.Arguments = "exec_command", []byte(`{"cmd":"ls"}`)
+			}
+			put := func(result *pool.Result) {
+				if _, err := s.Import(t.Context(), sessionOf(c.agent, "s", call, result)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if first == "half" { // the file had the call already, and no result
+				put(nil)
+			}
+			in := &toolcall.Asked{Gate: record.Gate{Agent: c.agent, Session: "s"}, Mode: record.GateHold, CallID: c.id, Tool: c.tool, Arguments: []byte(c.args), Wait: time.Minute}
+			said := ensure(t, s, in)
+			switch c.end {
+			case "done", "let":
+				if err := verdict(t, s, said.Call, Verdict{Status: pool.Approved}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := toolcall.Collect(t.Context(), s.at(), in, said.Call, "", ""); err != nil {
+					t.Fatal(err)
+				}
+				if c.end == "done" {
+					if _, err := toolcall.Close(t.Context(), s.at(), in, toolcall.Outcome{Text: "a"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			case "deny":
+				if err := verdict(t, s, said.Call, Verdict{Status: pool.Denied, Reason: "not that"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(c.result)
+			put(c.result)
+			cc := &ChatContext{ID: base.SourceContext(c.agent, "s"), store: s}
+			if first == "half" {
+				cc.ID = said.Call.Context
+			}
+			var got *pool.Message
+			look, err := cc.Snapshot(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e, err := range look.Entries(t.Context(), 1, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(e.Calls) > 0 {
+					got = e.Message
+				}
+			}
+			if got == nil || record.CallState(got.Calls[0].Status, got.Calls[0].Execution) != c.want {
+				t.Fatalf("%s, %s first: the message has %+v", name, first, got)
+			}
+			now := findC(t, s, cc.ID.String(), "", "c1")
+			if now.Message != got.ID || now.State() != c.want || now.Gate == nil || now.Gate.Past != c.past {
+				t.Errorf("%s, %s first: the call is %s, %+v", name, first, now.State(), now.Gate)
+			}
+			if (c.agent == "codex") != (string(now.Gate.Arguments) == c.args && now.Gate.Tool == "Bash") {
+				t.Errorf("%s: beside the message's call it keeps %+v", name, now.Gate)
+			}
+			if info, err := cc.Info(t.Context()); err != nil || info.Branches != 1 {
+				t.Errorf("%s, %s first: %+v, %v", name, first, info, err)
+			}
+			if first == "hook" && now.Execution != pool.Running {
+				if _, err := s.Undo(t.Context(), cc.ID.String(), "", ""); err != nil {
+					t.Errorf("%s: undo of the import: %v", name, err)
+				}
+			}
+		}
+	}
+}

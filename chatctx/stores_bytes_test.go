@@ -22,6 +22,7 @@ import (
 	"github.com/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/stored"
+	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -99,7 +100,15 @@ func fillFixed(t *testing.T, s *Store) {
 	must(err)
 	_, err = s.AddRule(t.Context(), someRule)
 	must(err)
+	asked := &toolcall.Asked{Gate: someGate, Mode: record.GateRecord, CallID: "toolu_1", Tool: "Bash", Arguments: []byte(`{"command":"ls"}`)}
+	_, err = toolcall.Ensure(t.Context(), s.at(), asked)
+	must(err)
+	_, err = toolcall.Close(t.Context(), s.at(), asked, toolcall.Outcome{Text: "a"})
+	must(err)
 }
+
+// someGate has all that an agent's hook says of a call.
+var someGate = record.Gate{Agent: "claude-code", Version: "2.1", Session: "session", SubAgent: "sub", Turn: "turn", Permissions: "default", Folder: "/p", Head: "0a", Level: record.LevelOwn}
 
 // ids finds the ids in stored bytes: UUIDs of version 7 that were made between two moments, in bytes or as text.
 type ids struct {

@@ -29,9 +29,10 @@ import (
 
 // The kept stores are in testdata/stores. Those of format 2 were written by the programs of their days, in a file (.db) and in PostgreSQL (.rows: bucket, key
 // and value of each record), and never change: format-2-long by the last one with long keys of entries, format-2-short by the last of format 2.
-// format-2.json has what both hold. Nor does that of format 3, in which operations do not list what they changed. The store of the present format is made anew with -update until the format is released.
+// format-2.json has what both hold. Nor do those of format 3, in which operations do not list what they changed, and of format 4,
+// in which no agent's hook has brought a call. The store of the present format is made anew with -update until the format is released.
 
-const present = "format-4"
+const present = "format-5"
 
 var keptStores = []struct {
 	name   string
@@ -41,6 +42,7 @@ var keptStores = []struct {
 	{"format-2-long", 2, "format-2.json"},
 	{"format-2-short", 2, "format-2.json"},
 	{"format-3", 3, "format-3.json"},
+	{"format-4", 4, "format-4.json"},
 	{present, FormatVersion, present + ".json"},
 }
 

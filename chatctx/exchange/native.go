@@ -60,9 +60,9 @@ type nativeEnd struct {
 // checkCall refuses the states that no call has.
 func checkCall(c *record.NativeCall) error {
 	switch c.Status {
-	case pool.Pending, pool.Approved, pool.Denied:
+	case pool.Pending, pool.Approved, pool.Denied, pool.Left, pool.Withdrawn:
 	default:
-		return fmt.Errorf("approval_status %q is none of pending, approved, denied", c.Status)
+		return fmt.Errorf("approval_status %q is none of pending, approved, denied, left, withdrawn", c.Status)
 	}
 	switch c.Execution {
 	case pool.NotRun, pool.Running, pool.Done, pool.Failed, pool.Uncertain:

@@ -198,7 +198,7 @@ var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[chatctx.Message](): {"$ref": "#/components/schemas/NewMessage"},
 
 	reflect.TypeFor[pool.Role]():      oneOf(pool.System, pool.User, pool.Assistant, pool.ToolRole),
-	reflect.TypeFor[pool.Status]():    oneOf("", pool.Pending, pool.Approved, pool.Denied),
+	reflect.TypeFor[pool.Status]():    oneOf("", pool.Pending, pool.Approved, pool.Denied, pool.Left, pool.Withdrawn),
 	reflect.TypeFor[pool.Execution](): oneOf("", pool.NotRun, pool.Running, pool.Done, pool.Failed, pool.Uncertain),
 	reflect.TypeFor[compare.Kind]():   oneOf(compare.Same, compare.Gone, compare.New),
 	reflect.TypeFor[operation.Condition](): {"anyOf": []any{schema{"type": "string", "description": "as it is typed: ARGUMENT OP VALUE"},

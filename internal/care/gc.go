@@ -443,9 +443,10 @@ func (c *collector) messages(l *live) error {
 			if poolstore.Decode(value, &m) == nil && poolstore.IsReceipt(&m) {
 				c.out.Kept["what a model took"]++
 				break
-			} else if poolstore.IsGated(&m) {
+			}
+			if gated, err := c.gated(&m); err != nil || gated {
 				c.out.Kept["a call of an agent's hook"]++
-				break
+				return err
 			}
 			dead = append(dead, mid)
 		}
@@ -466,6 +467,18 @@ func (c *collector) messages(l *live) error {
 		}
 	}
 	return nil
+}
+
+// gated reports whether an agent's hook brought a call of a message: what was decided about it stays.
+func (c *collector) gated(m *pool.Message) (bool, error) {
+	for i := range m.Calls {
+		var rec record.CallRecord
+		_, err := base.GetRecord(c.tx, base.CallBucket, base.CallKey(c.id, m.ID, i), &rec)
+		if err != nil || rec.Gate != nil {
+			return rec.Gate != nil, err
+		}
+	}
+	return false, nil
 }
 
 // removeMessage removes a message with its records: calls, counts. The key of its import stays and means nothing without it.

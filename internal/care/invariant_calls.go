@@ -239,7 +239,7 @@ func (c *conversation) eachListed(fn func(bucket string, key, value []byte, wher
 			return err
 		}
 		at := base.HomeBytes(s.Home)
-		switch wanted := s.Open() && holds(c.living(), s.Home); {
+		switch wanted := s.Open() && (s.Apart() || holds(c.living(), s.Home)); {
 		case wanted != (open != nil):
 			if !wanted {
 				at = nil

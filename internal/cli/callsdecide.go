@@ -31,7 +31,9 @@ func decisions[In any](done string, check func(*run, *In) error) look {
 			r.note("%s", clean(err.Error()))
 		}
 		for _, done := range d.Last {
-			r.note("undo with: %s", r.undoOf(done))
+			if done.Operation != "" {
+				r.note("undo with: %s", r.undoOf(done))
+			}
 		}
 		return nil
 	}

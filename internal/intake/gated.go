@@ -86,23 +86,21 @@ func (g *graft) gated() error {
 // becomes moves the record of a hook's call to a call of a message.
 func (g *graft) becomes(was gatedCall, node, index int) error {
 	t, m, rec := g.t, g.in.Nodes[node].Message, was.rec
-	old, _ := base.CallOfKey(was.key)
-	brought, err := poolstore.Get(t.Tx, t.ID, old)
+	message, _ := base.CallOfKey(was.key)
+	brought, err := poolstore.Get(t.Tx, t.ID, message)
 	if err != nil || brought == nil {
 		return err
 	}
-	if err := t.PutRaw(base.CallBucket, was.key, nil); err != nil {
+	if err := t.Forget(brought); err != nil {
 		return err
 	}
-	for _, gone := range []pool.ID{old, rec.Result} {
-		if gone == (pool.ID{}) {
-			continue
+	if rec.Result != (pool.ID{}) {
+		result, err := poolstore.Get(t.Tx, t.ID, rec.Result)
+		if err == nil && result != nil {
+			err = t.Forget(result)
 		}
-		if err := t.PutRaw(poolstore.Bucket, base.Under(t.ID, gone[:]...), nil); err != nil {
+		if err != nil {
 			return err
-		}
-		if gone == rec.Result {
-			t.Rec.Messages--
 		}
 	}
 	c := &m.Calls[index]
@@ -110,23 +108,10 @@ func (g *graft) becomes(was gatedCall, node, index int) error {
 		rec.Gate.Tool, rec.Gate.Arguments = rec.Tool, brought.Calls[0].Arguments
 	}
 	rec.CallID, rec.Tool, rec.Home, rec.Result = c.ID, c.Tool, g.home[node], pool.ID{}
-	claim, err := t.Tx.Get(base.ClaimBucket, was.key)
-	if err != nil {
-		return err
-	}
-	claim = append([]byte(nil), claim...)
-	if err := t.Tx.Delete(base.ClaimBucket, was.key); err != nil {
-		return err
-	}
 	if r := g.resultOf(c.ID, node); r != nil {
 		base.Outlived(rec, r, t.Now)
 	}
-	if rec.Execution == pool.Running {
-		if err := t.Tx.Put(base.ClaimBucket, base.CallKey(t.ID, m.ID, index), claim); err != nil {
-			return err
-		}
-	}
-	return t.PutShown(m.ID, index, rec)
+	return t.MoveCall(was.key, m.ID, index, rec)
 }
 
 // resultOf returns what the file has as a call's result, nil for none.

@@ -48,9 +48,38 @@ func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error 
 	return t.PutRaw(base.CallBucket, base.CallKey(t.ID, message, index), raw)
 }
 
-// PutShown is PutCall for a call that waits and whose message a branch may hold already.
-func (t *Txn) PutShown(message pool.ID, index int, rec *record.CallRecord) error {
-	if err := t.PutCall(message, index, rec); err != nil || !rec.Open() {
+// MoveCall moves a call's record to a call of another message, with its claim. No undo brings it back: what became of the call stays with the message.
+func (t *Txn) MoveCall(from []byte, message pool.ID, index int, rec *record.CallRecord) error {
+	old, err := t.Tx.Get(base.CallBucket, from)
+	if err != nil {
+		return err
+	}
+	raw, err := base.EncodeRecord(rec)
+	if err != nil {
+		return err
+	}
+	to := base.CallKey(t.ID, message, index)
+	for _, c := range []struct{ key, old, is []byte }{{from, bytes.Clone(old), nil}, {to, nil, raw}} {
+		if c.is == nil {
+			err = t.Tx.Delete(base.CallBucket, c.key)
+		} else {
+			err = t.Tx.Put(base.CallBucket, c.key, c.is)
+		}
+		if err == nil {
+			err = t.callChanged(c.key, c.old, c.is)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	claim, err := t.Tx.Get(base.ClaimBucket, from)
+	if claim = bytes.Clone(claim); err == nil && claim != nil {
+		err = t.Tx.Delete(base.ClaimBucket, from)
+	}
+	if err == nil && rec.Execution == pool.Running {
+		err = t.Tx.Put(base.ClaimBucket, to, claim)
+	}
+	if err != nil || !rec.Open() {
 		return err
 	}
 	holders, err := t.Holders(rec.Home)
@@ -58,6 +87,15 @@ func (t *Txn) PutShown(message pool.ID, index int, rec *record.CallRecord) error
 		return err
 	}
 	return t.Tx.Put(base.OpenBucket, base.OpenKey(rec, t.ID, message, index), base.HomeBytes(rec.Home))
+}
+
+// Forget removes a message that no branch ever held. No undo brings it back.
+func (t *Txn) Forget(m *pool.Message) error {
+	t.wrote = true
+	if poolstore.Counts(m) {
+		t.Rec.Messages--
+	}
+	return t.Tx.Delete(poolstore.Bucket, base.Under(t.ID, m.ID[:]...))
 }
 
 // callChanged updates the indexes after a change of a call's record. A call is in the open index while a branch holds its message, and in the unanswered
