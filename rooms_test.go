@@ -739,7 +739,7 @@ var rooms = map[string]map[string]string{
 	},
 	"internal/cli": {
 		"internal/mcpserver":              "answers agents",
-		"internal/gate":                   "hooks of other programs' agents",
+		"internal/gate":                   "hooks of other agents",
 		"internal/window":                 "fits the window",
 		"internal/poolstore":              "messages in a transaction",
 		"internal/branchstore":            "histories in a transaction",
