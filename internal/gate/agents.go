@@ -10,15 +10,14 @@ import (
 
 // Agent is what differs between the agents. Its words are those of the version that was tried.
 type Agent struct {
-	Name    string // the format under which its sessions are imported
-	Title   string
-	Tried   string            // the version that the table is about
-	Events  map[string]Moment // its events, by their names there
-	NoIDs   bool              // its hook does not say the provider's id of a call
-	Unit    time.Duration     // of the timeouts in its settings
-	Closed  []string          // its permission modes in which a hook's "ask" is known to put the question to a person
-	answer  func(a *answer) any
-	install installer
+	Name   string // the format under which its sessions are imported
+	Title  string
+	Tried  string            // the version that the table is about
+	Events map[string]Moment // its events, by their names there
+	NoIDs  bool              // its hook does not say the provider's id of a call
+	Unit   time.Duration     // of the timeouts in its settings
+	Closed []string          // its permission modes in which a hook's "ask" is known to put the question to a person
+	answer func(a *answer) any
 }
 
 // Moment is when an event comes.
@@ -47,16 +46,16 @@ const sayAsk = "ask"
 
 // Agents are the agents that the gate knows, in the order of lists.
 var Agents = []*Agent{
-	{Name: "claude-code", Title: "Claude Code", Tried: "2.1.332", Unit: time.Second, Closed: []string{"default"}, answer: likeClaude, install: claude,
+	{Name: "claude-code", Title: "Claude Code", Tried: "2.1.332", Unit: time.Second, Closed: []string{"default"}, answer: likeClaude,
 		Events: map[string]Moment{"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": Failed, "PostToolBatch": Batch, "PermissionDenied": Refused,
 			"SessionStart": Began, "Stop": Paused, "SessionEnd": Ended}},
-	{Name: "codex", Title: "Codex", Tried: "0.171.0", Unit: time.Second, answer: likeClaude, install: codex,
+	{Name: "codex", Title: "Codex", Tried: "0.171.0", Unit: time.Second, answer: likeClaude,
 		Events: map[string]Moment{"PreToolUse": Before, "PostToolUse": After, "SessionStart": Began, "Stop": Paused, "SessionEnd": Ended}},
-	{Name: "gemini", Title: "Gemini CLI", Tried: "0.61.0", Unit: time.Millisecond, NoIDs: true, answer: likeGemini, install: gemini,
+	{Name: "gemini", Title: "Gemini CLI", Tried: "0.61.0", Unit: time.Millisecond, NoIDs: true, answer: likeGemini,
 		Events: map[string]Moment{"BeforeTool": Before, "AfterTool": After, "SessionStart": Began, "AfterAgent": Paused, "SessionEnd": Ended}},
-	{Name: "copilot", Title: "Copilot CLI", Tried: "1.0.102", Unit: time.Second, NoIDs: true, answer: likeCopilot, install: copilot,
+	{Name: "copilot", Title: "Copilot CLI", Tried: "1.0.102", Unit: time.Second, NoIDs: true, answer: likeCopilot,
 		Events: map[string]Moment{"preToolUse": Before, "postToolUse": After, "sessionStart": Began, "agentStop": Paused, "sessionEnd": Ended}},
-	{Name: "opencode", Title: "opencode", Tried: "1.18.33", Unit: time.Second, answer: likePlugin, install: opencode,
+	{Name: "opencode", Title: "opencode", Tried: "1.18.33", Unit: time.Second, answer: likePlugin,
 		Events: map[string]Moment{"tool.execute.before": Before, "tool.execute.after": After}},
 }
 

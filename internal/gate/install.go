@@ -1,5 +1,0 @@
-package gate
-
-type installer struct{}
-
-var claude, codex, gemini, copilot, opencode installer
