@@ -27,7 +27,7 @@ func ensure(t *testing.T, s *Store, in *toolcall.Asked) *toolcall.Said {
 }
 
 // verdict decides about a hook's call as a person does.
-func verdict(t *testing.T, s *Store, c *record.Call, v Verdict) error {
+func verdict(t *testing.T, s *Store, c *record.Call, v record.Verdict) error {
 	b := s.Begin(c.Context.String(), c.Branch)
 	b.Decide(c.Ref(), v)
 	_, err := b.Commit(t.Context())
@@ -46,7 +46,7 @@ func TestAGatedCallIsLetOnce(t *testing.T) {
 		if again := ensure(t, s, in); again.New || again.Say != toolcall.SayWait || again.Call.Message != said.Call.Message {
 			t.Errorf("asked again it is told %+v", again)
 		}
-		if err := verdict(t, s, said.Call, Verdict{Status: pool.Approved}); err != nil {
+		if err := verdict(t, s, said.Call, record.Verdict{Status: pool.Approved}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.ClaimCall(t.Context(), said.Call.Context.String(), "", "toolu_1", record.ClaimOptions{}); !errors.Is(err, ErrConflict) {
@@ -111,7 +111,7 @@ func TestWhatAHookIsTold(t *testing.T) {
 			if err != nil || said.Call.State() != state {
 				t.Errorf("%s: %+v, %v", end, said, err)
 			}
-			if err := verdict(t, s, c, Verdict{Status: pool.Approved}); (err == nil) != (end == toolcall.EndKeep) {
+			if err := verdict(t, s, c, record.Verdict{Status: pool.Approved}); (err == nil) != (end == toolcall.EndKeep) {
 				t.Errorf("after %s an approval gives %v", end, err)
 			}
 		}
@@ -132,7 +132,7 @@ func TestAWaiterThatIsGone(t *testing.T) {
 	in := askedBy("s3", "", `{"x":1}`)
 	in.PID = 1 << 30 // no process has it
 	one := ensure(t, s, in)
-	if err := verdict(t, s, one.Call, Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "withdrawn") {
+	if err := verdict(t, s, one.Call, record.Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "withdrawn") {
 		t.Errorf("an approval for a waiter that is gone gives %v", err)
 	}
 	in.PID = 0
@@ -152,14 +152,14 @@ func TestAWaiterThatIsGone(t *testing.T) {
 }
 
 // sessionOf is the file of the session: a call, and its result if there is one.
-func sessionOf(agent, session string, call pool.Call, result *pool.Result) []*Incoming {
-	in := &Incoming{Format: agent, Conversation: session, Title: "Work", Branches: []record.IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []record.Node{
+func sessionOf(agent, session string, call pool.Call, result *pool.Result) []*record.Incoming {
+	in := &record.Incoming{Format: agent, Conversation: session, Title: "Work", Branches: []record.IncomingBranch{{Name: "main", Leaf: 2}}, Nodes: []record.Node{
 		{ID: "u", Message: says("do it")[0]}, {ID: "a", Parent: 1, Message: &Message{Role: pool.Assistant, Calls: []pool.Call{call}}}}}
 	if result != nil {
 		in.Nodes = append(in.Nodes, record.Node{ID: "r", Parent: 2, Message: &Message{Role: pool.ToolRole, Result: result}})
 		in.Branches[0].Leaf = 3
 	}
-	return []*Incoming{in}
+	return []*record.Incoming{in}
 }
 
 // TestAnImportTakesAGatedCall: the hook's call and the message's become one, whichever comes first, with and without ids, and undo of the import parts them.
@@ -204,7 +204,7 @@ func TestAnImportTakesAGatedCall(t *testing.T) {
 			said := ensure(t, s, in)
 			switch c.end {
 			case "done", "let":
-				if err := verdict(t, s, said.Call, Verdict{Status: pool.Approved}); err != nil {
+				if err := verdict(t, s, said.Call, record.Verdict{Status: pool.Approved}); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := toolcall.Collect(t.Context(), s.at(), in, said.Call, "", ""); err != nil {
@@ -216,7 +216,7 @@ func TestAnImportTakesAGatedCall(t *testing.T) {
 					}
 				}
 			case "deny":
-				if err := verdict(t, s, said.Call, Verdict{Status: pool.Denied, Reason: "not that"}); err != nil {
+				if err := verdict(t, s, said.Call, record.Verdict{Status: pool.Denied, Reason: "not that"}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -34,7 +34,7 @@ func (g *graft) onlyGated(src base.SourceRecord) (bool, error) {
 }
 
 // begins gives a conversation of which only a hook's calls were known what a new one gets of its file.
-func (g *graft) begins(res *Imported) error {
+func (g *graft) begins(res *record.Imported) error {
 	res.Notes = nil
 	first, err := g.t.Branch(g.in.Branches[0].Name)
 	if err != nil {
