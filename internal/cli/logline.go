@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/plural"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
 // messageField is what log --fields can print of a message.
@@ -67,7 +68,7 @@ func messageLine(e *chatctx.Entry, names []string) string {
 	return strings.Join(values, "\t")
 }
 
-// spokenText is what a message says, in words: its text, its result, or else what it calls and how many files it has.
+// spokenText is what a message says, in words: what is unusual about it, its text, its result, or else what it calls and how many files it has.
 func spokenText(e *chatctx.Entry) string {
 	text := e.Text()
 	if e.Result != nil {
@@ -78,6 +79,9 @@ func spokenText(e *chatctx.Entry) string {
 	}
 	if files := len(e.Content); text == "" && files > 0 {
 		text = count(files, "part") + " without text"
+	}
+	if state := screen.StateWords(e, ""); len(state) > 0 {
+		text = "(" + strings.Join(state, ", ") + ") " + text
 	}
 	return text
 }
