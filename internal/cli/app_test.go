@@ -43,7 +43,7 @@ func TestAppIsTheTable(t *testing.T) {
 		}
 		return names
 	}
-	if got := namesOf(app.Flags); !slices.Equal(got, []string{"context", "branch", "store", "json"}) {
+	if got := namesOf(app.Flags); !slices.Equal(got, []string{"context", "branch", "store", "json", "no-config", "quiet"}) {
 		t.Errorf("the program has the flags %q", got)
 	}
 	leaves := 0
@@ -178,7 +178,7 @@ func TestTrapsOfOutput(t *testing.T) {
 // TestSynonyms: each word of another program names a command that is there, and is none itself.
 func TestSynonyms(t *testing.T) {
 	table := allCommands()
-	for word, other := range synonyms {
+	for word, other := range synonyms() {
 		if findCommand(table, word) != nil {
 			t.Errorf("%s is a command itself", word)
 		}

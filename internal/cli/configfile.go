@@ -237,16 +237,20 @@ func (c *config) putModels(p *parsed) {
 	}
 	for i, kept := range p.own {
 		name, value, _ := strings.Cut(kept, "=")
-		switch name {
-		case "--model":
+		at := slices.IndexFunc(p.command().flags, func(f *flag) bool { return f.dashed() == name })
+		if at < 0 {
+			continue
+		}
+		switch valueWord(p.command().flags[at]) {
+		case "MODEL":
 			p.own[i] = name + "=" + c.model(value)
-		case "--models":
+		case "MODELS":
 			all := strings.Split(value, ",")
 			for j := range all {
 				all[j] = c.model(strings.TrimSpace(all[j]))
 			}
 			p.own[i] = name + "=" + strings.Join(all, ",")
-		case "--set":
+		case "MODEL:KEY=VALUE":
 			if model, rest, ok := strings.Cut(value, ":"); ok {
 				p.own[i] = name + "=" + c.model(model) + ":" + rest
 			}

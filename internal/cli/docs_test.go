@@ -90,12 +90,10 @@ func TestConstantsAreSaid(t *testing.T) {
 	if want := fmt.Sprintf("else %d", subtask.DefaultDepth); !strings.HasSuffix(usage(operation.Starting{}, "depth"), want) {
 		t.Errorf("sub start --depth does not say %q", want)
 	}
-	var groupings []string
 	for _, by := range cost.Grouping() {
-		groupings = append(groupings, string(by))
-	}
-	if want := "`" + strings.ToUpper(strings.Join(groupings, " | ")) + "`"; !strings.Contains(usage(operation.CostQuery{}, "by"), want) {
-		t.Errorf("cost --by does not say %q", want)
+		if !strings.Contains(usage(operation.CostQuery{}, "by"), string(by)) {
+			t.Errorf("cost --by does not say %q", by)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *prompt) state() string {
 	}
 	var lines []string
 	for line := range strings.Lines(out) {
-		lines = append(lines, regexp.MustCompile(`("messages":[0-9]+,)?"updated_at":"[^"]*",?`).ReplaceAllString(line, ""))
+		lines = append(lines, regexp.MustCompile(`,?("branches":[0-9]+,"messages":[0-9]+|"updated_at":"[^"]*")`).ReplaceAllString(line, ""))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")

@@ -74,7 +74,7 @@ var bugs = []bug{
 	{"a call is decided twice", `if a.Rec.Status != pool.Pending && !cancels {`, `if a.Rec.Status != pool.Pending && !cancels && false {`, ofStore},
 	{"a call's time is over a moment late", `now >= c.Expires`, `now > c.Expires`, []string{"chatctx:Expire|Call", store, "chatctx/approval"}},
 	{"an expired call of an older turn gets a result", `if err != nil || !last && v.Kind == record.ByExpiry {`, `if err != nil || !last && false {`, ofStore},
-	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := a.by(`, `d := a.by(`, ofStore},
+	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := answerBy(`, `d := answerBy(`, ofStore},
 	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && base.Dead(claim, t.Now) { return nil, err } return claim, nil`,
 		`if err != nil || !ok || claim.Task == (pool.ID{}) {
 		return nil, err
@@ -118,7 +118,7 @@ var bugs = []bug{
 	// one step further
 	{"a key counts on every branch", `if b == nil || b.ID != t.Target.ID {`, `if b == nil {`, ofStore},
 	{"a key stands for other words", `if same, err := poolstore.Same(was, msgs[i]); err != nil || !same {`, `if _, err := poolstore.Same(was, msgs[i]); err != nil {`, ofStore},
-	{"a receipt counts as a message", `if !poolstore.IsReceipt(m) { t.Rec.Messages++ }`, `t.Rec.Messages++`, ofStore},
+	{"a receipt counts as a message", `if poolstore.Counts(m) { t.Rec.Messages++ }`, `t.Rec.Messages++`, ofStore},
 	{"a decision about one call of a turn counts turns of the whole branch", `return before == all, err`, `return before >= all-1, err`, ofStore},
 	{"arguments that an approval changed are not those that run", `if a.Rec.Effective != nil { return a.Rec.Effective } return a.Message.Calls[a.Index].Arguments`, `return a.Message.Calls[a.Index].Arguments`, ofRules},
 	{"a file's task may go deeper than tasks here", `if task.MaxDepth <= 0 || task.MaxDepth > most {`, `if task.MaxDepth <= 0 {`, ofFiles},

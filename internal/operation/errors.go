@@ -106,7 +106,8 @@ func (o *Operation) Errors() (all []Kind) {
 	if strings.Contains(o.Path, "{branch}") {
 		names = append(names, "empty")
 	}
-	if o.Changes() {
+	onBranch := slices.ContainsFunc(codec.Fields(o.In), func(f codec.Field) bool { return f.Name == "branch" })
+	if o.Changes() || o.Path == "" && onBranch { // on the command line the branch on which a person was may have been removed
 		names = append(names, "conflict")
 	}
 	for _, k := range kinds {
