@@ -95,7 +95,7 @@ var needNotAsk = map[string]string{
 	"internal/ui.*model.askEdit": "a person edits it", "internal/ui.*model.edits": "a person edits it", "internal/ui.*model.copyHere": "a person copies what is shown", "internal/ui.*model.sendOn": "a person sends it on",
 	"internal/cli.*run.editedText": "a person edits it", "internal/cli.spokenText": "StateWords stands before it", "internal/cli.*logPrinter.finds": "finds every word", "internal/operation.*Request.saveParts": "saves attachments", "internal/operation.show": "the message with its outcome is the answer",
 	"internal/operation.*TreeReader.fork": "names a fork by its first words",
-	"internal/cli.*run.entryOf": "finds a reply's place on the branch", "internal/cli.*run.answeredApart": "prints the line after an answer, which names its end",
+	"internal/cli.*run.entryOf":           "finds a reply's place on the branch", "internal/cli.*run.answeredApart": "prints the line after an answer, which names its end",
 	"internal/cli.*run.asksAgain": "asks whether anything came", "internal/view.Reader.describe": "names a message by its first words", "internal/view.DescribeName": "names a message by its first words",
 	"internal/view.firstWords": "names a message by its first words", "internal/journal.*telling.words": "names what an operation changed",
 	"internal/journal.*Txn.DeriveTitle": "the first words of a conversation, not an answer", "chatctx/turn.*Turn.beginning": "the beginning of a conversation, for its title",

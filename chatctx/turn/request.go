@@ -48,7 +48,7 @@ type Request struct {
 // handle has what the request was made with, for window.Of.
 type handle = window.Handle
 
-func (r *Request) made() *window.Made { return window.Of(r) }
+func (r *Request) made() *window.Made { return window.Of(&r.handle) }
 
 // named returns the tools that the request names, nil if a setting names others to the provider.
 func (r *Request) named() []string {
