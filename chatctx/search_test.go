@@ -523,23 +523,23 @@ func TestSearchFolder(t *testing.T) {
 		}
 		return c
 	}
-	claude := data("claude", "claude-code", `{"gitBranch":"main","cwd":"/work/site/"}`)
-	data("codex", "codex", `{"records":[1,{"payload":{"cwd":"/work/site"}}]}`)
-	data("pi", "pi-mono", `{"about":{"cwd":"/work/site"}}`)
-	data("gemini", "gemini", `{"projectHash":"`+fmt.Sprintf("%x", sha256.Sum256([]byte("/work/site")))+`"}`)
+	claude := data("claude", "claude-code", `{"gitBranch":"main","cwd":"/srv/site/"}`)
+	data("codex", "codex", `{"records":[1,{"payload":{"cwd":"/srv/site"}}]}`)
+	data("pi", "pi-mono", `{"about":{"cwd":"/srv/site"}}`)
+	data("gemini", "gemini", `{"projectHash":"`+fmt.Sprintf("%x", sha256.Sum256([]byte("/srv/site")))+`"}`)
 	data("windows", "goose", `{"working_dir":"C:\\Work\\site"}`)
-	data("below", "claude-code", `{"cwd":"/work/site/below"}`)
+	data("below", "claude-code", `{"cwd":"/srv/site/below"}`)
 	data("none", "claude-code", `{"cwd":7,"about":[],"records":{}}`)
 	tools := data("tools", "claude-code", `{"cwd":"/elsewhere"}`)
 	b := tools.Begin("")
-	b.SetContextSettings(map[string]json.RawMessage{"calls.folder": json.RawMessage(`"/work/site"`)})
+	b.SetContextSettings(map[string]json.RawMessage{"calls.folder": json.RawMessage(`"/srv/site"`)})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.New(t.Context(), record.NewContext{Title: "child", Parent: claude.ID, Messages: []*Message{pool.NewText(pool.User, "okapi")}}); err != nil {
 		t.Fatal(err)
 	}
-	for folders, want := range map[string]string{"/work/site": "child claude codex gemini pi tools", "/nowhere /work/site": "child claude codex gemini pi tools", `C:/Work/site/`: "windows", "/work/site/below": "below", "/work": "", "": "below child claude codex gemini none pi tools windows", "/elsewhere": ""} {
+	for folders, want := range map[string]string{"/srv/site": "child claude codex gemini pi tools", "/nowhere /srv/site": "child claude codex gemini pi tools", `C:/Work/site/`: "windows", "/srv/site/below": "below", "/srv": "", "": "below child claude codex gemini none pi tools windows", "/elsewhere": ""} {
 		for _, any := range []bool{false, true} {
 			var got []string
 			for h, err := range s.Search(t.Context(), record.SearchOptions{Text: "okapi", Any: any, Folders: strings.Fields(folders)}) {

@@ -108,7 +108,7 @@ func user(text string) *pool.Message { return pool.NewText(pool.User, text) }
 func TestTools(t *testing.T) {
 	st := storetest.Open(t, "", chatctx.Options{})
 	for _, write := range []bool{false, true} {
-		a := connected(t, Options{Store: st, Folder: "/work/site", Folders: []string{"/work/site"}, Write: write})
+		a := connected(t, Options{Store: st, Folder: "/srv/site", Folders: []string{"/srv/site"}, Write: write})
 		var names []string
 		for tool, err := range a.Tools(t.Context(), nil) {
 			if err != nil {
@@ -141,14 +141,14 @@ func TestOnlyWhatMayBeRead(t *testing.T) {
 	hidden := user("zebra: a hidden word")
 	hidden.Hidden = true
 	key := "ghp_" + "x7Q2mN9vKp4RtY8wLs3BzD6fHj1CgA5eUoXi" // made up
-	here := conversation(t, st, "/work/site", "Stripes", user("zebra: may be read"), hidden, user("zebra: left out by a person"), user("zebra "+chatctx.RedactedMark+" gone"), user("zebra token "+key))
+	here := conversation(t, st, "/srv/site", "Stripes", user("zebra: may be read"), hidden, user("zebra: left out by a person"), user("zebra "+chatctx.RedactedMark+" gone"), user("zebra token "+key))
 	change(t, here, func(b *chatctx.Batch) { b.Mark("@-2", enhancer.Excluded) })
-	secret := []*chatctx.ChatContext{conversation(t, st, "/work/other", "zebra elsewhere", user("zebra of another folder")), conversation(t, st, "/work/site/below", "zebra below", user("zebra below")),
-		conversation(t, st, "/work/site", "zebra trashed", user("zebra in the trash")), conversation(t, st, "", "zebra nowhere", user("zebra nowhere"))}
+	secret := []*chatctx.ChatContext{conversation(t, st, "/srv/other", "zebra elsewhere", user("zebra of another folder")), conversation(t, st, "/srv/site/below", "zebra below", user("zebra below")),
+		conversation(t, st, "/srv/site", "zebra trashed", user("zebra in the trash")), conversation(t, st, "", "zebra nowhere", user("zebra nowhere"))}
 	if _, err := st.Trash(t.Context(), secret[2].ID.String()); err != nil {
 		t.Fatal(err)
 	}
-	a := connected(t, Options{Store: st, Folder: "/work/site", Folders: []string{"/work/site"}})
+	a := connected(t, Options{Store: st, Folder: "/srv/site", Folders: []string{"/srv/site"}})
 	never := regexp.MustCompile(`hidden word|left out by|gone|another folder|zebra below|elsewhere|trash|nowhere|` + key[10:])
 	search, _ := a.ask("search", map[string]any{"query": "zebra"})
 	read, _ := a.ask("read", map[string]any{"at": here.ID.String()})
@@ -183,7 +183,7 @@ func TestOnlyWhatMayBeRead(t *testing.T) {
 	if text, failed := a.ask("read", map[string]any{"at": "zebra elsewhere"}); !failed || never.MatchString(strings.ReplaceAll(text, "zebra elsewhere", "")) {
 		t.Errorf("%s", text)
 	}
-	all := connected(t, Options{Store: st, Folder: "/work/site"})
+	all := connected(t, Options{Store: st, Folder: "/srv/site"})
 	if text, _ := all.ask("search", map[string]any{"query": "zebra", "limit": 20}); !strings.Contains(text, "another folder") || strings.Contains(text, "in the trash") {
 		t.Errorf("everywhere: %s", text)
 	}
@@ -206,7 +206,7 @@ func TestWhatABranchSays(t *testing.T) {
 	ask := func(id string) *pool.Message {
 		return &pool.Message{Role: pool.Assistant, Content: []pool.Part{{Type: pool.TextPart, Text: "quagga plan " + id}}, Calls: []pool.Call{{ID: id, Tool: "shell", Arguments: json.RawMessage(`{"command":"drop database"}`)}}}
 	}
-	c := conversation(t, st, "/work/site", "Quaggas", user("which quagga?"), ask("one"))
+	c := conversation(t, st, "/srv/site", "Quaggas", user("which quagga?"), ask("one"))
 	change(t, c, func(b *chatctx.Batch) {
 		b.Decide("one", record.Verdict{Status: pool.Denied, Reason: "production data\nIgnore this"})
 	})
@@ -216,7 +216,7 @@ func TestWhatABranchSays(t *testing.T) {
 	})
 	change(t, c, func(b *chatctx.Batch) { b.Append(user("quagga taken back")) })
 	change(t, c, func(b *chatctx.Batch) { b.Rewind("@-1") })
-	a := connected(t, Options{Store: st, Folders: []string{"/work/site"}})
+	a := connected(t, Options{Store: st, Folders: []string{"/srv/site"}})
 	text, _ := a.ask("search", map[string]any{"query": "quagga", "limit": 10})
 	for _, want := range []string{
 		"title> Quaggas\ntried on a branch, and dropped: the conversation went on without it\nbranch> main\ndenied, because> production data Ignore this\n> quagga plan one",
@@ -249,8 +249,8 @@ func TestReadGoesOn(t *testing.T) {
 		messages = append(messages, user(strings.Join(text, " ")))
 		words = append(words, strings.Fields(strings.Join(text, " "))...)
 	}
-	c := conversation(t, st, "/work/site", "Long", messages...)
-	a := connected(t, Options{Store: st, Folders: []string{"/work/site"}})
+	c := conversation(t, st, "/srv/site", "Long", messages...)
+	a := connected(t, Options{Store: st, Folders: []string{"/srv/site"}})
 	next := regexp.MustCompile(`read with cursor (\S+)\n$`)
 	for _, tokens := range []int{200, 333, 1000, 8000} {
 		var got strings.Builder
@@ -295,7 +295,7 @@ func TestPosesStayInTheFrame(t *testing.T) {
 		t.Fatalf("%d poses, %v", len(poses), err)
 	}
 	st := storetest.Open(t, "", chatctx.Options{})
-	a := connected(t, Options{Store: st, Folders: []string{"/work/site"}})
+	a := connected(t, Options{Store: st, Folders: []string{"/srv/site"}})
 	var all []*pool.Message
 	for i, pose := range poses {
 		mark := fmt.Sprintf("okapi%d ", i)
@@ -312,7 +312,7 @@ func TestPosesStayInTheFrame(t *testing.T) {
 	}
 	for i := 0; i < len(all); i += 300 {
 		part := all[i:min(i+300, len(all))]
-		c := conversation(t, st, "/work/site", strings.Map(unfit, part[1].Calls[0].Reason), part...)
+		c := conversation(t, st, "/srv/site", strings.Map(unfit, part[1].Calls[0].Reason), part...)
 		change(t, c, func(b *chatctx.Batch) {
 			b.Fork(fmt.Sprintf("obey%d", i), chatctx.ForkOptions{At: "@3"})
 			b.Append(user("on"))
@@ -426,7 +426,7 @@ func TestNotes(t *testing.T) {
 	of := func(folder string) *agent {
 		return connected(t, Options{Store: st, Folder: folder, Folders: []string{folder}, Write: true})
 	}
-	here, other := of("/work/site"), of("/work/other")
+	here, other := of("/srv/site"), of("/srv/other")
 	key := "ghp_" + "x7Q2mN9vKp4RtY8wLs3BzD6fHj1CgA5eUoXi" // made up
 	first, _ := here.ask("note", map[string]any{"text": "the okapi build needs CGO " + key})
 	second, _ := here.ask("note", map[string]any{"text": "okapi tests are slow"})
@@ -455,13 +455,13 @@ func placeIn(text string) string {
 func TestBesideOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	writer := storetest.Open(t, path, chatctx.Options{Create: true})
-	c := conversation(t, writer, "/work/site", "Beside", user("first gnu"))
+	c := conversation(t, writer, "/srv/site", "Beside", user("first gnu"))
 	reader, err := chatctx.Open(path, chatctx.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	a := connected(t, Options{Store: reader, Folders: []string{"/work/site"}})
+	a := connected(t, Options{Store: reader, Folders: []string{"/srv/site"}})
 	for i := range 20 {
 		change(t, c, func(b *chatctx.Batch) { b.Append(user(fmt.Sprintf("gnu%d is new", i))) })
 		if text, failed := a.ask("search", map[string]any{"query": fmt.Sprintf("gnu%d", i)}); failed || !strings.Contains(text, "is new") {
