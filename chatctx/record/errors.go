@@ -28,7 +28,10 @@ func (e *RefError) Error() string {
 		return fmt.Sprintf("%s %s is not on branch %q: %q has it", e.Kind, e.Ref, e.Branch, e.On)
 	}
 	if len(e.Candidates) == 0 {
-		s := fmt.Sprintf("no %s %q", e.Kind, e.Ref)
+		s := "no " + e.Kind
+		if e.Ref != "" {
+			s += fmt.Sprintf(" %q", e.Ref)
+		}
 		if e.Why != "" {
 			s += ": " + e.Why
 		}

@@ -82,7 +82,9 @@ func redactLook() look {
 			r.nameLeftovers(v.Leftovers)
 		}
 		for i := range v.Found {
-			r.printRedaction(&v.Found[i])
+			if v.DryRun || v.Found[i].Left != nil { // what is done was shown before
+				r.printRedaction(&v.Found[i])
+			}
 		}
 		if asked {
 			return

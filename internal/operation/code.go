@@ -13,7 +13,7 @@ func codeBlock(text string, number *int) (string, int, error) {
 	blocks := codeBlocks(text)
 	switch {
 	case len(blocks) == 0:
-		return "", 0, base.NotFound("code block", "in the message")
+		return "", 0, base.NotFound("code block in the message", "")
 	case number != nil && (*number < 1 || *number > len(blocks)):
 		return "", 0, base.NotFound("code block", fmt.Sprint(*number))
 	case number != nil:
