@@ -327,6 +327,7 @@ var rooms = map[string]map[string]string{
 		"github.com/sergi/go-diff/diffmatchpatch": "compares words",
 	},
 	"adapter": {
+		"internal/jsontree":     "JSON in place",
 		"internal/charset":      "texts in any encoding",
 		"internal/provider/out": "writes JSON bodies",
 		"adapter/wire":          "sends and streams",
@@ -402,6 +403,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                   "sends requests",
 	},
 	"internal/provider/anthropic": {
+		"internal/jsontree":         "JSON in place",
 		"internal/provider/replies": "reads replies",
 		"internal/provider/bodies":  "builds bodies",
 		"internal/provider/binding": "ties thinking to requests",
@@ -413,6 +415,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                  "sends requests",
 	},
 	"internal/provider/gemini": {
+		"internal/jsontree":         "JSON in place",
 		"internal/provider/replies": "reads replies",
 		"internal/provider/bodies":  "builds bodies",
 		"adapter":                   "requests and replies",
@@ -423,6 +426,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                  "sends requests",
 	},
 	"internal/provider/ollama": {
+		"internal/jsontree":        "JSON in place",
 		"internal/provider/bodies": "builds bodies",
 		"adapter":                  "requests and replies",
 		"internal/provider/out":    "writes JSON bodies",
@@ -433,6 +437,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                 "sends requests",
 	},
 	"internal/provider/openai": {
+		"internal/jsontree":         "JSON in place",
 		"internal/provider/replies": "reads replies",
 		"internal/provider/bodies":  "builds bodies",
 		"adapter":                   "requests and replies",
@@ -474,6 +479,7 @@ var rooms = map[string]map[string]string{
 		"pool":         "messages and ids",
 	},
 	"internal/provider/responses": {
+		"internal/jsontree":         "JSON in place",
 		"internal/provider/replies": "reads replies",
 		"internal/provider/bodies":  "builds bodies",
 		"adapter":                   "requests and replies",
@@ -624,8 +630,9 @@ var rooms = map[string]map[string]string{
 		"adapter": "requests and replies",
 	},
 	"internal/provider/bodies": {
-		"chatctx": "the front door",
-		"adapter": "requests and replies",
+		"internal/jsontree": "JSON in place",
+		"chatctx":           "the front door",
+		"adapter":           "requests and replies",
 	},
 	"internal/provider/replies": {},
 	"internal/ui": {

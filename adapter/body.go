@@ -1,7 +1,10 @@
 package adapter
 
 import (
+	"encoding/json"
+
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
@@ -14,11 +17,15 @@ type List struct {
 	Message func(i int) chatctx.ID          // nil if no value is from a message
 }
 
-// Marshal returns a body: its fields, then its lists that are not empty. size is roughly the number of its bytes.
-func Marshal(size int, f Fields, lists ...List) []byte {
+// Marshal returns a body: its fields, which are an object, then its lists that are not empty. size is roughly the number of its bytes.
+func Marshal(size int, fields json.RawMessage, lists ...List) ([]byte, error) {
+	members, err := jsontree.ParseObject(fields)
+	if err != nil {
+		return nil, err
+	}
 	j := make(out.JSON, 0, size)
 	j.Open('{')
-	for _, m := range f.Object {
+	for _, m := range members {
 		j.Key(m.Name)
 		j.Raw(m.Value)
 	}
@@ -41,7 +48,7 @@ func Marshal(size int, f Fields, lists ...List) []byte {
 		}
 	}
 	j.Close('}')
-	return j
+	return j, nil
 }
 
 // Pieces returns one piece for each value of the lists.

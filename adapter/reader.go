@@ -84,7 +84,7 @@ func leads(rest []Item) bool {
 // Name returns a word for everything that Read depends on, except the message.
 func (r *Reader) Name() string {
 	s := r.settings
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.rules.Provider, BareModel(s, r.rules.Provider), s.Profile, string(s.Extra.Get("store")), string(r.inForce[ScaleImages])}))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.rules.Provider, BareModel(s, r.rules.Provider), s.Profile, string(s.Extra["store"]), string(r.inForce[ScaleImages])}))
 	return hex.EncodeToString(sum[:6])
 }
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 var anyObject = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -19,7 +19,7 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	if !ok {
 		return anyObject, "its schema is not a JSON object; any arguments are allowed"
 	}
-	o, err := wire.ParseObject(completed(clean, false, 0))
+	o, err := jsontree.ParseObject(completed(clean, false, 0))
 	if err != nil {
 		return anyObject, "its schema cannot be read; any arguments are allowed"
 	}
@@ -44,7 +44,7 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 
 // objects returns an object of schemas in which the schema of anything replaces each value that is not an object.
 func objects(raw json.RawMessage) json.RawMessage {
-	o, err := wire.ParseObject(raw)
+	o, err := jsontree.ParseObject(raw)
 	if err != nil {
 		return noArguments
 	}
@@ -71,7 +71,7 @@ func completed(raw json.RawMessage, byName bool, depth int) json.RawMessage {
 	if len(raw) == 0 || raw[0] != '{' || depth > maxDepth || !bytes.Contains(raw, []byte(`"array"`)) {
 		return raw
 	}
-	o, err := wire.ParseObject(raw)
+	o, err := jsontree.ParseObject(raw)
 	if err != nil {
 		return raw
 	}

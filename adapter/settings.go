@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/settings"
 )
 
@@ -27,8 +27,8 @@ type Settings struct {
 	Parallel    *bool
 	Cache       bool
 	TTL         string // 5m, 1h, or "" for the provider's default
-	// Extra are the settings whose names begin with the provider's name, without that, in the order of their names.
-	Extra wire.Object
+	// Extra are the settings whose names begin with the provider's name, without that.
+	Extra map[string]json.RawMessage
 }
 
 // Thinking says how much a model may think before it answers.
@@ -237,8 +237,8 @@ func (r *reader) choice() *Choice {
 	return &Choice{"tool", o.Type}
 }
 
-func (r *reader) extra() wire.Object {
-	var o wire.Object
+func (r *reader) extra() map[string]json.RawMessage {
+	extra := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(r.from)) {
 		name, ok := strings.CutPrefix(key, r.provider+".")
 		if !ok || name == "" || isNull(r.from[key]) {
@@ -248,30 +248,34 @@ func (r *reader) extra() wire.Object {
 		if !ok {
 			r.fail(key, "takes JSON")
 		}
-		o = append(o, wire.Member{Name: name, Value: value})
+		extra[name] = value
 	}
-	return o
+	return extra
 }
 
-// Apply puts Extra into a body's fields: it merges an object into a field that merge names, leaves tools to the caller, and replaces any other field.
-func (s *Settings) Apply(fields *wire.Object, merge ...string) {
-	for _, m := range s.Extra {
-		if m.Name == "tools" {
-			continue
-		}
-		value := m.Value
-		for _, name := range merge {
-			if old := fields.Get(name); name == m.Name && old != nil {
-				value = wire.Merge(old, value)
-			}
-		}
-		fields.Set(m.Name, value)
+// Apply returns a body's fields, an object, with Extra: it merges an object into a field that merge names, leaves tools to the caller, and replaces any other
+// field.
+func (s *Settings) Apply(fields json.RawMessage, merge ...string) (json.RawMessage, error) {
+	o, err := jsontree.ParseObject(fields)
+	if err != nil {
+		return nil, err
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
+		value := s.Extra[name]
+		switch old := o.Get(name); {
+		case name == "tools":
+			continue
+		case old != nil && slices.Contains(merge, name):
+			value = jsontree.Merge(old, value)
+		}
+		o.Set(name, value)
+	}
+	return o.Bytes(), nil
 }
 
 // ExtraTools returns the provider's own tools from the settings, which come after those of the draft.
 func (s *Settings) ExtraTools() []json.RawMessage {
-	raw := s.Extra.Get("tools")
+	raw := s.Extra["tools"]
 	var list []json.RawMessage
 	if raw != nil && json.Unmarshal(raw, &list) != nil {
 		list = []json.RawMessage{raw}

@@ -3,6 +3,7 @@ package adapter
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestSettings(t *testing.T) {
 	if s.Choice.Mode != "required" || string(s.Format.Schema) != `{"type":"object"}` || !strings.HasPrefix(s.Format.Name, "a_b_") {
 		t.Errorf("%+v %+v", s.Choice, s.Format)
 	}
-	if got := string(s.Extra.Bytes()); got != `{"metadata":{"a":"b"},"seed":7}` {
+	if got := fmt.Sprintf("%s", s.Extra); got != `map[metadata:{"a":"b"} seed:7]` {
 		t.Errorf("goes through: %s", got)
 	}
 }
@@ -75,12 +76,12 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f Fields
-	f.Float("temperature", 1)
-	f.Put("text", Text("a", "x"))
-	s.Apply(&f.Object, "text")
-	if got := string(f.Bytes()); got != `{"temperature":0,"text":{"a":"x","b":2},"seed":7}` {
-		t.Error(got)
+	got, err := s.Apply(json.RawMessage(`{"temperature":1,"text":{"a":"x"}}`), "text")
+	if err != nil || string(got) != `{"temperature":0,"text":{"a":"x","b":2},"seed":7}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := s.Apply(json.RawMessage(`[]`)); err == nil {
+		t.Error("fields that are no object are taken")
 	}
 	if tools := s.ExtraTools(); len(tools) != 1 || string(tools[0]) != `{"type":"custom"}` {
 		t.Errorf("%s", tools)

@@ -16,12 +16,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/internal/view"
@@ -61,12 +61,12 @@ func newModel(t *testing.T, answer func(body string) string) *model {
 }
 
 func text(s string) string {
-	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, wire.String(s))
+	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, jsontree.Quote(s))
 }
 
 func calls(id, tool, args string) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}]},"finish_reason":"tool_calls"}]}`,
-		id, tool, wire.String(args))
+		id, tool, jsontree.Quote(args))
 }
 
 func newStore(t *testing.T, file string) *chatctx.Store {
@@ -78,7 +78,7 @@ func newParent(t *testing.T, s *chatctx.Store, m *model) *chatctx.ChatContext {
 	t.Helper()
 	n := record.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "find it out")}, Settings: map[string]json.RawMessage{}}
 	if m != nil {
-		n.Settings = map[string]json.RawMessage{"model": wire.String("m"), "provider": wire.String("openai"), "base_url": wire.String(m.url)}
+		n.Settings = map[string]json.RawMessage{"model": jsontree.Quote("m"), "provider": jsontree.Quote("openai"), "base_url": jsontree.Quote(m.url)}
 	}
 	c, err := s.New(t.Context(), n)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	child := start(t, parent, Options{Goal: "find the number", Settings: map[string]json.RawMessage{"mode": wire.String("plan")}})
+	child := start(t, parent, Options{Goal: "find the number", Settings: map[string]json.RawMessage{"mode": jsontree.Quote("plan")}})
 	if i := info(t, child); i.State != record.TaskRunning || i.Depth != 1 || i.Parent != parent.ID || i.BranchName != "main" {
 		t.Errorf("the task is %+v", i)
 	}
@@ -172,7 +172,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 func TestATaskElsewhereHasNoKeyOfItsParent(t *testing.T) {
 	s := newStore(t, "")
 	parent, err := s.New(t.Context(), record.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}, Settings: map[string]json.RawMessage{
-		"provider": wire.String("openai"), "base_url": wire.String("http://127.0.0.1:1/v1"), "key_env": wire.String("MINE"), "model": wire.String("m"),
+		"provider": jsontree.Quote("openai"), "base_url": jsontree.Quote("http://127.0.0.1:1/v1"), "key_env": jsontree.Quote("MINE"), "model": jsontree.Quote("m"),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestATaskElsewhereHasNoKeyOfItsParent(t *testing.T) {
 	} {
 		set := map[string]json.RawMessage{}
 		for k, v := range c.set {
-			set[k] = wire.String(v)
+			set[k] = jsontree.Quote(v)
 		}
 		child := start(t, parent, Options{Goal: "find out", Settings: set})
 		have, err := child.Effective(t.Context(), "")
@@ -193,12 +193,12 @@ func TestATaskElsewhereHasNoKeyOfItsParent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"provider", "base_url", "key_env", "model"} {
-			if got := string(have[name]); got != string(wire.String(c.want[name])) && (got != "" && got != "null" || c.want[name] != "") {
+			if got := string(have[name]); got != string(jsontree.Quote(c.want[name])) && (got != "" && got != "null" || c.want[name] != "") {
 				t.Errorf("with %v its %s is %s, want %q", c.set, name, got, c.want[name])
 			}
 		}
 	}
-	if _, err := Start(t.Context(), parent, "", Options{Goal: "x", Settings: map[string]json.RawMessage{"nosuch": wire.String("x")}}, nil); err == nil {
+	if _, err := Start(t.Context(), parent, "", Options{Goal: "x", Settings: map[string]json.RawMessage{"nosuch": jsontree.Quote("x")}}, nil); err == nil {
 		t.Error("a setting that there is not is taken")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -22,11 +23,11 @@ func Arguments(raw []byte) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	return String(text)
+	return jsontree.Quote(text)
 }
 
-// CallID returns an id for a call without one: the same for the same index and seed (a text that is special to the reply).
-func CallID(seed string, index int) string {
+// callID returns an id for a call without one: the same for the same index and seed (a text that is special to the reply).
+func callID(seed string, index int) string {
 	sum := sha256.Sum256([]byte(seed + "\x00" + strconv.Itoa(index)))
 	return "call_" + hex.EncodeToString(sum[:8])
 }
@@ -37,7 +38,7 @@ func UniqueIDs(m *pool.Message, seed string) {
 	for i := range m.Calls {
 		id := &m.Calls[i].ID
 		if *id == "" || seen[*id] {
-			*id = CallID(seed, i)
+			*id = callID(seed, i)
 		}
 		seen[*id] = true
 	}
@@ -94,9 +95,9 @@ func Sign(m *pool.Message, provider string) {
 	}
 }
 
-// Sound returns a message that can be stored, whatever a server sent: it replaces half characters in the message's JSON, leaves out parts, calls and metadata
+// sound returns a message that can be stored, whatever a server sent: it replaces half characters in the message's JSON, leaves out parts, calls and metadata
 // that are invalid, and says so in the metadata.
-func Sound(m *pool.Message) *pool.Message {
+func sound(m *pool.Message) *pool.Message {
 	poolstore.MakeWhole(m)
 	if m.Validate() == nil {
 		return m

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 )
@@ -14,7 +15,7 @@ type Endpoint struct {
 	Path   string                          // behind the place's address: /chat
 	Frames func(io.Reader) Frames          // how a stream is cut; nil: server-sent events
 	Fold   func() Fold                     // makes the message of one reply
-	Ask    []Member                        // members of the body that ask for a stream, besides "stream": true
+	Ask    json.RawMessage                 // an object: members of the body that ask for a stream, besides "stream": true
 }
 
 // Client returns a client for the address and the key of options, else those of the place. Its errors are those of Options.Sender.
@@ -40,7 +41,7 @@ type endpointClient struct {
 
 // Send implements Client.
 func (c *endpointClient) Send(ctx context.Context, r Request) (*Stream, error) {
-	return c.sender.Ask(ctx, c.to.Path, r, c.to.Frames, c.to.Fold(), c.to.Ask...)
+	return c.sender.Ask(ctx, c.to.Path, r, c.to.Frames, c.to.Fold(), c.to.Ask)
 }
 
 // Count implements Client.

@@ -1,151 +1,30 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// Object is a JSON object that keeps the order of its members and the bytes of their values, so that a block can be changed in one place and otherwise sent
-// back unchanged.
-type Object []Member
-
-// Member is a name and a value of an Object.
-type Member struct {
-	Name  string
-	Value json.RawMessage
-}
-
-// ParseObject parses an object. The values share memory with raw.
-func ParseObject(raw []byte) (Object, error) {
-	if !json.Valid(raw) {
-		return nil, errors.New("not JSON")
-	}
-	raw = bytes.TrimSpace(raw)
-	if raw[0] != '{' {
-		return nil, errors.New("not a JSON object")
-	}
-	var o Object
-	err := jsontree.Each(raw, func(name, value []byte) error {
-		m := Member{Value: value[:len(value):len(value)]}
-		o = append(o, m)
-		return json.Unmarshal(name, &o[len(o)-1].Name)
-	})
-	return o, err
-}
-
-// HasOther reports whether a valid object has a member with another name than these. It is false for anything but an object.
-func HasOther(raw []byte, names map[string]bool) bool {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '{' {
-		return false
-	}
-	return jsontree.Each(raw, func(name, _ []byte) error {
-		if !names[string(name[1:len(name)-1])] {
-			return errOther
-		}
-		return nil
-	}) != nil
-}
-
-var errOther = errors.New("another member")
-
-// Get returns the value of a name, nil if there is none.
-func (o Object) Get(name string) json.RawMessage {
-	for _, m := range o {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}
-
-// Set replaces the value of a name in its place, or adds a new member at the end.
-func (o *Object) Set(name string, value json.RawMessage) {
-	for i := range *o {
-		if (*o)[i].Name == name {
-			(*o)[i].Value = value
-			return
-		}
-	}
-	*o = append(*o, Member{name, value})
-}
-
-// Only returns the members with one of the names.
-func (o Object) Only(names ...string) Object {
-	return o.filter(names, true)
-}
-
-// Without returns all other members.
-func (o Object) Without(names ...string) Object {
-	return o.filter(names, false)
-}
-
-func (o Object) filter(names []string, in bool) Object {
-	var out Object
-	for _, m := range o {
-		found := false
-		for _, n := range names {
-			found = found || n == m.Name
-		}
-		if found == in {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// Bytes returns the object as JSON.
-func (o Object) Bytes() json.RawMessage {
-	b := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, String(m.Name)...)
-		b = append(b, ':')
-		b = append(b, m.Value...)
-	}
-	return append(b, '}')
-}
-
-// String returns text as a JSON string, without the escapes that only HTML needs.
-func String(text string) json.RawMessage { return jsontree.AppendString(nil, text) }
-
-// Merge returns the older object with the members of the newer one over its own; null members change nothing. Either may be nil. It merges cumulative figures.
-func Merge(older, newer json.RawMessage) json.RawMessage {
-	a, errA := ParseObject(older)
-	b, errB := ParseObject(newer)
-	if errB != nil {
-		return older
-	}
-	if errA != nil {
-		return newer
-	}
-	for _, m := range b {
-		if string(m.Value) != "null" {
-			a.Set(m.Name, m.Value)
-		}
-	}
-	return a.Bytes()
-}
-
-// Streaming returns a request whose body says whether to stream, followed by the members of more, which replace existing ones in place. The other bytes stay
+// streaming returns a request whose body says whether to stream, followed by the members of the object more, which replace existing ones in place. The other bytes stay
 // unchanged. If r.Whole is set, it leaves more out.
-func Streaming(r Request, more ...Member) (Request, error) {
-	o, err := ParseObject(r.Body)
+func streaming(r Request, more json.RawMessage) (Request, error) {
+	o, err := jsontree.ParseObject(r.Body)
 	if err != nil {
 		return r, fmt.Errorf("the request body is not a JSON object: %w", err)
 	}
-	stream := json.RawMessage("true")
-	if r.Whole {
-		stream, more = json.RawMessage("false"), nil
-	}
-	for _, m := range append([]Member{{"stream", stream}}, more...) {
-		o.Set(m.Name, m.Value)
+	o.Set("stream", strconv.AppendBool(nil, !r.Whole))
+	if len(more) > 0 && !r.Whole {
+		members, err := jsontree.ParseObject(more)
+		if err != nil {
+			return r, fmt.Errorf("the members that ask for a stream are no JSON object: %w", err)
+		}
+		for _, m := range members {
+			o.Set(m.Name, m.Value)
+		}
 	}
 	r.Body = o.Bytes()
 	return r, nil

@@ -24,7 +24,7 @@ type Options struct {
 	Header       http.Header  // sent with each request
 	HTTP         *http.Client // nil means a new one
 	Limits       Limits
-	Clock        Clock               // nil means the system's
+	clock        clock               // nil means the system's
 	Getenv       func(string) string // nil means os.Getenv
 	// OnRetry, if not nil, is called when a request failed and will be sent again after a wait.
 	OnRetry func(failed *Error, wait time.Duration)
@@ -66,7 +66,7 @@ func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender,
 		return nil, &Error{Kind: Authentication, Provider: p.Provider, KeyName: name, Message: "no key is set"}
 	}
 	s := &Sender{Provider: p.Provider, Base: strings.TrimRight(base.String(), "/"), Header: http.Header{}, Key: key, KeyName: name,
-		limits: o.Limits.withDefaults(), client: o.HTTP, clock: o.Clock, onRetry: o.OnRetry}
+		limits: o.Limits.withDefaults(), client: o.HTTP, clock: o.clock, onRetry: o.OnRetry}
 	s.Header.Set("User-Agent", "chatctx")
 	if s.Organisation = o.Organisation; s.Organisation == "" && p.OrgEnv != "" && trusted {
 		s.Organisation = env(p.OrgEnv)

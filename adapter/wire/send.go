@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,18 +13,20 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// Clock is a source of time, so that tests need not wait.
-type Clock interface {
+// clock is a source of time, so that tests need not wait.
+type clock interface {
 	// Sleep returns after d, or earlier with the context's cause.
 	Sleep(ctx context.Context, d time.Duration) error
 	// AfterFunc calls f after d, unless the timer is stopped before.
-	AfterFunc(d time.Duration, f func()) Timer
+	AfterFunc(d time.Duration, f func()) timer
 }
 
-// Timer is the timer of AfterFunc, as a *time.Timer.
-type Timer interface {
+// timer is the timer of AfterFunc, as a *time.Timer.
+type timer interface {
 	Reset(d time.Duration) bool
 	Stop() bool
 }
@@ -41,7 +44,7 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+func (systemClock) AfterFunc(d time.Duration, f func()) timer { return time.AfterFunc(d, f) }
 
 // Limits say how long to wait and how often to try. A zero field means its default, a negative one no limit (or no retry).
 type Limits struct {
@@ -79,13 +82,13 @@ type Sender struct {
 	keyless string // the host that gets no key because nothing says that one goes there
 	limits  Limits
 	client  *http.Client
-	clock   Clock
+	clock   clock
 	onRetry func(*Error, time.Duration)
 }
 
 // Ask is Stream with a body that Streaming completed.
-func (s *Sender) Ask(ctx context.Context, path string, r Request, frames func(io.Reader) Frames, fold Fold, more ...Member) (*Stream, error) {
-	r, err := Streaming(r, more...)
+func (s *Sender) Ask(ctx context.Context, path string, r Request, frames func(io.Reader) Frames, fold Fold, more json.RawMessage) (*Stream, error) {
+	r, err := streaming(r, more)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (s *Sender) JSON(ctx context.Context, path string, h http.Header, body []by
 
 // Count returns the number of input tokens of a body, from an endpoint that accepts only some of its members.
 func (s *Sender) Count(ctx context.Context, path string, r Request, members ...string) (int64, error) {
-	o, err := ParseObject(r.Body)
+	o, err := jsontree.ParseObject(r.Body)
 	if err != nil {
 		return 0, err
 	}
@@ -254,8 +257,8 @@ type guard struct {
 	ctx    context.Context
 	parent context.Context
 	cancel context.CancelCauseFunc
-	clock  Clock
-	timer  Timer
+	clock  clock
+	timer  timer
 	stall  time.Duration
 }
 

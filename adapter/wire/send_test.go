@@ -111,7 +111,8 @@ const key = "key-123456"
 
 func newSender(t *testing.T, base string, clock wire.Clock) *wire.Sender {
 	t.Helper()
-	o := wire.Options{BaseURL: base, KeyEnv: "TEST_KEY", Clock: clock, Getenv: func(name string) string { return map[string]string{"TEST_KEY": key}[name] }}
+	o := wire.Options{BaseURL: base, KeyEnv: "TEST_KEY", Getenv: func(name string) string { return map[string]string{"TEST_KEY": key}[name] }}
+	wire.SetClock(&o, clock)
 	s, err := o.Sender(wire.Place{Provider: "test", Base: base, KeyEnv: []string{"TEST_KEY"}},
 		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {

@@ -47,8 +47,11 @@ type Stream struct {
 	done bool
 }
 
-// NewStream returns a Stream that reads a reply from body and closes it at the end.
+// NewStream returns a Stream that reads a reply from body and closes it at the end. Without frames, the reply comes in one piece.
 func NewStream(provider string, body io.ReadCloser, frames Frames, fold Fold) *Stream {
+	if frames == nil {
+		frames, fold = &whole{body: body}, wholeFold{fold}
+	}
 	return &Stream{provider: provider, body: body, frames: frames, fold: fold, cause: func() error { return nil }}
 }
 
@@ -150,7 +153,7 @@ func (s *Stream) Partial() *pool.Message {
 }
 
 func (s *Stream) partial() *pool.Message {
-	m := Sound(s.fold.Message())
+	m := sound(s.fold.Message())
 	if m.Unfinished && len(m.Content) == 0 && len(m.Calls) == 0 {
 		return nil
 	}
@@ -185,12 +188,4 @@ func (f wholeFold) Event(e Event, out func(Delta)) error {
 		}
 	}
 	return nil
-}
-
-// DecodeWhole returns the message of a response that was not streamed.
-func DecodeWhole(body []byte, fold Fold) (*pool.Message, error) {
-	if err := fold.Whole(escapeBytes(body)); err != nil {
-		return nil, err
-	}
-	return Sound(fold.Message()), nil
 }

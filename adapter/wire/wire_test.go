@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -61,7 +62,7 @@ func TestJSONLines(t *testing.T) {
 
 func TestObject(t *testing.T) {
 	in := ` { "z" : 1.50 , "a\u0062":"x\"}{" ,"l":[ {"q":"]"}, 2 ] , "n":null,"o":{ } } `
-	o, err := wire.ParseObject([]byte(in))
+	o, err := jsontree.ParseObject([]byte(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestObject(t *testing.T) {
 		t.Errorf("%v", o)
 	}
 	for _, bad := range []string{"", "[]", "1", `"x"`, "{", `{"a":1}{}`, "null"} {
-		if _, err := wire.ParseObject([]byte(bad)); err == nil {
+		if _, err := jsontree.ParseObject([]byte(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
@@ -89,7 +90,7 @@ func FuzzObject(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o, err := wire.ParseObject(data)
+		o, err := jsontree.ParseObject(data)
 		var want, got map[string]any
 		if bad := json.Unmarshal(data, &want); (bad == nil && want != nil) != (err == nil) {
 			t.Fatalf("%q: %v, encoding/json: %v", data, err, bad)
@@ -104,7 +105,7 @@ func FuzzObject(f *testing.F) {
 }
 
 func TestStreaming(t *testing.T) {
-	member := wire.Member{Name: "stream_options", Value: json.RawMessage(`{"include_usage":true}`)}
+	member := json.RawMessage(`{"stream_options":{"include_usage":true}}`)
 	for in, want := range map[string]string{
 		`{"model":"m","messages":[ 1, 2 ]}`: `{"model":"m","messages":[ 1, 2 ],"stream":true,"stream_options":{"include_usage":true}}`,
 		`{"stream":false,"model":"m"}`:      `{"stream":true,"model":"m","stream_options":{"include_usage":true}}`,
@@ -117,7 +118,7 @@ func TestStreaming(t *testing.T) {
 	if r, _ := wire.Streaming(wire.Request{Body: []byte(`{"a":1}`), Whole: true}, member); string(r.Body) != `{"a":1,"stream":false}` {
 		t.Errorf("%s", r.Body)
 	}
-	if _, err := wire.Streaming(wire.Request{Body: []byte(`[]`)}); err == nil {
+	if _, err := wire.Streaming(wire.Request{Body: []byte(`[]`)}, nil); err == nil {
 		t.Error("a body that is no object was taken")
 	}
 }
@@ -188,7 +189,7 @@ func TestSound(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	got := wire.Merge([]byte(`{"a":1,"b":2}`), []byte(`{"b":3,"a":null,"c":4}`))
+	got := jsontree.Merge([]byte(`{"a":1,"b":2}`), []byte(`{"b":3,"a":null,"c":4}`))
 	if !bytes.Equal(got, []byte(`{"a":1,"b":3,"c":4}`)) {
 		t.Errorf("%s", got)
 	}

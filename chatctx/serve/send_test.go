@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -49,7 +49,7 @@ func (a *api) provider() *provider {
 		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
 	}))
 	a.t.Cleanup(p.Close)
-	if _, err := a.store.SetSettings(a.t.Context(), map[string]json.RawMessage{"base_url": wire.String(p.URL + "/v1"), "model": wire.String("plain"), "retries": json.RawMessage("0")}); err != nil {
+	if _, err := a.store.SetSettings(a.t.Context(), map[string]json.RawMessage{"base_url": jsontree.Quote(p.URL + "/v1"), "model": jsontree.Quote("plain"), "retries": json.RawMessage("0")}); err != nil {
 		a.t.Fatal(err)
 	}
 	return p

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
 )
@@ -80,7 +81,7 @@ func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, g
 	case name == "":
 		name = p
 	case err != nil || p != name: // the address and the key are those of another provider
-		inForce = settings.InForce(inForce, map[string]json.RawMessage{"provider": wire.String(p)}, map[string]json.RawMessage{"provider": wire.String(name)})
+		inForce = settings.InForce(inForce, map[string]json.RawMessage{"provider": jsontree.Quote(p)}, map[string]json.RawMessage{"provider": jsontree.Quote(name)})
 	}
 	service, err := adapter.ServiceOf(name)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -20,8 +20,8 @@ func callsTool(id, tool, arguments string) func(*writer, *http.Request) {
 		w.begin()
 		w.words("Let me see.")
 		w.event(`{"type":"content_block_stop","index":0}`)
-		w.event(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":%s,"name":%s,"input":{}}}`, wire.String(id), wire.String(tool))
-		w.event(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":%s}}`, wire.String(arguments))
+		w.event(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":%s,"name":%s,"input":{}}}`, jsontree.Quote(id), jsontree.Quote(tool))
+		w.event(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":%s}}`, jsontree.Quote(arguments))
 		w.event(`{"type":"content_block_stop","index":1}`)
 		w.event(`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}`)
 		w.event(`{"type":"message_stop"}`)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
@@ -17,11 +15,13 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/binding"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // Request is a request to a provider, with its body and all that went into it.
@@ -232,8 +232,8 @@ func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawM
 		if err != nil {
 			was = p
 		}
-		under["provider"] = wire.String(was)
-		under = settings.InForce(under, map[string]json.RawMessage{"provider": wire.String(p)})
+		under["provider"] = jsontree.Quote(was)
+		under = settings.InForce(under, map[string]json.RawMessage{"provider": jsontree.Quote(p)})
 	}
 	return settings.InForce(under, t.Settings)
 }

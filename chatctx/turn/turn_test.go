@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/storetest"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
@@ -75,12 +76,12 @@ func (w *writer) begin() {
 }
 
 func (w *writer) words(text string) {
-	w.event(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`, wire.String(text))
+	w.event(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`, jsontree.Quote(text))
 }
 
 func (w *writer) end(reason string) {
 	w.event(`{"type":"content_block_stop","index":0}`)
-	w.event(`{"type":"message_delta","delta":{"stop_reason":%s},"usage":{"output_tokens":3}}`, wire.String(reason))
+	w.event(`{"type":"message_delta","delta":{"stop_reason":%s},"usage":{"output_tokens":3}}`, jsontree.Quote(reason))
 	w.event(`{"type":"message_stop"}`)
 }
 

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -188,7 +188,7 @@ func (r *run) askers(t *turn.Turn, one askFlags, many manyFlags) ([]*asker, erro
 			if model == "" {
 				a.label = own.Branch
 			} else {
-				own.Settings["model"] = wire.String(model)
+				own.Settings["model"] = jsontree.Quote(model)
 			}
 			for key, value := range set[model] {
 				own.Settings[key] = value
@@ -224,7 +224,7 @@ func settingsOf(models, given []string) (map[string]map[string]json.RawMessage, 
 		}
 		raw := json.RawMessage(value)
 		if !json.Valid(raw) {
-			raw = wire.String(value)
+			raw = jsontree.Quote(value)
 		}
 		if out[model] == nil {
 			out[model] = map[string]json.RawMessage{}

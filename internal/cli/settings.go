@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/settings"
 )
@@ -115,7 +116,7 @@ func (r *run) readFileConfig(in *operation.Configuring) error {
 	in.Set, in.Write, in.InFile = map[string]json.RawMessage{}, writeConfigFile, map[string]json.RawMessage{}
 	for _, a := range in.Args {
 		key, value, has := strings.Cut(a, "=")
-		set, names := map[string]json.RawMessage{key: wire.String(value)}, []string(nil)
+		set, names := map[string]json.RawMessage{key: jsontree.Quote(value)}, []string(nil)
 		if alias := strings.HasPrefix(key, "alias.") || strings.HasPrefix(key, "model."); !alias || !has {
 			var err error
 			if set, names, err = parseSettings([]string{a}); err != nil {
@@ -135,7 +136,7 @@ func (r *run) readFileConfig(in *operation.Configuring) error {
 	maps.Copy(in.InFile, conf.Values)
 	for prefix, lines := range map[string]map[string]configLine{"alias.": conf.aliases, "model.": conf.models} {
 		for name, l := range lines {
-			in.InFile[prefix+name] = wire.String(l.value)
+			in.InFile[prefix+name] = jsontree.Quote(l.value)
 		}
 	}
 	return nil

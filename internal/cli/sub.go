@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
@@ -101,7 +101,7 @@ func (r *run) readStarting(in *operation.Starting) (err error) {
 	}
 	maps.Copy(set, r.asked())
 	if in.Mode != "" {
-		set["mode"] = wire.String(in.Mode)
+		set["mode"] = jsontree.Quote(in.Mode)
 	}
 	in.Settings = set
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/internal/view"
@@ -137,10 +138,10 @@ type sendIn struct {
 func (r *run) asked() map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
 	if m := r.talks.whom.Model; m != "" {
-		set["model"] = wire.String(m)
+		set["model"] = jsontree.Quote(m)
 	}
 	if p := r.talks.whom.Provider; p != "" {
-		set["provider"] = wire.String(p)
+		set["provider"] = jsontree.Quote(p)
 	}
 	return set
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/chatctx/cost"
@@ -17,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/internal/window"
@@ -194,7 +194,7 @@ func billFor(r *Request, in *billParams) (bills, error) {
 	for _, model := range models {
 		t := &turn.Turn{Context: c, Branch: snap.Info.Name, Settings: map[string]json.RawMessage{}}
 		if model != "" {
-			t.Settings["model"] = wire.String(model)
+			t.Settings["model"] = jsontree.Quote(model)
 		}
 		if r.Turn != nil {
 			r.Turn(t)

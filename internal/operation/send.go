@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -209,7 +209,7 @@ func (r *Request) sending(at Target, in *asked) (*sending, error) {
 	}
 	for name, word := range map[string]string{"model": in.Model, "provider": in.Provider} {
 		if word != "" {
-			set[name] = wire.String(word)
+			set[name] = jsontree.Quote(word)
 		}
 	}
 	e, end := r.Executor(c)
@@ -297,7 +297,7 @@ func (s *sending) many(m *chatctx.Message, at record.Ref) (answers, error) {
 				own.Settings[name] = value
 			}
 			if model != "" {
-				own.Settings["model"] = wire.String(model)
+				own.Settings["model"] = jsontree.Quote(model)
 			}
 			own.Branch = taken.Free(s.snap.Info.Name, model)
 			s.show(&own)

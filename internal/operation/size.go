@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/internal/charset"
 	_ "github.com/chatctx/chatctx/internal/charset/eastasian" // artifacts may be texts in these
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/tokens"
 	"github.com/chatctx/chatctx/internal/window"
 	"github.com/chatctx/chatctx/pool"
@@ -76,7 +77,7 @@ func measure(r *Request, in *BranchMeasuring) (v BranchSize, err error) {
 	}
 	t := r.turnOn(c, name)
 	if in.Encoding != "" {
-		t.Settings["encoding"] = wire.String(in.Encoding)
+		t.Settings["encoding"] = jsontree.Quote(in.Encoding)
 	}
 	next, err := r.foresee(t)
 	if err != nil {

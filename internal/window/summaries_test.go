@@ -13,10 +13,10 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	_ "github.com/chatctx/chatctx/adapter/all"
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
@@ -349,7 +349,7 @@ func systemTextIsSent(t *testing.T, c *chatctx.ChatContext, o Options, provider 
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Settings["model"] = wire.String("m")
+	d.Settings["model"] = jsontree.Quote("m")
 	body, err := adaptertest.Body(provider, d)
 	if errors.Is(err, chatctx.ErrEmpty) {
 		return

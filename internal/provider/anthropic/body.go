@@ -9,13 +9,14 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/out"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // Body is a request of the Messages API.
 type Body struct {
-	Fields   adapter.Fields // everything except the history: model, max_tokens, …
+	Fields   jsontree.Members // everything except the history: model, max_tokens, …
 	Tools    []Tool
 	System   []Text
 	Messages []Message
@@ -72,7 +73,7 @@ func (b *Body) ToolNames() map[string]string { return b.names }
 
 // MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
-	return adapter.Marshal(b.size, b.Fields, b.lists(true)...), nil
+	return adapter.Marshal(b.size, b.Fields.Bytes(), b.lists(true)...)
 }
 
 // Prefix returns tools, system texts and messages, without the breakpoints.

@@ -39,7 +39,7 @@ func init() { adapter.Register(adapter.NewService(place(), Adapter, NewClient)) 
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	return c.sender.Ask(ctx, "/v1/messages", r, wire.SSE, NewFold())
+	return c.sender.Ask(ctx, "/v1/messages", r, wire.SSE, NewFold(), nil)
 }
 
 // counted are the members of a body that the counting endpoint accepts.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -84,7 +85,7 @@ func (r *request) parameters() {
 		}
 	}
 	r.choice(thinking != "")
-	s.Apply(&f.Object, "output_config")
+	bodies.Apply(s, f, "output_config")
 	if mark := r.mark(); mark != nil && f.Get("cache_control") == nil {
 		f.Set("cache_control", mark.json())
 	}
@@ -126,7 +127,7 @@ func (r *request) budget(mode *string) int64 {
 // thinkingMode returns how the model is told to think: adaptive with an effort, enabled with a number of tokens, or "" for not at all.
 func (r *request) thinkingMode() (mode, effort string) {
 	t := r.settings.Thinking
-	if t == nil || t.Off || r.settings.Extra.Get("thinking") != nil {
+	if t == nil || t.Off || r.settings.Extra["thinking"] != nil {
 		return "", ""
 	}
 	switch {
@@ -163,24 +164,24 @@ func (r *request) loopThinks() bool {
 }
 
 func (r *request) putThinking(mode, effort string, budget int64) {
-	f, config := &r.body.Fields, adapter.Fields{}
+	f, config := &r.body.Fields, jsontree.Members{}
 	switch mode {
 	case "adaptive":
-		f.Put("thinking", adapter.Text("type", mode))
+		f.Put("thinking", jsontree.OneText("type", mode))
 		config.Text("effort", effort)
 	case "enabled":
-		t := adapter.Text("type", mode)
+		t := jsontree.OneText("type", mode)
 		t.Int("budget_tokens", budget)
 		f.Put("thinking", t)
 	}
 	if format := r.settings.Format; format != nil && format.Schema != nil {
-		schema := adapter.Text("type", "json_schema")
+		schema := jsontree.OneText("type", "json_schema")
 		schema.Set("schema", format.Schema)
 		config.Put("format", schema)
 	} else if format != nil {
 		r.NoteAll("response_format left out: %s takes a schema, not any JSON", Provider)
 	}
-	if len(config.Object) > 0 {
+	if len(config) > 0 {
 		f.Put("output_config", config)
 	}
 }
@@ -218,24 +219,24 @@ func (r *request) sampling(thinking bool) {
 func (r *request) choice(thinking bool) {
 	s := r.settings
 	choice := bodies.Choose(r.Conversation, s)
-	var o adapter.Fields
+	var o jsontree.Members
 	switch {
 	case r.body.past:
-		o = adapter.Text("type", "none")
+		o = jsontree.OneText("type", "none")
 	case len(r.body.Tools) == 0:
 		return
-	case choice != nil && (choice.Mode == "required" || choice.Mode == "tool") && (thinking || s.Extra.Get("thinking") != nil):
+	case choice != nil && (choice.Mode == "required" || choice.Mode == "tool") && (thinking || s.Extra["thinking"] != nil):
 		r.NoteAll("tool_choice auto: while it thinks the model cannot be made to call a tool")
-		o = adapter.Text("type", "auto")
+		o = jsontree.OneText("type", "auto")
 	case choice != nil && choice.Mode == "tool":
-		o = adapter.Text("type", "tool")
+		o = jsontree.OneText("type", "tool")
 		o.Text("name", choice.Tool)
 	case choice != nil && choice.Mode == "required":
-		o = adapter.Text("type", "any")
+		o = jsontree.OneText("type", "any")
 	case choice != nil:
-		o = adapter.Text("type", choice.Mode)
+		o = jsontree.OneText("type", choice.Mode)
 	case s.Parallel != nil && !*s.Parallel:
-		o = adapter.Text("type", "auto")
+		o = jsontree.OneText("type", "auto")
 	default:
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/replies"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -112,12 +113,12 @@ func (f *fold) stop(v *event, data []byte) {
 		f.meta.FinishReason = v.Delta.StopReason
 	}
 	f.use(v.Usage)
-	o, _ := wire.ParseObject(data)
-	delta, _ := wire.ParseObject(o.Get("delta"))
-	var more wire.Object
+	o, _ := jsontree.ParseObject(data)
+	delta, _ := jsontree.ParseObject(o.Get("delta"))
+	var more jsontree.Members
 	for _, m := range append(delta.Without("stop_reason"), o.Without("type", "delta", "usage")...) {
 		if string(m.Value) != "null" {
-			more = append(more, wire.Member{Name: m.Name, Value: append(json.RawMessage(nil), m.Value...)})
+			more = append(more, jsontree.Field{Name: m.Name, Value: append(json.RawMessage(nil), m.Value...)})
 		}
 	}
 	if len(more) > 0 {
@@ -179,8 +180,8 @@ func (f *fold) delta(v *event, out func(wire.Delta)) {
 			show(out, pool.CallPart, d.JSON)
 		}
 	case "compaction_delta":
-		if o, err := wire.ParseObject(b.start); err == nil {
-			for _, m := range []wire.Member{{Name: "content", Value: d.Content}, {Name: "encrypted_content", Value: d.Encrypted}} {
+		if o, err := jsontree.ParseObject(b.start); err == nil {
+			for _, m := range []jsontree.Field{{Name: "content", Value: d.Content}, {Name: "encrypted_content", Value: d.Encrypted}} {
 				if m.Value != nil {
 					o.Set(m.Name, append(json.RawMessage(nil), m.Value...))
 				}
@@ -203,7 +204,7 @@ func (f *fold) use(raw json.RawMessage) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
-	f.meta.Usage = wire.Merge(f.meta.Usage, raw)
+	f.meta.Usage = jsontree.Merge(f.meta.Usage, raw)
 	var u struct {
 		Input   *int64 `json:"input_tokens"`
 		Read    *int64 `json:"cache_read_input_tokens"`
@@ -286,7 +287,7 @@ func (f *fold) putCall(m *pool.Message, b *block) {
 
 // rawBeyond returns the block if it has other members than its type and these, for which a part or call has fields; else nil.
 func (b *block) rawBeyond(names ...string) json.RawMessage {
-	if o, err := wire.ParseObject(b.start); err != nil || len(o.Without("type").Without(names...)) == 0 {
+	if o, err := jsontree.ParseObject(b.start); err != nil || len(o.Without("type").Without(names...)) == 0 {
 		return nil
 	}
 	return b.raw()
@@ -294,19 +295,19 @@ func (b *block) rawBeyond(names ...string) json.RawMessage {
 
 // raw returns the block as the API would send it in one piece.
 func (b *block) raw() json.RawMessage {
-	o, err := wire.ParseObject(b.start)
+	o, err := jsontree.ParseObject(b.start)
 	if err != nil {
 		return append(json.RawMessage(nil), b.start...)
 	}
 	switch {
 	case b.kind == "text":
-		o.Set("text", wire.String(wire.Whole(b.text)))
+		o.Set("text", jsontree.Quote(wire.Whole(b.text)))
 		if len(b.citations) > 0 {
 			o.Set("citations", replies.Array(b.citations))
 		}
 	case b.kind == "thinking":
-		o.Set("thinking", wire.String(wire.Whole(b.text)))
-		o.Set("signature", wire.String(string(b.signature)))
+		o.Set("thinking", jsontree.Quote(wire.Whole(b.text)))
+		o.Set("signature", jsontree.Quote(string(b.signature)))
 	case len(b.text) > 0 && json.Valid(b.text):
 		o.Set("input", wire.Arguments(b.text))
 	}

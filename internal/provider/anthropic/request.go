@@ -116,7 +116,7 @@ func (r *request) bound(t *adapter.Turn) bool {
 
 // prefill reports whether the model continues the words of the last turns, which the API joins.
 func (r *request) prefill(turns []*adapter.Turn) bool {
-	if !r.claude.known || !r.claude.before(4, 6) || r.settings.Thinking != nil || r.settings.Extra.Get("thinking") != nil {
+	if !r.claude.known || !r.claude.before(4, 6) || r.settings.Thinking != nil || r.settings.Extra["thinking"] != nil {
 		return false
 	}
 	for n := len(turns) - 1; n >= 0 && turns[n].Role == pool.Assistant && len(turns[n].Results) == 0; n-- {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // itemSize returns roughly how many bytes an item takes in a body.
@@ -42,6 +43,13 @@ func SizeOf(c *adapter.Conversation) int {
 		}
 	}
 	return n
+}
+
+// Apply puts the settings' own members into a body's fields, as Settings.Apply does.
+func Apply(s *adapter.Settings, fields *jsontree.Members, merge ...string) {
+	if raw, err := s.Apply(fields.Bytes(), merge...); err == nil { // an object
+		*fields, _ = jsontree.ParseObject(raw)
+	}
 }
 
 // Choose returns the tool choice that can be sent, nil if there is none. It needs tools, and a named tool must be among them; otherwise the choice is left out,

@@ -5,13 +5,14 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
 // Body is a request of generateContent.
 type Body struct {
-	Model     string         // for the address; it is not in the bytes
-	Fields    adapter.Fields // everything except the history: generationConfig, toolConfig, …
+	Model     string           // for the address; it is not in the bytes
+	Fields    jsontree.Members // everything except the history: generationConfig, toolConfig, …
 	Functions []adapter.Tool
 	Tools     []json.RawMessage // other tools than functions, unchanged
 	System    []string
@@ -57,7 +58,7 @@ func (b *Body) ToolNames() map[string]string { return b.names }
 
 // MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
-	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+	return adapter.Marshal(b.size, b.Fields.Bytes(), b.lists()...)
 }
 
 // Prefix returns tools, system texts and contents.

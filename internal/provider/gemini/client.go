@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Client talks to the Gemini API.
@@ -52,7 +53,7 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error)
 
 // Count returns the number of input tokens of a body.
 func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
-	o, err := wire.ParseObject(r.Body)
+	o, err := jsontree.ParseObject(r.Body)
 	if err != nil {
 		return 0, err
 	}
@@ -60,8 +61,8 @@ func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
 	}
-	inner := append(wire.Object{{Name: "model", Value: wire.String(model)}}, o.Without("model")...)
-	body := wire.Object{{Name: "generateContentRequest", Value: inner.Bytes()}}.Bytes()
+	inner := append(jsontree.Members{{Name: "model", Value: jsontree.Quote(model)}}, o.Without("model")...)
+	body := jsontree.Members{{Name: "generateContentRequest", Value: inner.Bytes()}}.Bytes()
 	var v struct {
 		Tokens int64 `json:"totalTokens"`
 	}

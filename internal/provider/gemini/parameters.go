@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/bodies"
 )
 
 // parameters sets all fields except the history.
 func (r *request) parameters() {
 	s := r.settings
-	var g adapter.Fields
+	var g jsontree.Members
 	if t := s.Temperature; t != nil {
 		if *t > 2 {
 			r.NoteAll("temperature 2: no more is taken")
@@ -37,17 +38,17 @@ func (r *request) parameters() {
 	r.thinkingConfig(&g)
 	r.format(&g)
 	f := &r.body.Fields
-	if len(g.Object) > 0 {
+	if len(g) > 0 {
 		f.Put("generationConfig", g)
 	}
 	if c := bodies.Choose(r.Conversation, s); c != nil {
 		r.choice(c)
 	}
-	s.Apply(&f.Object, "generationConfig", "toolConfig")
+	bodies.Apply(s, f, "generationConfig", "toolConfig")
 }
 
 // thinkingConfig sets how much to think: by a level from Gemini 3 on, by a number of tokens for 2.5.
-func (r *request) thinkingConfig(g *adapter.Fields) {
+func (r *request) thinkingConfig(g *jsontree.Members) {
 	t := r.settings.Thinking
 	pro := strings.Contains(r.model, "pro")
 	switch {
@@ -67,7 +68,7 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 			budget = fits
 			r.NoteAll("%s", why)
 		}
-		var c adapter.Fields
+		var c jsontree.Members
 		c.Int("thinkingBudget", budget)
 		c.Bool("includeThoughts", !t.Off)
 		g.Put("thinkingConfig", c)
@@ -82,13 +83,13 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 		} else if t.Off {
 			level = "MINIMAL"
 		}
-		c := adapter.Text("thinkingLevel", level)
+		c := jsontree.OneText("thinkingLevel", level)
 		c.Bool("includeThoughts", !t.Off)
 		g.Put("thinkingConfig", c)
 	}
 }
 
-func (r *request) format(g *adapter.Fields) {
+func (r *request) format(g *jsontree.Members) {
 	format := r.settings.Format
 	switch {
 	case format == nil:
@@ -104,9 +105,9 @@ func (r *request) format(g *adapter.Fields) {
 
 func (r *request) choice(c *adapter.Choice) {
 	mode := map[string]string{"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}[c.Mode]
-	o := adapter.Text("mode", mode)
+	o := jsontree.OneText("mode", mode)
 	if c.Mode == "tool" {
 		o.Texts("allowedFunctionNames", []string{c.Tool})
 	}
-	r.body.Fields.Put("toolConfig", adapter.Value("functionCallingConfig", json.RawMessage(o.Bytes())))
+	r.body.Fields.Put("toolConfig", jsontree.One("functionCallingConfig", json.RawMessage(o.Bytes())))
 }

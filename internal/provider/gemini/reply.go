@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/replies"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -84,7 +85,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 			f.part(raw, out)
 		}
 		if len(cand.Grounding) > 0 {
-			f.meta.ProviderData = map[string]json.RawMessage{Provider: wire.Object{
+			f.meta.ProviderData = map[string]json.RawMessage{Provider: jsontree.Members{
 				{Name: "groundingMetadata", Value: bytes.Clone(cand.Grounding)}}.Bytes()}
 		}
 		if cand.Finish != "" {
@@ -190,7 +191,7 @@ func kindOf(mediaType string) string {
 
 // firstName returns the name of the data in a part of an unknown kind.
 func firstName(raw json.RawMessage) string {
-	o, _ := wire.ParseObject(raw)
+	o, _ := jsontree.ParseObject(raw)
 	for _, m := range o.Without("thought", "thoughtSignature", "videoMetadata") {
 		return m.Name
 	}

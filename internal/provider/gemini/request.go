@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -161,7 +162,7 @@ func (r *request) signature(c *pool.Call) string {
 
 func response(a *adapter.Result) Part {
 	f := &FunctionResponse{ID: a.Call.ID, Name: a.Call.Name, Response: a.JSON}
-	var fields adapter.Fields
+	var fields jsontree.Members
 	if a.Error {
 		fields.Text("error", adapter.JoinTexts(a.Items, "\n"))
 		f.Response = fields.Bytes()

@@ -5,12 +5,13 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
 // Body is a request of Ollama's chat.
 type Body struct {
-	Fields   adapter.Fields // everything except the history: model, options, …
+	Fields   jsontree.Members // everything except the history: model, options, …
 	Tools    []adapter.Function
 	Messages []Message
 
@@ -42,7 +43,7 @@ func (b *Body) ToolNames() map[string]string { return b.names }
 
 // MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
-	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+	return adapter.Marshal(b.size, b.Fields.Bytes(), b.lists()...)
 }
 
 // Prefix returns tools and messages.

@@ -60,7 +60,7 @@ func base(host string) string {
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	return c.sender.Ask(ctx, "/api/chat", r, wire.JSONLines, NewFold())
+	return c.sender.Ask(ctx, "/api/chat", r, wire.JSONLines, NewFold(), nil)
 }
 
 // Count returns wire.ErrNoCount.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -93,11 +94,11 @@ func (f *fold) call(raw json.RawMessage, out func(wire.Delta)) {
 func (f *fold) end(c *chunk, data []byte) {
 	f.ended = true
 	f.meta.FinishReason, f.meta.InputTokens, f.meta.OutputTokens = c.Reason, c.Input, c.Output
-	o, _ := wire.ParseObject(data)
-	var figures wire.Object
+	o, _ := jsontree.ParseObject(data)
+	var figures jsontree.Members
 	for _, m := range o {
 		if strings.HasSuffix(m.Name, "_count") || strings.HasSuffix(m.Name, "_duration") {
-			figures = append(figures, wire.Member{Name: m.Name, Value: bytes.Clone(m.Value)})
+			figures = append(figures, jsontree.Field{Name: m.Name, Value: bytes.Clone(m.Value)})
 		}
 	}
 	if len(figures) > 0 {

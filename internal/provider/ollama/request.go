@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -78,7 +79,7 @@ func (b *Body) parameters(c *adapter.Conversation, s *adapter.Settings) {
 	} else if s.Format != nil {
 		f.Text("format", "json")
 	}
-	var o adapter.Fields
+	var o jsontree.Members
 	if s.Temperature != nil {
 		o.Float("temperature", *s.Temperature)
 	}
@@ -94,8 +95,8 @@ func (b *Body) parameters(c *adapter.Conversation, s *adapter.Settings) {
 	if len(s.Stop) > 0 {
 		o.Texts("stop", s.Stop)
 	}
-	if len(o.Object) > 0 {
+	if len(o) > 0 {
 		f.Put("options", o)
 	}
-	s.Apply(&f.Object, "options")
+	bodies.Apply(s, f, "options")
 }

@@ -2,14 +2,14 @@ package openai
 
 import (
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/out"
 )
 
 // Body is a request of the Chat Completions API.
 type Body struct {
-	Fields   adapter.Fields // everything except the history: model, temperature, …
+	Fields   jsontree.Members // everything except the history: model, temperature, …
 	Tools    []adapter.Function
 	Messages []Message
 
@@ -24,8 +24,8 @@ type Message struct {
 	Calls         []Call // of an assistant
 	CallID        string // of a tool
 	Reasoning     string
-	WithReasoning bool        // send Reasoning, even if it is empty
-	Own           wire.Object // an assistant's members that only its own server knows, such as reasoning_details
+	WithReasoning bool             // send Reasoning, even if it is empty
+	Own           jsontree.Members // an assistant's members that only its own server knows, such as reasoning_details
 
 	from chatctx.ID
 }
@@ -40,7 +40,7 @@ type Part struct {
 // Call is a call of a function. Arguments is a JSON object.
 type Call struct {
 	ID, Name, Arguments string
-	Own                 wire.Object // members that only its own server knows, such as extra_content
+	Own                 jsontree.Members // members that only its own server knows, such as extra_content
 }
 
 // ToolNames maps sent names to the draft's names where these differ.
@@ -48,7 +48,7 @@ func (b *Body) ToolNames() map[string]string { return b.names }
 
 // MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
-	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+	return adapter.Marshal(b.size, b.Fields.Bytes(), b.lists()...)
 }
 
 // Prefix returns tools and messages.
@@ -80,7 +80,7 @@ func writeMessage(j *out.JSON, m *Message) {
 	j.Close('}')
 }
 
-func writeOwn(j *out.JSON, o wire.Object) {
+func writeOwn(j *out.JSON, o jsontree.Members) {
 	for _, m := range o {
 		j.Key(m.Name)
 		j.Raw(m.Value)

@@ -15,7 +15,7 @@ import (
 // Client talks to the Chat Completions API, or to another server with its protocol.
 type Client struct {
 	sender  *wire.Sender
-	figures []wire.Member // the member that asks for usage in a stream
+	figures json.RawMessage // the member that asks for usage in a stream
 }
 
 // NewClient returns a Client with the address and key of o, else those of OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_ORG_ID. An address has the path up to
@@ -25,7 +25,7 @@ func NewClient(o wire.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{sender: s, figures: []wire.Member{usage}}
+	c := &Client{sender: s, figures: usage}
 	if u, err := url.Parse(s.Base); err == nil && strings.HasSuffix(u.Hostname(), "mistral.ai") {
 		c.figures = nil // it sends them anyway, and refuses unknown members
 	}
@@ -55,11 +55,11 @@ func PlaceOf(provider string) wire.Place {
 func init() { adapter.Register(adapter.NewService(PlaceOf(Provider), Adapter, NewClient)) }
 
 // usage asks for figures, which a stream has only on request.
-var usage = wire.Member{Name: "stream_options", Value: json.RawMessage(`{"include_usage":true}`)}
+var usage = json.RawMessage(`{"stream_options":{"include_usage":true}}`)
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	return c.sender.Ask(ctx, "/chat/completions", r, wire.SSE, NewFold(), c.figures...)
+	return c.sender.Ask(ctx, "/chat/completions", r, wire.SSE, NewFold(), c.figures)
 }
 
 // Count returns wire.ErrNoCount.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/replies"
 )
 
@@ -25,19 +25,19 @@ func maker(model string) string {
 }
 
 // own returns the ownMembers of a message or a call.
-func own(raw json.RawMessage) wire.Object {
-	o, err := wire.ParseObject(raw)
+func own(raw json.RawMessage) jsontree.Members {
+	o, err := jsontree.ParseObject(raw)
 	if err != nil {
 		return nil
 	}
-	var list wire.Object
+	var list jsontree.Members
 	for _, name := range ownMembers {
 		value := o.Get(name)
 		if name == "reasoning_details" {
 			value = whole(value)
 		}
 		if len(value) > 0 {
-			list = append(list, wire.Member{Name: name, Value: value})
+			list = append(list, jsontree.Field{Name: name, Value: value})
 		}
 	}
 	return list
@@ -49,9 +49,9 @@ func whole(details json.RawMessage) json.RawMessage {
 	if json.Unmarshal(details, &pieces) != nil {
 		return nil
 	}
-	var last wire.Object
+	var last jsontree.Members
 	for _, raw := range pieces {
-		o, err := wire.ParseObject(raw)
+		o, err := jsontree.ParseObject(raw)
 		if err == nil && continues(last, o) {
 			for _, m := range o {
 				last.Set(m.Name, joined(m.Name, last.Get(m.Name), m.Value))
@@ -69,7 +69,7 @@ func whole(details json.RawMessage) json.RawMessage {
 }
 
 // continues reports whether a piece goes on with the text or summary of the last one.
-func continues(last, piece wire.Object) bool {
+func continues(last, piece jsontree.Members) bool {
 	typ := string(piece.Get("type"))
 	return (typ == `"reasoning.text"` || typ == `"reasoning.summary"`) && typ == string(last.Get("type")) &&
 		string(last.Get("index")) == string(piece.Get("index")) && len(last.Get("signature")) == 0
@@ -81,7 +81,7 @@ func joined(name string, value, more json.RawMessage) json.RawMessage {
 	case string(more) == "null" && len(value) > 0:
 		return value
 	case name == "text" || name == "summary":
-		return wire.String(string(text(value) + text(more)))
+		return jsontree.Quote(string(text(value) + text(more)))
 	}
 	return more
 }

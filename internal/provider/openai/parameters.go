@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/bodies"
 )
 
@@ -111,11 +112,11 @@ func (r *request) parameters() {
 	if c := bodies.Choose(r.Conversation, s); c != nil {
 		r.choice(c)
 	}
-	s.Apply(&f.Object)
+	bodies.Apply(s, f)
 }
 
 // Sampling sets temperature and top_p as far as a model accepts them.
-func Sampling(c *adapter.Conversation, s *adapter.Settings, m Model, f *adapter.Fields) {
+func Sampling(c *adapter.Conversation, s *adapter.Settings, m Model, f *jsontree.Members) {
 	for _, p := range []struct {
 		name  string
 		value *float64
@@ -149,17 +150,17 @@ func (r *request) stop() {
 	}
 }
 
-func (r *request) format() adapter.Fields {
+func (r *request) format() jsontree.Members {
 	format := r.settings.Format
 	if format.Schema == nil {
-		return adapter.Text("type", "json_object")
+		return jsontree.OneText("type", "json_object")
 	}
-	schema := adapter.Text("name", format.Name)
+	schema := jsontree.OneText("name", format.Name)
 	schema.Set("schema", format.Schema)
 	if format.Strict != nil {
 		schema.Bool("strict", *format.Strict)
 	}
-	o := adapter.Text("type", "json_schema")
+	o := jsontree.OneText("type", "json_schema")
 	o.Put("json_schema", schema)
 	return o
 }
@@ -169,7 +170,7 @@ func (r *request) choice(c *adapter.Choice) {
 		r.body.Fields.Text("tool_choice", c.Mode)
 		return
 	}
-	o := adapter.Text("type", "function")
-	o.Put("function", adapter.Text("name", c.Tool))
+	o := jsontree.OneText("type", "function")
+	o.Put("function", jsontree.OneText("name", c.Tool))
 	r.body.Fields.Put("tool_choice", o)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -24,7 +25,7 @@ type fold struct {
 	parts   wire.Parts
 	refusal []byte
 	calls   []*call
-	extra   wire.Object // members of the message that have no field here
+	extra   jsontree.Members // members of the message that have no field here
 	ended   bool
 }
 
@@ -33,7 +34,7 @@ type call struct {
 	index     *int
 	id, name  string
 	arguments []byte
-	extra     wire.Object
+	extra     jsontree.Members
 }
 
 type chunk struct {
@@ -132,7 +133,7 @@ func (f *fold) take(e wire.Event, out func(wire.Delta)) error {
 			continue
 		}
 		if len(ch.Error) > 0 && string(ch.Error) != "null" {
-			return wire.Classify(Provider, 200, nil, wire.Object{{Name: "error", Value: ch.Error}}.Bytes())
+			return wire.Classify(Provider, 200, nil, jsontree.Members{{Name: "error", Value: ch.Error}}.Bytes())
 		}
 		for _, raw := range []json.RawMessage{ch.Delta, ch.Message} {
 			if err := f.delta(raw, out); err != nil {
@@ -239,7 +240,7 @@ func (f *fold) call(d *callDelta, out func(wire.Delta)) {
 		out(wire.Delta{Type: pool.CallPart, Text: string(arguments)})
 	}
 	if bytes.Contains(d.raw, []byte(`"extra_content"`)) || d.Custom != nil {
-		if o, err := wire.ParseObject(d.raw); err == nil {
+		if o, err := jsontree.ParseObject(d.raw); err == nil {
 			for _, m := range o.Without("index", "id", "function", "custom") {
 				c.extra.Set(m.Name, bytes.Clone(m.Value))
 			}
@@ -279,10 +280,10 @@ var plainMembers = map[string]bool{"role": true, "content": true, "refusal": tru
 
 // keepExtra keeps the other members of a delta (annotations, audio, reasoning_details): it joins lists and replaces other values.
 func (f *fold) keepExtra(raw json.RawMessage) {
-	if !wire.HasOther(raw, plainMembers) {
+	if !jsontree.HasOther(raw, plainMembers) {
 		return
 	}
-	o, err := wire.ParseObject(raw)
+	o, err := jsontree.ParseObject(raw)
 	if err != nil {
 		return
 	}
@@ -348,7 +349,7 @@ func (f *fold) Message() *pool.Message {
 
 func (f *fold) refusalPart() pool.Part {
 	text := wire.Whole(f.refusal)
-	raw := wire.Object{{Name: "type", Value: wire.String(pool.RefusalPart)}, {Name: "refusal", Value: wire.String(text)}}
+	raw := jsontree.Members{{Name: "type", Value: jsontree.Quote(pool.RefusalPart)}, {Name: "refusal", Value: jsontree.Quote(text)}}
 	return pool.Part{Type: pool.RefusalPart, Text: text, Provider: Provider, Model: f.meta.Model, Raw: raw.Bytes()}
 }
 
@@ -371,13 +372,13 @@ func (f *fold) put(m *pool.Message, c *call, last bool) {
 
 // raw returns the call as the API sends it in one piece.
 func (c *call) raw() json.RawMessage {
-	o := wire.Object{{Name: "id", Value: wire.String(c.id)}}
+	o := jsontree.Members{{Name: "id", Value: jsontree.Quote(c.id)}}
 	o = append(o, c.extra...)
 	name, words := "function", "arguments"
 	if string(c.extra.Get("type")) == `"custom"` {
 		name, words = "custom", "input"
 	}
-	inner := wire.Object{{Name: "name", Value: wire.String(c.name)}, {Name: words, Value: wire.String(wire.Whole(c.arguments))}}
+	inner := jsontree.Members{{Name: "name", Value: jsontree.Quote(c.name)}, {Name: words, Value: jsontree.Quote(wire.Whole(c.arguments))}}
 	o.Set(name, inner.Bytes())
 	return o.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/openai"
 	"github.com/chatctx/chatctx/internal/provider/replies"
 	"github.com/chatctx/chatctx/pool"
@@ -31,7 +32,7 @@ func init() { adapter.Register(adapter.NewService(openai.PlaceOf(Provider), Adap
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	return c.sender.Ask(ctx, "/responses", r, wire.SSE, NewFold())
+	return c.sender.Ask(ctx, "/responses", r, wire.SSE, NewFold(), nil)
 }
 
 // counted are the members of a body that the counting endpoint accepts.
@@ -58,7 +59,7 @@ func (c *Client) Compact(ctx context.Context, r wire.Request) (*pool.Message, er
 
 // compactBody returns the body for the compacting endpoint.
 func compactBody(body []byte) ([]byte, error) {
-	o, err := wire.ParseObject(body)
+	o, err := jsontree.ParseObject(body)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func compactBody(body []byte) ([]byte, error) {
 	o = o.Only("model")
 	o.Set("input", replies.Array(input))
 	if len(system) > 0 {
-		o.Set("instructions", wire.String(strings.Join(system, "\n\n")))
+		o.Set("instructions", jsontree.Quote(strings.Join(system, "\n\n")))
 	}
 	return o.Bytes(), nil
 }

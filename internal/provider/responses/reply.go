@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -163,7 +164,7 @@ func (f *fold) end(r *response) error {
 		if len(r.Error) == 0 || string(r.Error) == "null" {
 			return &wire.Error{Kind: wire.Overloaded, Provider: Provider, Status: 200, Message: "the response failed, and no reason was given"}
 		}
-		return wire.Classify(Provider, 200, nil, wire.Object{{Name: "error", Value: r.Error}}.Bytes())
+		return wire.Classify(Provider, 200, nil, jsontree.Members{{Name: "error", Value: r.Error}}.Bytes())
 	case "cancelled", "in_progress", "queued":
 		return &wire.Error{Kind: wire.Incomplete, Provider: Provider, Status: 200, Message: "the response is " + r.Status}
 	}
@@ -300,7 +301,7 @@ func (f *fold) putCall(m *pool.Message, it *item) {
 	}
 	arguments := wire.Arguments([]byte(v.Arguments))
 	if v.Input != nil {
-		arguments = wire.String(*v.Input)
+		arguments = jsontree.Quote(*v.Input)
 	}
 	m.Calls = append(m.Calls, pool.Call{ID: v.CallID, Tool: v.Name, Arguments: arguments, Status: pool.Pending, Execution: pool.NotRun,
 		Provider: Provider, Model: f.meta.Model, Raw: it.raw})

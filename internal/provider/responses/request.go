@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
-	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/provider/bodies"
 	"github.com/chatctx/chatctx/internal/provider/openai"
 	"github.com/chatctx/chatctx/pool"
@@ -41,7 +41,7 @@ func media() adapter.MediaRules {
 func open(s *adapter.Settings) (*request, *adapter.Rules, error) {
 	r := &request{settings: s, model: openai.ParseModel(adapter.BareModel(s, Provider))}
 	r.model.Name = strings.TrimPrefix(r.model.Name, adapter.OpenAI+"/")
-	r.stored = string(s.Extra.Get("store")) == "true"
+	r.stored = string(s.Extra["store"]) == "true"
 	own := rules
 	own.Thinking, own.Raw, own.RawLost = r.thinking, native, true
 	return r, &own, nil
@@ -187,14 +187,14 @@ func (r *request) arguments(t *adapter.Turn, c *adapter.Call) string {
 		return string(c.Arguments)
 	}
 	r.Note(t.Message, "arguments of call %s left out: %d bytes, the limit is %d", c.Call.ID, len(c.Arguments), maxArguments)
-	var f adapter.Fields
+	var f jsontree.Members
 	f.Text("left_out", "arguments over the limit")
 	return string(f.Bytes())
 }
 
 // withoutIDs returns a reasoning item without what refers to the provider's own store.
 func withoutIDs(raw json.RawMessage) json.RawMessage {
-	o, err := wire.ParseObject(raw)
+	o, err := jsontree.ParseObject(raw)
 	if err != nil {
 		return raw
 	}
@@ -235,7 +235,7 @@ func (r *request) parameters() {
 		if why := bodies.Crowds(s); why != "" {
 			r.NoteAll("%s", why)
 		}
-		f.Put("reasoning", adapter.Text("effort", effort))
+		f.Put("reasoning", jsontree.OneText("effort", effort))
 	}
 	if r.model.Reasons && !r.stored {
 		f.Texts("include", []string{"reasoning.encrypted_content"})
@@ -247,25 +247,25 @@ func (r *request) parameters() {
 		f.Bool("parallel_tool_calls", *s.Parallel)
 	}
 	if c := bodies.Choose(r.Conversation, s); c != nil && c.Mode == "tool" {
-		o := adapter.Text("type", "function")
+		o := jsontree.OneText("type", "function")
 		o.Text("name", c.Tool)
 		f.Put("tool_choice", o)
 	} else if c != nil {
 		f.Text("tool_choice", c.Mode)
 	}
-	s.Apply(&f.Object, "text", "reasoning")
+	bodies.Apply(s, f, "text", "reasoning")
 }
 
-func (r *request) format() adapter.Fields {
+func (r *request) format() jsontree.Members {
 	format := r.settings.Format
 	if format.Schema == nil {
-		return adapter.Value("format", adapter.Text("type", "json_object").Bytes())
+		return jsontree.One("format", jsontree.OneText("type", "json_object").Bytes())
 	}
-	o := adapter.Text("type", "json_schema")
+	o := jsontree.OneText("type", "json_schema")
 	o.Text("name", format.Name)
 	o.Set("schema", format.Schema)
 	if format.Strict != nil {
 		o.Bool("strict", *format.Strict)
 	}
-	return adapter.Value("format", o.Bytes())
+	return jsontree.One("format", o.Bytes())
 }

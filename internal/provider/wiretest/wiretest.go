@@ -47,7 +47,7 @@ func Run(t *testing.T, p Provider) {
 			p.Cut(t, stream)
 			p.Mangle(t, stream)
 			if whole, err := os.ReadFile(name + ".json"); err == nil {
-				m, err := wire.DecodeWhole(whole, p.Fold())
+				m, err := p.readWhole(string(whole))
 				if got := Dump(m, err); got != want {
 					t.Errorf("in one piece:\n%s\nas a stream:\n%s", got, want)
 				}
@@ -59,12 +59,17 @@ func Run(t *testing.T, p Provider) {
 // NoReply checks that an answer in one piece that is not a reply is an error, not an empty message.
 func (p Provider) NoReply(t *testing.T) {
 	for _, body := range []string{`{}`, `{"error":{"type":"overloaded_error","code":"server_error","status":"UNAVAILABLE","message":"busy"},"type":"error"}`, `{"detail":"busy"}`} {
-		m, err := wire.DecodeWhole([]byte(body), p.Fold())
+		m, err := p.readWhole(body)
 		var e *wire.Error
 		if m != nil || !errors.As(err, &e) || e.Kind != wire.Overloaded {
 			t.Errorf("%s: %v, %v", body, m, err)
 		}
 	}
+}
+
+// readWhole returns the message of a reply in one piece.
+func (p Provider) readWhole(body string) (*pool.Message, error) {
+	return wire.NewStream("test", io.NopCloser(strings.NewReader(body)), nil, p.Fold()).Read(nil)
 }
 
 func (p Provider) decode(r io.Reader) string { return Dump(p.Read(r)) }

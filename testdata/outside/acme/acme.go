@@ -43,10 +43,16 @@ var rules = adapter.Rules{
 
 // Body is a request of Acme's talk.
 type Body struct {
-	fields adapter.Fields
+	fields json.RawMessage // everything but the lists
 	tools  []adapter.Function
 	lines  []line
 	names  map[string]string
+}
+
+type parameters struct {
+	Model       string   `json:"model"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	Most        int64    `json:"most,omitempty"`
 }
 
 // line is one thing that somebody says.
@@ -83,20 +89,19 @@ func render(s *adapter.Settings, c *adapter.Conversation) *Body {
 			b.lines = append(b.lines, line{From: "tool", Call: r.Call.ID, Text: r.Plain(), message: r.Message})
 		}
 	}
-	b.fields.Text("model", adapter.BareModel(s, Name))
-	if s.Temperature != nil {
-		b.fields.Float("temperature", *s.Temperature)
+	fields, err := json.Marshal(parameters{adapter.BareModel(s, Name), s.Temperature, s.MaxTokens})
+	if err == nil {
+		b.fields, err = s.Apply(fields)
 	}
-	if s.MaxTokens > 0 {
-		b.fields.Int("most", s.MaxTokens)
+	if err != nil {
+		panic(err) // of a struct and an object
 	}
-	s.Apply(&b.fields.Object)
 	return b
 }
 
 // MarshalJSON implements adapter.Body.
 func (b *Body) MarshalJSON() ([]byte, error) {
-	return adapter.Marshal(4096, b.fields, b.lists()...), nil
+	return adapter.Marshal(4096, b.fields, b.lists()...)
 }
 
 // Prefix implements adapter.Body.
