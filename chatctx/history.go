@@ -1,9 +1,7 @@
 package chatctx
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/view"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // Snapshot is a branch as it was at one moment. It holds no file, no lock and little memory: entries and messages never change, so the branch's pieces are
@@ -124,51 +121,7 @@ func (s *Snapshot) readTail(tx kv.Tx, from int) error {
 
 // view runs fn in a short reading transaction. Where fn meets a gap that purge or gc made, the error is ErrPurged.
 func (s *Snapshot) view(ctx context.Context, fn func(kv.Tx) error) error {
-	return s.ctx.store.at().DB.View(ctx, func(tx kv.Tx) error { return s.purged(tx, fn(tx)) })
-}
-
-// purged returns ErrPurged for an error of reading the snapshot that a purge or gc is the reason of, else the error itself.
-func (s *Snapshot) purged(tx kv.Tx, of error) error {
-	if !errors.Is(of, ErrDamaged) && !errors.Is(of, ErrNotFound) {
-		return of
-	}
-	rec, _, err := base.GetContext(tx, s.ctx.ID)
-	switch {
-	case err != nil:
-		return err
-	case rec == nil:
-		return base.Gone(s.ctx.ID)
-	case errors.Is(of, ErrNotFound):
-		return of
-	}
-	if removed, err := s.removed(tx); err != nil || removed {
-		return cmp.Or(err, ErrPurged)
-	}
-	return of
-}
-
-// removed reports whether the branch has let go of some of what the snapshot holds, and what it still holds is whole: then nothing is damaged.
-func (s *Snapshot) removed(tx kv.Tx) (bool, error) {
-	now, err := branchstore.Get(tx, s.ctx.ID, s.branch.ID)
-	if now == nil || err != nil {
-		return err == nil, err
-	}
-	kept := branchstore.Common(s.branch.Pieces, now.Pieces)
-	if branchstore.Count(kept) == branchstore.Len(s.branch) {
-		return false, nil
-	}
-	whole := true
-	ids, err := branchstore.IDs(tx, s.ctx.ID, kept)
-	if err == nil {
-		err = poolstore.GetMany(tx, s.ctx.ID, ids, func(_ int, m *pool.Message) error {
-			whole = whole && m != nil
-			return nil
-		})
-	}
-	if errors.Is(err, ErrDamaged) {
-		return false, nil
-	}
-	return whole, err
+	return s.ctx.store.at().DB.View(ctx, func(tx kv.Tx) error { return view.Purged(tx, s.ctx.ID, s.branch, fn(tx)) })
 }
 
 // Len returns the number of messages.
@@ -192,7 +145,7 @@ func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, 
 			if back {
 				a, b = max(hi-view.EntryBatch+1, lo), hi
 			}
-			most := batchBytes
+			most := view.StreamBytes
 			if back {
 				most = math.MaxInt // it would end before the first that is wanted
 			}
@@ -237,9 +190,6 @@ func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	})
 	return n, err
 }
-
-// batchBytes is how large a batch of Entries gets, with the message that makes it so.
-const batchBytes = 4 << 20
 
 func (s *Snapshot) read(ctx context.Context, from, to, most int) ([]*Entry, error) {
 	var page []*Entry
@@ -358,7 +308,7 @@ func (s *Snapshot) Range(ctx context.Context, ref record.Ref) (*Stretch, error) 
 	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *base.ContextRecord) error {
 		on, from, to, ok, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Range(s.branch, ref)
 		if err != nil || !ok {
-			return s.purged(tx, err)
+			return view.Purged(tx, s.ctx.ID, s.branch, err)
 		}
 		out = &Stretch{s, from, to}
 		if on.ID == s.branch.ID {

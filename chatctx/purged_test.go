@@ -77,9 +77,9 @@ func readers(c *ChatContext, s *Snapshot) (ofSnapshot, ofContext map[string]func
 		"CompareSize": func(ctx context.Context) error {
 			return second(view.CompareSize(ctx, base.ContextOf(c.Store(), c.ID), "", "@1", "@2"))
 		},
-		"NativeView": func(ctx context.Context) error { return second(c.NativeView(ctx)) },
-		"Queued":     func(ctx context.Context) error { return second(view.Queued(ctx, base.ContextOf(c.Store(), c.ID), "")) },
-		"Running":    func(ctx context.Context) error { return second(view.Running(ctx, base.ContextOf(c.Store(), c.ID), "")) },
+		"Stream":  func(ctx context.Context) error { return c.Stream(ctx, func(record.Streamed) error { return nil }) },
+		"Queued":  func(ctx context.Context) error { return second(view.Queued(ctx, base.ContextOf(c.Store(), c.ID), "")) },
+		"Running": func(ctx context.Context) error { return second(view.Running(ctx, base.ContextOf(c.Store(), c.ID), "")) },
 		"LastRequest": func(ctx context.Context) error {
 			return second(view.LastRequest(ctx, base.ContextOf(c.Store(), c.ID), "", "x"))
 		},

@@ -192,10 +192,7 @@ func (p *twoStores) state() string {
 		return "in the trash\n"
 	}
 	text := sortedLines(saidOn(p.t, p.here, p.id))
-	v, err := c.NativeView(ctx)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	v := streamOf(p.t, c)
 	words := func(id chatctx.ID) string {
 		m, err := c.Message(ctx, id)
 		if err != nil {
@@ -213,11 +210,42 @@ func (p *twoStores) state() string {
 		text += "title: " + info.Title + "\n"
 	}
 	for _, b := range v.Branches {
-		for _, s := range b.Info.Sessions[min(1, len(b.Info.Sessions)):] {
-			text += fmt.Sprintf("session of %s from %d\n", b.Info.Name, s.Start)
+		for _, s := range b.Sessions[min(1, len(b.Sessions)):] {
+			text += fmt.Sprintf("session of %s from %d\n", b.Name, s.Start)
 		}
 	}
 	return sortedLines(text)
+}
+
+// streamed is what the stream of a context has beside messages, with its branches.
+type streamed struct {
+	Branches []*record.BranchInfo
+	Tags     map[string]chatctx.ID
+	Marks    map[chatctx.ID]string
+	Calls    []*record.NativeCall
+}
+
+func streamOf(t *testing.T, c *chatctx.ChatContext) *streamed {
+	t.Helper()
+	out := &streamed{Tags: map[string]chatctx.ID{}, Marks: map[chatctx.ID]string{}}
+	err := c.Stream(t.Context(), func(r record.Streamed) error {
+		switch r := r.(type) {
+		case *record.NativeTag:
+			out.Tags[r.Name] = r.Message
+		case *record.NativeMark:
+			out.Marks[r.Message] = r.Mark
+		case *record.NativeCall:
+			out.Calls = append(out.Calls, r)
+		}
+		return nil
+	})
+	if err == nil {
+		out.Branches, err = c.Branches(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func sortedLines(text string) string {
@@ -289,11 +317,11 @@ func TestResultOfAFileAnswersNothing(t *testing.T) {
 				})
 			}
 			of := func() record.NativeCall {
-				v, err := c.NativeView(ctx)
-				if err != nil || len(v.Calls) != 1 {
-					t.Fatal(v, err)
+				v := streamOf(t, c)
+				if len(v.Calls) != 1 {
+					t.Fatal(v)
 				}
-				return v.Calls[0]
+				return *v.Calls[0]
 			}
 			before := of()
 			p.bring(Options{})
@@ -670,21 +698,15 @@ func TestGrownAnswerKeepsItsPlace(t *testing.T) {
 		b.Mark("@2", "pinned")
 		b.Tag("here", "@2")
 	})
-	before, err := c.NativeView(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := streamOf(t, c)
 	importInto(t, s, fileWith(t, "conversations.json", state(1_800_000_000, "T", "q=q", "a=one and two")))
 	m, err := c.Message(ctx, before.Tags["here"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := c.NativeView(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.Text() != "one and two" || m.Source.GrewFrom != 3 || after.Marks[m.ID] != "pinned" || after.Branches[0].Info.Head != m.ID || after.Branches[0].Info.Revision == before.Branches[0].Info.Revision {
-		t.Errorf("%q grew from %d, marks %v, %+v", m.Text(), m.Source.GrewFrom, after.Marks, after.Branches[0].Info)
+	after := streamOf(t, c)
+	if m.Text() != "one and two" || m.Source.GrewFrom != 3 || after.Marks[m.ID] != "pinned" || after.Branches[0].Head != m.ID || after.Branches[0].Revision == before.Branches[0].Revision {
+		t.Errorf("%q grew from %d, marks %v, %+v", m.Text(), m.Source.GrewFrom, after.Marks, after.Branches[0])
 	}
 	if _, err := s.Undo(ctx, c.ID.String(), "", ""); err != nil {
 		t.Fatal(err)

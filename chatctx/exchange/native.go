@@ -35,28 +35,6 @@ type nativeHeader struct {
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 }
 
-type nativeArtifact struct {
-	SHA256    string `json:"sha256"`
-	MediaType string `json:"media_type"`
-	Data      []byte `json:"data"`
-}
-
-type nativeTag struct {
-	Name    string     `json:"name"`
-	Message chatctx.ID `json:"message"`
-}
-
-type nativeMark struct {
-	Mark    string     `json:"mark"`
-	Message chatctx.ID `json:"message"`
-}
-
-type nativeEnd struct {
-	Context  chatctx.ID `json:"context"`
-	Messages int        `json:"messages"`
-	Branches int        `json:"branches"`
-}
-
 // checkCall refuses the states that no call has.
 func checkCall(c *record.NativeCall) error {
 	switch c.Status {

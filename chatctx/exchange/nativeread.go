@@ -268,11 +268,11 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 		n.fields(at, wrong)
 		return n.target.Again(ctx, n.known(at, ids))
 	case "tag":
-		t, err := decoded[nativeTag](n.r, at, kind, v)
+		t, err := decoded[record.NativeTag](n.r, at, kind, v)
 		n.refer(at, fmt.Sprintf("the tag %q", show.Clip(t.Name, 60)), t.Message, err, func() error { return target.Tag(t.Name, t.Message) })
 		return ofLine(err)
 	case "mark":
-		m, err := decoded[nativeMark](n.r, at, kind, v)
+		m, err := decoded[record.NativeMark](n.r, at, kind, v)
 		n.refer(at, fmt.Sprintf("the mark %q", show.Clip(m.Mark, 60)), m.Message, err, func() error { return target.Mark(m.Message, m.Mark) })
 		return ofLine(err)
 	case "end":
@@ -413,7 +413,7 @@ func (n *nativeReader) flush() error {
 }
 
 func (n *nativeReader) artifact(at place, v value) error {
-	a, err := decoded[nativeArtifact](n.r, at, "artifact", v)
+	a, err := decoded[record.NativeArtifact](n.r, at, "artifact", v)
 	if err != nil {
 		return ofLine(err)
 	}
@@ -427,7 +427,7 @@ func (n *nativeReader) artifact(at place, v value) error {
 }
 
 func (n *nativeReader) end(at place, v value) error {
-	e, wrong := decoded[nativeEnd](n.r, at, "end", v)
+	e, wrong := decoded[record.NativeEnd](n.r, at, "end", v)
 	n.fields(at, wrong)
 	if e.Messages != n.messages {
 		return fmt.Errorf("the conversation should have %s and has %d", plural.Count(e.Messages, "message"), n.messages)
@@ -472,6 +472,12 @@ func (im *importer) dry(n record.Native) (nativeTarget, error) {
 	in := &record.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
 		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData, Labels: n.Labels}
 	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
+}
+
+// step is a message after the node parent.
+type step struct {
+	parent  int
+	message chatctx.ID
 }
 
 // nativeDry makes an Incoming from a context.

@@ -22,7 +22,7 @@ func writeNative(ctx context.Context, x *Writing) error {
 		if err := n.raw(header); err != nil {
 			return err
 		}
-		return n.context(ctx, x.Context)
+		return x.Context.Stream(ctx, n.put)
 	}
 	chosen := x.Options.Contexts
 	if len(chosen) == 0 {
@@ -55,7 +55,7 @@ func writeNative(ctx context.Context, x *Writing) error {
 		if err != nil {
 			return err
 		}
-		if err := n.context(ctx, c); err != nil {
+		if err := c.Stream(ctx, n.put); err != nil {
 			return err
 		}
 	}
@@ -85,18 +85,11 @@ func parentsFirst(newestFirst []*record.ContextInfo) []chatctx.ID {
 	return out
 }
 
-// step is a message after the node parent.
-type step struct {
-	parent  int
-	message chatctx.ID
-}
-
 // nativeWriter writes the store's own format.
 type nativeWriter struct {
 	*Writing
-	sent  map[pool.Hash]bool                 // artifacts that were written
-	calls map[chatctx.ID][]record.NativeCall // of the current context, by message
-	buf   []byte
+	sent map[pool.Hash]bool // artifacts that were written
+	buf  []byte
 }
 
 // raw writes a line.
@@ -109,8 +102,18 @@ func (n *nativeWriter) raw(v any) error {
 	return err
 }
 
-// line writes a line of a kind.
-func (n *nativeWriter) line(kind string, v any) error { return n.raw(map[string]any{kind: v}) }
+// put writes the line of a record.
+func (n *nativeWriter) put(r record.Streamed) error {
+	switch r := r.(type) {
+	case *record.Native:
+		r.Settings = settings.Said(r.Settings)
+	case *record.NativeBranch:
+		r.Settings = settings.Said(r.Settings)
+	case *record.NativeMessage:
+		return n.message(r.Kind(), r.Message)
+	}
+	return n.raw(map[string]any{r.Kind(): r})
+}
 
 func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
 	if err := n.artifacts(m); err != nil {
@@ -122,15 +125,8 @@ func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
 		return err
 	}
 	n.buf = append(n.buf, "}\n"...)
-	if _, err = n.Out.Write(n.buf); err != nil {
-		return err
-	}
-	for _, c := range n.calls[m.ID] {
-		if err := n.line("call", c); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = n.Out.Write(n.buf)
+	return err
 }
 
 // artifacts writes the bytes to which a message refers, each only once. Long results are in the message itself.
@@ -150,171 +146,7 @@ func (n *nativeWriter) artifacts(m *chatctx.Message) error {
 			if err != nil || data == nil {
 				return err
 			}
-			if err := n.line("artifact", nativeArtifact{h.String(), mediaType, data}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) error {
-	v, err := c.NativeView(ctx)
-	if err != nil {
-		return err
-	}
-	line := v.Context
-	line.Settings = settings.Said(line.Settings)
-	err = n.line("context", line)
-	if err != nil {
-		return err
-	}
-	n.calls = map[chatctx.ID][]record.NativeCall{}
-	for _, call := range v.Calls {
-		n.calls[call.Message] = append(n.calls[call.Message], call)
-	}
-	h := &histories{index: map[step]int{}, seen: map[chatctx.ID]bool{}}
-	for _, snap := range v.Branches {
-		if err := n.branch(ctx, h, snap); err != nil {
-			return err
-		}
-	}
-	if err := n.loose(ctx, c, v, h); err != nil {
-		return err
-	}
-	if err := n.named(v, h); err != nil {
-		return err
-	}
-	return n.line("end", nativeEnd{v.Context.ID, len(h.seen), len(v.Branches)})
-}
-
-// histories are the branches of a context that were written, as paths with common beginnings.
-type histories struct {
-	index  map[step]int // the index of a message after a node of the tree
-	owners []string     // for each node, the first branch with it
-	seen   map[chatctx.ID]bool
-}
-
-// begin follows the path of a history as far as it is known. It returns the last node, the number of shared messages, and a branch with them.
-func (h *histories) begin(ids []chatctx.ID) (at, shared int, like string) {
-	at = -1
-	for _, id := range ids {
-		next, known := h.index[step{at, id}]
-		if !known {
-			break
-		}
-		at, shared, like = next, shared+1, h.owners[next]
-	}
-	return at, shared, like
-}
-
-// grow adds the rest of a path.
-func (h *histories) grow(at int, ids []chatctx.ID, owner string) {
-	for _, id := range ids {
-		h.index[step{at, id}] = len(h.owners)
-		at = len(h.owners)
-		h.owners = append(h.owners, owner)
-	}
-}
-
-func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.Snapshot) error {
-	ids, err := snap.IDs(ctx)
-	if err != nil {
-		return err
-	}
-	b := snap.Info
-	at, shared, like := h.begin(ids)
-	h.grow(at, ids[shared:], b.Name)
-	line := record.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: settings.Said(b.Settings), Sessions: b.Sessions,
-		AppData: b.AppData, From: b.From, At: b.At, Created: b.Created, Tokens: b.Tokens, NativeLike: record.NativeLike{Like: like, Shared: shared}}
-	if err := n.line("branch", line); err != nil {
-		return err
-	}
-	return n.rest(ctx, h, snap, ids, shared)
-}
-
-// rest writes the history from index at on: new messages, and the ids of known ones.
-func (n *nativeWriter) rest(ctx context.Context, h *histories, snap *chatctx.Snapshot, ids []chatctx.ID, at int) error {
-	for at < len(ids) {
-		end := at + 1
-		again := h.seen[ids[at]]
-		for end < len(ids) && h.seen[ids[end]] == again {
-			end++
-		}
-		if again {
-			if err := n.line("again", ids[at:end]); err != nil {
-				return err
-			}
-			at = end
-			continue
-		}
-		from := at
-		for e, err := range snap.Entries(ctx, at+1, end) {
-			if err != nil {
-				return err
-			}
-			if h.seen[e.ID] { // a second time in this part
-				break
-			}
-			h.seen[e.ID] = true
-			if err := n.message("message", e.Message); err != nil {
-				return err
-			}
-			at++
-		}
-		if at == from {
-			return nil // they were removed meanwhile
-		}
-	}
-	return nil
-}
-
-// loose writes the messages that are referred to but on no branch.
-func (n *nativeWriter) loose(ctx context.Context, c *chatctx.ChatContext, v *chatctx.NativeView, h *histories) error {
-	var wanted []chatctx.ID
-	for _, snap := range v.Branches {
-		for _, s := range snap.Info.Sessions {
-			wanted = append(wanted, s.Summary)
-			for _, d := range s.Digests {
-				wanted = append(wanted, d.Message)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(v.Tags)) {
-		wanted = append(wanted, v.Tags[name])
-	}
-	wanted = append(wanted, sortedIDs(v.Marks)...)
-	for _, id := range wanted {
-		if h.seen[id] || id == (chatctx.ID{}) {
-			continue
-		}
-		m, err := c.Message(ctx, id)
-		if errors.Is(err, chatctx.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		h.seen[id] = true
-		if err := n.message("loose", m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// named writes the tags and marks of messages that were written.
-func (n *nativeWriter) named(v *chatctx.NativeView, h *histories) error {
-	for _, name := range slices.Sorted(maps.Keys(v.Tags)) {
-		if id := v.Tags[name]; h.seen[id] {
-			if err := n.line("tag", nativeTag{name, id}); err != nil {
-				return err
-			}
-		}
-	}
-	for _, id := range sortedIDs(v.Marks) {
-		if h.seen[id] {
-			if err := n.line("mark", nativeMark{v.Marks[id], id}); err != nil {
+			if err := n.put(&record.NativeArtifact{SHA256: h.String(), MediaType: mediaType, Data: data}); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// Streamed is a record of the stream as which a conversation goes from one place to another, in this order: a Native; each NativeBranch with its history, which
+// is NativeMessages that are new in the stream, and NativeAgain; NativeMessages that are on no branch; NativeTags and NativeMarks; a NativeEnd. The NativeCalls of
+// a message come after it, and a NativeArtifact before the first message that names it. All are passed as pointers but NativeAgain.
+type Streamed interface {
+	Kind() string // the kind of the record, which names its line in an export
+}
+
 // Native describes a context on its way between stores.
 type Native struct {
 	ID       pool.ID                    `json:"id"`
@@ -50,4 +57,57 @@ type NativeCall struct {
 	Message pool.ID `json:"message"`
 	Index   int     `json:"index"` // of the call in the message, from 0
 	CallRecord
+}
+
+// NativeMessage is a message of the history of the branch before it or, if Loose, of no branch: a session's summary, or a message with a tag or a mark.
+type NativeMessage struct {
+	Message *pool.Message
+	Loose   bool
+}
+
+// NativeAgain continues the history of the branch before it with messages that came before.
+type NativeAgain []pool.ID
+
+// NativeArtifact has the bytes of an image or a document.
+type NativeArtifact struct {
+	SHA256    string `json:"sha256"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
+// NativeTag is a tag of a message.
+type NativeTag struct {
+	Name    string  `json:"name"`
+	Message pool.ID `json:"message"`
+}
+
+// NativeMark says that a message is pinned or excluded.
+type NativeMark struct {
+	Mark    string  `json:"mark"`
+	Message pool.ID `json:"message"`
+}
+
+// NativeEnd counts what came. A context without it was cut off.
+type NativeEnd struct {
+	Context  pool.ID `json:"context"`
+	Messages int     `json:"messages"`
+	Branches int     `json:"branches"`
+}
+
+// The kinds of the records.
+func (Native) Kind() string         { return "context" }
+func (NativeBranch) Kind() string   { return "branch" }
+func (NativeAgain) Kind() string    { return "again" }
+func (NativeCall) Kind() string     { return "call" }
+func (NativeArtifact) Kind() string { return "artifact" }
+func (NativeTag) Kind() string      { return "tag" }
+func (NativeMark) Kind() string     { return "mark" }
+func (NativeEnd) Kind() string      { return "end" }
+
+// Kind returns message or loose.
+func (m NativeMessage) Kind() string {
+	if m.Loose {
+		return "loose"
+	}
+	return "message"
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/journal"
-	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -32,13 +32,24 @@ func Copy(ctx context.Context, s *base.Store, ref, title string, use bool) (pool
 	return id, err
 }
 
-// copier copies a context. branches and ids map each branch and message to its copy, home maps each place.
+// copier takes the stream of a context and makes another one of it, with ids of its own.
 type copier struct {
-	t        *journal.Txn
-	from     view.Reader
-	branches map[pool.ID]*branch.Branch
-	ids      map[pool.ID]pool.ID
-	home     map[pool.Home]pool.Home
+	st     *journal.StoreTxn
+	id     pool.ID // of the copy
+	title  string  // "": the other's
+	t      *journal.Txn
+	head   *record.Native
+	copies []copied
+	pieces []branch.Piece            // the history of the last copy so far
+	ids    map[pool.ID]pool.ID       // the copy of each message
+	homes  map[pool.ID]pool.Home     // where the copy of each message of a history is
+	loose  map[pool.ID]*pool.Message // messages on no branch, which are copied when something names them
+}
+
+// copied is a branch and its copy.
+type copied struct {
+	*record.NativeBranch
+	copy *branch.Branch
 }
 
 func copyContext(st *journal.StoreTxn, from, id pool.ID, title string, use bool) error {
@@ -46,217 +57,199 @@ func copyContext(st *journal.StoreTxn, from, id pool.ID, title string, use bool)
 	if err != nil {
 		return err
 	}
-	title = cmp.Or(title, rec.Title)
-	t, err := st.NewContext(id, title, rec.Parent, rec.Settings)
-	if err != nil {
+	c := &copier{st: st, id: id, title: title, ids: map[pool.ID]pool.ID{}, homes: map[pool.ID]pool.Home{}, loose: map[pool.ID]*pool.Message{}}
+	at := func(fn func(kv.Tx, *base.ContextRecord) error) error { return fn(st.Tx, rec) }
+	if err := view.Stream(from, at, c.put); err != nil {
 		return err
 	}
-	t.Rec.Derived, t.Rec.AppData, t.Rec.Labels = rec.Derived && title == rec.Title, rec.AppData, rec.Labels
-	c := &copier{t: t, from: view.Reader{Tx: st.Tx, ID: from}, branches: map[pool.ID]*branch.Branch{}, ids: map[pool.ID]pool.ID{}, home: map[pool.Home]pool.Home{}}
-	infos, err := view.BranchInfos(st.Tx, from, rec)
-	if err != nil {
+	if err := c.tools(from); err != nil {
 		return err
 	}
-	for _, info := range infos {
-		if err := c.branch(info); err != nil {
+	if err := c.rules(from); err != nil {
+		return err
+	}
+	return st.Made(c.t, use)
+}
+
+// put takes a record of the stream. Of calls the messages say enough.
+func (c *copier) put(r record.Streamed) (err error) {
+	var id pool.ID
+	switch r := r.(type) {
+	case *record.Native:
+		return c.begin(r)
+	case *record.NativeBranch:
+		return c.branch(r)
+	case *record.NativeMessage:
+		return c.message(r)
+	case record.NativeAgain:
+		for _, id := range r {
+			c.hold(c.homes[id])
+		}
+	case *record.NativeTag:
+		if id, err = c.copyOf(r.Message); err == nil {
+			err = c.t.Tx.Put(base.TagBucket, base.Under(c.id, []byte(r.Name)...), id[:])
+		}
+	case *record.NativeMark:
+		if id, err = c.copyOf(r.Message); err == nil {
+			err = c.t.Tx.Put(base.MarkBucket, base.Under(c.id, id[:]...), []byte(r.Mark))
+		}
+	case *record.NativeEnd:
+		return c.end()
+	}
+	return err
+}
+
+func (c *copier) begin(n *record.Native) (err error) {
+	c.head = n
+	title := cmp.Or(c.title, n.Title)
+	if c.t, err = c.st.NewContext(c.id, title, n.Parent, n.Settings); err == nil {
+		c.t.Rec.Derived, c.t.Rec.AppData, c.t.Rec.Labels = n.Derived && title == n.Title, n.AppData, n.Labels
+	}
+	return err
+}
+
+func (c *copier) branch(n *record.NativeBranch) (err error) {
+	if err := c.close(); err != nil {
+		return err
+	}
+	b := c.t.Target
+	if n.Name != base.MainBranch {
+		if b, err = c.t.Create(n.Name, nil); err != nil {
 			return err
 		}
 	}
-	if err := c.lineage(infos, rec.Active); err != nil {
-		return err
+	if like := c.named(n.Like); like != nil {
+		c.pieces = branchstore.Slice(like.Pieces, 0, n.Shared)
 	}
-	if err := c.named(); err != nil {
-		return err
+	b.Settings, b.AppData, b.Tokens = n.Settings, n.AppData, n.Tokens
+	c.copies = append(c.copies, copied{n, b})
+	if b.System, err = c.t.PutPrompt(n.System); err == nil {
+		b.Prompt, err = c.t.PutPrompt(n.Prompt)
 	}
-	if err := c.rules(); err != nil {
-		return err
-	}
-	if err := t.PutBranches(); err != nil {
-		return err
-	}
-	return st.Made(t, use)
+	return err
 }
 
-// lineage links the copies of branches to each other once all exist, and removes the branch main that every context has, unless the original has a branch
-// of that name.
-func (c *copier) lineage(infos []*view.BranchInfo, active pool.ID) error {
-	hasMain := false
-	for _, info := range infos {
-		c.branches[info.ID].From = c.copyOf(info.Branch.From)
-		hasMain = hasMain || info.Name == base.MainBranch
-	}
-	c.t.Rec.Active = c.copyOf(active)
-	if hasMain {
+// close gives the last copy its history.
+func (c *copier) close() error {
+	if len(c.copies) == 0 {
 		return nil
 	}
-	return c.t.Unmake(c.t.Target)
+	pieces := c.pieces
+	c.pieces = nil
+	return c.t.Splice(c.copies[len(c.copies)-1].copy, 0, 0, pieces)
 }
 
-// copyOf returns the id of a branch's copy, the zero id if it has none.
-func (c *copier) copyOf(id pool.ID) pool.ID {
-	if b := c.branches[id]; b != nil {
-		return b.ID
-	}
-	return pool.ID{}
-}
-
-func (c *copier) branch(info *view.BranchInfo) error {
-	b := c.t.Target
-	if info.Name != base.MainBranch {
-		var err error
-		if b, err = c.t.Create(info.Name, nil); err != nil {
-			return err
+// named returns the copy of a branch, nil if there is none.
+func (c *copier) named(name string) *branch.Branch {
+	for _, b := range c.copies {
+		if b.Name == name {
+			return b.copy
 		}
-	}
-	pieces, err := c.pieces(b, info.Pieces)
-	if err != nil {
-		return err
-	}
-	if err := c.t.Splice(b, 0, 0, pieces); err != nil {
-		return err
-	}
-	c.branches[info.ID] = b
-	b.Settings, b.AppData, b.At, b.Tokens = info.Settings, info.AppData, c.ids[info.At], info.Tokens
-	if b.System, err = c.t.PutPrompt(info.SystemText); err != nil {
-		return err
-	}
-	if b.Prompt, err = c.t.PutPrompt(info.PromptText); err != nil {
-		return err
-	}
-	for _, s := range info.Sessions {
-		if s.Summary, err = c.loose(s.Summary); err != nil {
-			return err
-		}
-		s.Digests = slices.Clone(s.Digests)
-		for i := range s.Digests {
-			s.Digests[i].Message = pool.ID{} // the copy cost nothing
-		}
-		b.Sessions = append(b.Sessions, s)
 	}
 	return nil
 }
 
-// pieces copies the entries that are not copied yet into the branch's segment, and returns the history.
-func (c *copier) pieces(b *branch.Branch, from []branch.Piece) ([]branch.Piece, error) {
-	var out []branch.Piece
-	for _, p := range from {
-		for at := p.From; at < p.To; at++ {
-			old := pool.Home{Segment: p.Segment, Position: at}
-			home, ok := c.home[old]
-			if !ok {
-				var err error
-				if home, err = c.entry(b, old); err != nil {
-					return nil, err
-				}
-				c.home[old] = home
-			}
-			out = branchstore.Join(out, branch.Piece{Segment: home.Segment, From: home.Position, To: home.Position + 1})
-		}
-	}
-	return out, nil
-}
-
-func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
-	id, err := branchstore.IDAt(c.from.Tx, c.from.ID, []branch.Piece{{Segment: at.Segment, From: at.Position, To: at.Position + 1}}, 0)
-	if err != nil {
-		return pool.Home{}, err
-	}
-	m, err := c.message(id)
-	if err != nil {
-		return pool.Home{}, err
-	}
-	if p := c.ids[id]; p != (pool.ID{}) { // the same message at another place
-		out, err := c.t.Write(b, []branchstore.Item{{ID: p, Turn: branchstore.ItemOf(m).Turn}})
-		return pool.Home{Segment: out.Segment, Position: out.From}, err
-	}
-	c.ids[id] = m.ID
-	p, err := c.t.Put(b, []*pool.Message{m})
-	return pool.Home{Segment: p.Segment, Position: p.From}, err
-}
-
-// message reads a message and gives it a new id.
-func (c *copier) message(id pool.ID) (*pool.Message, error) {
-	m, err := poolstore.Get(c.from.Tx, c.from.ID, id)
-	if err != nil {
-		return nil, err
-	}
-	if m == nil {
-		return nil, base.Damaged("message %s is missing", id)
-	}
-	if err := view.FillCalls(c.from.Tx, c.from.ID, m); err != nil {
-		return nil, err
-	}
-	m.ID, m.CopiedFrom = pool.NewID(), &id
+// message gives a message a new id, and its open calls wait. It keeps the entry of one in a history.
+func (c *copier) message(n *record.NativeMessage) error {
+	m, was := n.Message, n.Message.ID
+	m.ID, m.CopiedFrom = pool.NewID(), &was
 	for i := range m.Calls {
 		if call := &m.Calls[i]; call.Open() {
 			call.Status, call.Execution, call.Reason = pool.Pending, pool.NotRun, ""
 		}
 	}
-	return m, nil
+	if n.Loose {
+		c.loose[was] = m
+		return nil
+	}
+	c.ids[was] = m.ID
+	p, err := c.t.Put(c.copies[len(c.copies)-1].copy, []*pool.Message{m})
+	c.homes[was] = pool.Home{Segment: p.Segment, Position: p.From}
+	c.hold(c.homes[was])
+	return err
 }
 
-// loose copies a message that is on no branch.
-func (c *copier) loose(id pool.ID) (pool.ID, error) {
-	if id == (pool.ID{}) {
-		return id, nil
+// hold puts an entry at the end of the history.
+func (c *copier) hold(at pool.Home) {
+	c.pieces = branchstore.Join(c.pieces, branch.Piece{Segment: at.Segment, From: at.Position, To: at.Position + 1})
+}
+
+// copyOf returns the id of a message's copy, and stores the copy of a message that no branch holds. It returns the zero id if there is none.
+func (c *copier) copyOf(id pool.ID) (pool.ID, error) {
+	m := c.loose[id]
+	if m == nil {
+		return c.ids[id], nil
 	}
-	m, err := c.message(id)
-	if err != nil {
-		return pool.ID{}, err
-	}
+	delete(c.loose, id)
 	c.ids[id] = m.ID
 	return m.ID, c.t.Store1(m)
 }
 
-// named copies tags, marks and tools.
-func (c *copier) named() error {
-	type pair struct{ bucket, key, value []byte }
-	var all []pair
-	for _, bucket := range []string{base.TagBucket, base.MarkBucket, base.ToolBucket} {
-		err := c.from.Tx.Scan(bucket, kv.Prefix(c.from.ID[:]), func(key, value []byte) error {
-			all = append(all, pair{[]byte(bucket), bytes.Clone(key[16:]), bytes.Clone(value)})
-			return nil
-		})
-		if err != nil {
+// end links the copies of branches to each other and to messages, and removes the branch main that every context has, unless the original has a branch of that name.
+func (c *copier) end() error {
+	if err := c.close(); err != nil {
+		return err
+	}
+	for _, b := range c.copies {
+		b.copy.At = c.ids[b.At]
+		if from := c.named(b.From); from != nil {
+			b.copy.From = from.ID
+		}
+		for _, s := range b.Sessions {
+			var err error
+			if s.Summary, err = c.copyOf(s.Summary); err != nil {
+				return err
+			}
+			s.Digests = slices.Clone(s.Digests)
+			for i := range s.Digests {
+				s.Digests[i].Message = pool.ID{} // the copy cost nothing
+			}
+			b.copy.Sessions = append(b.copy.Sessions, s)
+		}
+	}
+	c.t.Rec.Active = c.named(c.head.Active).ID
+	if c.named(base.MainBranch) == nil {
+		if err := c.t.Unmake(c.t.Target); err != nil {
 			return err
 		}
 	}
-	for _, r := range all {
-		switch string(r.bucket) {
-		case base.TagBucket:
-			id, ok := c.ids[pool.ID(r.value)]
-			if !ok {
-				continue
-			}
-			r.value = id[:]
-		case base.MarkBucket:
-			id, ok := c.ids[pool.ID(r.key)]
-			if !ok {
-				continue
-			}
-			r.key = id[:]
-		}
-		if err := c.t.Tx.Put(string(r.bucket), base.Under(c.t.ID, r.key...), r.value); err != nil {
-			return err
+	return c.t.PutBranches()
+}
+
+// tools copies the context's own tools.
+func (c *copier) tools(from pool.ID) error {
+	all := map[string][]byte{}
+	err := c.t.Tx.Scan(base.ToolBucket, kv.Prefix(from[:]), func(key, value []byte) error {
+		all[string(key[16:])] = bytes.Clone(value)
+		return nil
+	})
+	for name, tool := range all {
+		if err == nil {
+			err = c.t.Tx.Put(base.ToolBucket, base.Under(c.id, []byte(name)...), tool)
 		}
 	}
-	return nil
+	return err
 }
 
 // rules copies the rules, each with the copy of its subject.
-func (c *copier) rules() error {
-	all, err := view.RulesOf(c.from.Tx, c.from.ID)
+func (c *copier) rules(from pool.ID) error {
+	all, err := view.RulesOf(c.t.Tx, from)
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
-		to := c.copyOf(r.Branch)
+		var branch pool.ID
+		for _, b := range c.copies {
+			if b.ID == r.Branch {
+				branch = b.copy.ID
+			}
+		}
 		message := c.ids[r.Message]
-		if r.Branch != (pool.ID{}) && to == (pool.ID{}) || r.Message != (pool.ID{}) && message == (pool.ID{}) {
+		if r.Branch != (pool.ID{}) && branch == (pool.ID{}) || r.Message != (pool.ID{}) && message == (pool.ID{}) {
 			continue
 		}
-		r.ID, r.Branch, r.Message = pool.NewID(), to, message
-		if err := base.PutRecord(c.t.Tx, base.RuleBucket, view.RuleKey(c.t.ID, r.ID), r); err != nil {
+		r.ID, r.Branch, r.Message = pool.NewID(), branch, message
+		if err := base.PutRecord(c.t.Tx, base.RuleBucket, view.RuleKey(c.id, r.ID), r); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/settings"
-	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -38,21 +37,6 @@ type (
 	NativeBranch = record.NativeBranch
 	NativeCall   = record.NativeCall
 )
-
-// NativeCalls returns the states of a context's calls.
-func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
-	var out []NativeCall
-	err := tx.Scan(base.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		var rec record.CallRecord
-		if err := stored.Unmarshal(value, &rec); err != nil {
-			return base.Damaged("the record of call %x: %v", key, err)
-		}
-		message, index := base.CallOfKey(key)
-		out = append(out, NativeCall{Message: message, Index: index, CallRecord: rec})
-		return nil
-	})
-	return out, err
-}
 
 // NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
 // called any time after that, and Finish at the end, or Drop to give it up. Until then an unfinished context lies in the trash, where it stays if the program

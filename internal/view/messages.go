@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -202,3 +204,47 @@ func TagsOf(tx kv.Tx, id pool.ID) (map[pool.ID][]string, error) {
 
 // MaxResults bounds how far after a message its results are looked for.
 const MaxResults = 256
+
+// Purged returns ErrPurged for an error of reading a branch as it was at some moment, if a purge or gc is the reason of the error, else the error itself.
+func Purged(tx kv.Tx, id pool.ID, b *branch.Branch, of error) error {
+	if !errors.Is(of, base.ErrDamaged) && !errors.Is(of, base.ErrNotFound) {
+		return of
+	}
+	rec, _, err := base.GetContext(tx, id)
+	switch {
+	case err != nil:
+		return err
+	case rec == nil:
+		return base.Gone(id)
+	case errors.Is(of, base.ErrNotFound):
+		return of
+	}
+	if removed, err := removedSince(tx, id, b); err != nil || removed {
+		return cmp.Or(err, base.ErrPurged)
+	}
+	return of
+}
+
+// removedSince reports whether a branch has let go of some of what it had, and what it still has is whole: then nothing is damaged.
+func removedSince(tx kv.Tx, id pool.ID, b *branch.Branch) (bool, error) {
+	now, err := branchstore.Get(tx, id, b.ID)
+	if now == nil || err != nil {
+		return err == nil, err
+	}
+	kept := branchstore.Common(b.Pieces, now.Pieces)
+	if branchstore.Count(kept) == branchstore.Len(b) {
+		return false, nil
+	}
+	whole := true
+	ids, err := branchstore.IDs(tx, id, kept)
+	if err == nil {
+		err = poolstore.GetMany(tx, id, ids, func(_ int, m *pool.Message) error {
+			whole = whole && m != nil
+			return nil
+		})
+	}
+	if errors.Is(err, base.ErrDamaged) {
+		return false, nil
+	}
+	return whole, err
+}
