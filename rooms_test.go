@@ -76,8 +76,15 @@ var rooms = map[string]map[string]string{
 		"syscall": "limits files",
 	},
 	"internal/storetest": {
-		"chatctx/record": "the records",
-		"chatctx":        "the front door",
+		"chatctx/record":               "the records",
+		"chatctx":                      "the front door",
+		"chatctx/kv":                   "reads and writes",
+		"internal/base":                "keys and errors",
+		"internal/branchstore":         "names of buckets",
+		"internal/poolstore":           "names of buckets",
+		"internal/stored":              "bytes of records",
+		"pool":                         "messages and ids",
+		"github.com/fxamacker/cbor/v2": "shows records",
 	},
 	"internal/index": {
 		"chatctx/kv":                   "reads and writes",

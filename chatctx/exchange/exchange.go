@@ -214,7 +214,7 @@ type importer struct {
 	limits   Limits
 	report   *Report
 	sink     func(*record.Incoming) error
-	native   func(record.Native) (nativeTarget, error)
+	native   func(record.Native) (target nativeTarget, alone bool, err error)
 	below    func(child, parent chatctx.ID, task *record.Task) (bool, error)
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error

@@ -167,13 +167,13 @@ func (st *storing) do(f func() error) error {
 	}
 }
 
-// native begins a context of the store's own export.
-func (st *storing) native(n record.Native) (nativeTarget, error) {
+// native begins a context of the store's own export. It reports whether that names a parent that does not count.
+func (st *storing) native(n record.Native) (target nativeTarget, alone bool, err error) {
 	in, err := st.run.Native(st.ctx, n)
 	if err != nil {
-		return nil, ofStore(err)
+		return nil, false, ofStore(err)
 	}
-	return &nativeStored{in: in, st: st, id: n.ID.String()}, nil
+	return &nativeStored{in: in, st: st, id: n.ID.String()}, in.Alone, nil
 }
 
 // below puts a context of the file below one that came later, and reports whether it did.
@@ -203,36 +203,16 @@ func (st *storing) settings(set map[string]json.RawMessage) error {
 // nativeStored is a context that is being stored; Finish makes it visible in the goroutine that stores everything. If the store refuses something, that is the
 // file's fault; any other error is the store's and ends the import.
 type nativeStored struct {
-	in   *intake.NativeImport
-	st   *storing
-	id   string
-	left []record.Untaken // by Finish
+	in *intake.NativeImport
+	st *storing
+	id string
 }
 
-func (n *nativeStored) Branch(ctx context.Context, b record.NativeBranch) error {
-	return ofStore(n.in.Branch(ctx, b))
+func (n *nativeStored) Put(ctx context.Context, run ...record.Streamed) error {
+	return ofStore(n.in.Put(ctx, run...))
 }
 
-func (n *nativeStored) Append(ctx context.Context, msgs []*chatctx.Message, calls []record.NativeCall) error {
-	return ofStore(n.in.Append(ctx, msgs, calls))
-}
-
-func (n *nativeStored) Again(ctx context.Context, ids []chatctx.ID) error {
-	return ofStore(n.in.Again(ctx, ids))
-}
-
-func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []record.NativeCall) error {
-	return ofStore(n.in.Loose(ctx, m, calls))
-}
-
-func (n *nativeStored) alone() bool { return n.in.Alone }
-func (n *nativeStored) copied() int { return n.in.Copied }
-
-func (n *nativeStored) untaken() []record.Untaken { return n.left }
-
-func (n *nativeStored) Tag(name string, message chatctx.ID) error  { return n.in.Tag(name, message) }
-func (n *nativeStored) Mark(message chatctx.ID, mark string) error { return n.in.Mark(message, mark) }
-func (n *nativeStored) drop(ctx context.Context) error             { return ofStore(n.in.Drop(ctx)) }
+func (n *nativeStored) drop(ctx context.Context) error { return ofStore(n.in.Drop(ctx)) }
 
 // refused reports whether an error means that the store refused its input, and did not fail itself.
 func refused(err error) bool {
@@ -247,22 +227,21 @@ func ofStore(err error) error {
 	return sinkError{err}
 }
 
-func (n *nativeStored) finish(ctx context.Context) error {
+func (n *nativeStored) finish(ctx context.Context) (done record.Imported, err error) {
 	result := make(chan error, 1)
-	err := n.st.do(func() error {
-		done, err := n.in.Finish(ctx)
-		if err == nil {
-			n.left, done.UntakenCount = done.Untaken, max(0, done.UntakenCount-len(done.Untaken)) // the reader names them with their lines
-			done.Untaken = nil
-			n.st.result.count("", nativeName, n.id, &done)
+	err = n.st.do(func() (err error) {
+		if done, err = n.in.Finish(ctx); err == nil {
+			counted := done // the reader names what is not taken with its lines
+			counted.Untaken, counted.UntakenCount = nil, max(0, done.UntakenCount-len(done.Untaken))
+			n.st.result.count("", nativeName, n.id, &counted)
 		}
 		result <- err
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = <-result
 	}
-	return ofStore(<-result)
+	return done, ofStore(err)
 }
 
 // weight returns the approximate size of a conversation in bytes.

@@ -14,23 +14,17 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// nativeTarget receives a context of the store's own export: to store it, or to count it.
+// nativeTarget receives the stream of a context after its first record: to store it, or to count it.
 type nativeTarget interface {
-	Branch(context.Context, record.NativeBranch) error
-	Append(context.Context, []*chatctx.Message, []record.NativeCall) error
-	Again(context.Context, []chatctx.ID) error
-	Loose(context.Context, *chatctx.Message, []record.NativeCall) error
-	Tag(name string, message chatctx.ID) error
-	Mark(message chatctx.ID, mark string) error
-	alone() bool               // it names a parent that does not count
-	copied() int               // the number of messages that were stored under new ids
-	untaken() []record.Untaken // what is here otherwise and stays so, after finish
-	finish(context.Context) error
+	// Put takes a record, or messages in a row with the states of their calls.
+	Put(context.Context, ...record.Streamed) error
+	finish(context.Context) (record.Imported, error)
 	drop(context.Context) error // gives it up
 }
 
@@ -88,18 +82,17 @@ type nativeReader struct {
 	named    []nativeElsewhere            // what names those that may be in other contexts of the file
 	out      outside
 	// batch are messages that the target does not have yet, with the calls after them. loose means that it is one message on no branch.
-	batch []*chatctx.Message
-	calls []record.NativeCall
+	batch []record.Streamed
 	size  int
 	loose bool
 }
 
-// nativeRef is something on a line that names a message. take passes it to the target; nil: the target has it.
+// nativeRef is something on a line that names a message. The target takes its record; nil: the target has it.
 type nativeRef struct {
-	at   place
-	what string
-	id   chatctx.ID
-	take func() error
+	at     place
+	what   string
+	id     chatctx.ID
+	record record.Streamed
 }
 
 // nativeFrom is a branch that names the one that it was forked from.
@@ -220,11 +213,11 @@ func (n *nativeReader) begin(at place, v value) error {
 	n.r.warnHeld(n.title, n.held, c.Settings)
 	n.id = c.ID
 	n.taskNames(at, c.Parent, c.Task)
-	target, err := n.r.native(c)
+	target, alone, err := n.r.native(c)
 	if err != nil {
 		return n.spoil(at, err)
 	}
-	if n.target = target; target.alone() {
+	if n.target = target; alone {
 		n.r.warn(at, "the parent of the sub-context %q was made here; it stands alone, and the rules of that parent do not hold for it", n.title)
 	}
 	return nil
@@ -239,7 +232,7 @@ func (n *nativeReader) unfinished(at place) error {
 			err = n.target.drop(n.r.ctx)
 		}
 	}
-	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size, n.refs, n.froms = false, false, nil, nil, nil, 0, nil, nil
+	n.inside, n.spoiled, n.target, n.batch, n.size, n.refs, n.froms = false, false, nil, nil, 0, nil, nil
 	clear(n.has)
 	clear(n.lines)
 	clear(n.begins)
@@ -259,21 +252,20 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	if err := n.flush(); err != nil {
 		return err
 	}
-	ctx, target := n.r.ctx, n.target
 	switch kind {
 	case "branch":
 		return n.branch(at, v)
 	case "again":
 		ids, wrong := decoded[[]chatctx.ID](n.r, at, kind, v)
 		n.fields(at, wrong)
-		return n.target.Again(ctx, n.known(at, ids))
+		return n.target.Put(n.r.ctx, record.NativeAgain(n.known(at, ids)))
 	case "tag":
 		t, err := decoded[record.NativeTag](n.r, at, kind, v)
-		n.refer(at, fmt.Sprintf("the tag %q", show.Clip(t.Name, 60)), t.Message, err, func() error { return target.Tag(t.Name, t.Message) })
+		n.refer(at, fmt.Sprintf("the tag %q", show.Clip(t.Name, 60)), t.Message, err, &t)
 		return ofLine(err)
 	case "mark":
 		m, err := decoded[record.NativeMark](n.r, at, kind, v)
-		n.refer(at, fmt.Sprintf("the mark %q", show.Clip(m.Mark, 60)), m.Message, err, func() error { return target.Mark(m.Message, m.Mark) })
+		n.refer(at, fmt.Sprintf("the mark %q", show.Clip(m.Mark, 60)), m.Message, err, &m)
 		return ofLine(err)
 	case "end":
 		return n.end(at, v)
@@ -283,9 +275,9 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 }
 
 // refer notes something that names a message, unless it is wrong.
-func (n *nativeReader) refer(at place, what string, id chatctx.ID, wrong error, take func() error) {
+func (n *nativeReader) refer(at place, what string, id chatctx.ID, wrong error, r record.Streamed) {
 	if wrong == nil {
-		n.refs = append(n.refs, nativeRef{at, what, id, take})
+		n.refs = append(n.refs, nativeRef{at, what, id, r})
 	}
 }
 
@@ -301,10 +293,10 @@ func (n *nativeReader) resolve() {
 			n.r.warn(ref.at, "%s is left out: %s", ref.what, notThere(ref.id))
 			continue
 		}
-		if ref.take == nil {
+		if ref.record == nil {
 			continue
 		}
-		if err := ref.take(); err != nil {
+		if err := n.target.Put(n.r.ctx, ref.record); err != nil {
 			n.r.warn(ref.at, "%s is left out: %v", ref.what, err)
 		}
 	}
@@ -355,7 +347,7 @@ func (n *nativeReader) branch(at place, v value) error {
 	n.there[b.ID] = true
 	n.names(at, "the message at which the branch begins", b.At, n.id)
 	n.r.warnHeld(n.title, n.held, b.Settings)
-	return n.target.Branch(n.r.ctx, b)
+	return n.target.Put(n.r.ctx, &b)
 }
 
 func (n *nativeReader) message(at place, v value, loose bool) error {
@@ -375,7 +367,7 @@ func (n *nativeReader) message(at place, v value, loose bool) error {
 	}
 	n.has[m.ID] = n.has[m.ID] || !loose
 	n.lines[m.ID] = at.line
-	n.batch = append(n.batch, m)
+	n.batch = append(n.batch, &record.NativeMessage{Message: m, Loose: loose})
 	n.size += len(v.raw())
 	return nil
 }
@@ -388,28 +380,30 @@ func (n *nativeReader) call(at place, v value) error {
 	if err != nil {
 		return ofLine(err)
 	}
-	of := slices.IndexFunc(n.batch, func(m *chatctx.Message) bool { return m.ID == c.Message })
+	var of *chatctx.Message
+	for _, r := range n.batch {
+		if m, is := r.(*record.NativeMessage); is && m.Message.ID == c.Message && of == nil {
+			of = m.Message
+		}
+	}
 	switch {
-	case of < 0:
+	case of == nil:
 		return ofLine(fmt.Errorf("it belongs to %s, which is not the one before it", nameOf(c.Message)))
-	case c.Index < 0 || c.Index >= len(n.batch[of].Calls):
+	case c.Index < 0 || c.Index >= len(of.Calls):
 		return ofLine(fmt.Errorf("the message %s has no call %d", c.Message, c.Index))
 	}
-	n.calls = append(n.calls, c)
+	n.batch = append(n.batch, &c)
 	return nil
 }
 
 // flush passes the messages that were read to the target.
 func (n *nativeReader) flush() error {
-	batch, calls := n.batch, n.calls
-	n.batch, n.calls, n.size = nil, nil, 0
-	switch {
-	case len(batch) == 0 && len(calls) == 0:
+	batch := n.batch
+	n.batch, n.size = nil, 0
+	if len(batch) == 0 {
 		return nil
-	case n.loose && len(batch) == 1:
-		return n.target.Loose(n.r.ctx, batch[0], calls)
 	}
-	return n.target.Append(n.r.ctx, batch, calls)
+	return n.target.Put(n.r.ctx, batch...)
 }
 
 func (n *nativeReader) artifact(at place, v value) error {
@@ -433,13 +427,14 @@ func (n *nativeReader) end(at place, v value) error {
 		return fmt.Errorf("the conversation should have %s and has %d", plural.Count(e.Messages, "message"), n.messages)
 	}
 	n.resolve()
-	if err := n.target.finish(n.r.ctx); err != nil {
+	done, err := n.target.finish(n.r.ctx)
+	if err != nil {
 		return err
 	}
-	if many := n.target.copied(); many > 0 {
-		n.r.warn(at, "messages of the conversation %q have ids that other conversations have; copies with new ids are stored: %d", n.title, many)
+	if done.Copied > 0 {
+		n.r.warn(at, "messages of the conversation %q have ids that other conversations have; copies with new ids are stored: %d", n.title, done.Copied)
 	}
-	n.untaken()
+	n.untaken(done.Untaken)
 	n.inside, n.whole[n.id] = false, true
 	if err := n.adopt(n.id, 0); err != nil {
 		return err
@@ -448,8 +443,7 @@ func (n *nativeReader) end(at place, v value) error {
 }
 
 // untaken reports what the file says of the context otherwise than the store, at its lines.
-func (n *nativeReader) untaken() {
-	left := n.target.untaken()
+func (n *nativeReader) untaken(left []record.Untaken) {
 	for len(left) > 0 {
 		u, what := left[0], []string{}
 		for len(left) > 0 && left[0].Message == u.Message && left[0].Branch == u.Branch {
@@ -468,108 +462,36 @@ func (n *nativeReader) untaken() {
 }
 
 // dry returns a target that counts a context instead of storing it.
-func (im *importer) dry(n record.Native) (nativeTarget, error) {
+func (im *importer) dry(n record.Native) (target nativeTarget, alone bool, err error) {
 	in := &record.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
 		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData, Labels: n.Labels}
-	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
-}
-
-// step is a message after the node parent.
-type step struct {
-	parent  int
-	message chatctx.ID
+	return &nativeDry{tree: intake.NewTree(in), active: n.Active, sink: im.sink}, false, nil
 }
 
 // nativeDry makes an Incoming from a context.
 type nativeDry struct {
-	in     *record.Incoming
+	tree   *intake.Tree
 	active string
 	sink   func(*record.Incoming) error
-	index  map[step]int
-	known  map[chatctx.ID]*chatctx.Message
-	paths  [][]int
 }
 
-func (d *nativeDry) Branch(_ context.Context, b record.NativeBranch) error {
-	var path []int
-	for i, other := range d.in.Branches {
-		if other.Name == b.Like && b.Shared > 0 && b.Shared <= len(d.paths[i]) {
-			path = append(path, d.paths[i][:b.Shared]...)
-		}
-	}
-	d.paths = append(d.paths, path)
-	d.in.Branches = append(d.in.Branches, record.IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt,
-		Settings: b.Settings, Sessions: b.Sessions})
-	d.leaf()
-	return nil
-}
-
-func (d *nativeDry) leaf() int {
-	last := len(d.paths) - 1
-	leaf := 0
-	if p := d.paths[last]; len(p) > 0 {
-		leaf = p[len(p)-1] + 1
-	}
-	d.in.Branches[last].Leaf = leaf
-	return leaf
-}
-
-func (d *nativeDry) Append(_ context.Context, msgs []*chatctx.Message, _ []record.NativeCall) error {
-	for _, m := range msgs {
-		d.known[m.ID] = m
-		if err := d.add(m); err != nil {
+func (d *nativeDry) Put(_ context.Context, run ...record.Streamed) error {
+	for _, r := range run {
+		if err := d.tree.Put(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *nativeDry) Again(_ context.Context, ids []chatctx.ID) error {
-	for _, id := range ids {
-		m := d.known[id]
-		if m == nil {
-			return fmt.Errorf("the file names the message %s before it has it", id)
-		}
-		if err := d.add(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (d *nativeDry) drop(context.Context) error { return nil }
 
-func (d *nativeDry) add(m *chatctx.Message) error {
-	if len(d.paths) == 0 {
-		return fmt.Errorf("a message stands before the first branch")
-	}
-	at := step{d.leaf(), m.ID}
-	node, known := d.index[at]
-	if !known {
-		node = len(d.in.Nodes)
-		d.index[at] = node
-		d.in.Nodes = append(d.in.Nodes, record.Node{ID: m.ID.String(), Parent: at.parent, Message: m})
-	}
-	last := len(d.paths) - 1
-	d.paths[last] = append(d.paths[last], node)
-	d.leaf()
-	return nil
-}
-
-func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []record.NativeCall) error {
-	d.in.Loose = append(d.in.Loose, m)
-	return nil
-}
-
-func (d *nativeDry) alone() bool                   { return false }
-func (d *nativeDry) copied() int                   { return 0 }
-func (d *nativeDry) untaken() []record.Untaken     { return nil }
-func (d *nativeDry) Tag(string, chatctx.ID) error  { return nil }
-func (d *nativeDry) Mark(chatctx.ID, string) error { return nil }
-func (d *nativeDry) drop(context.Context) error    { return nil }
-func (d *nativeDry) finish(ctx context.Context) error {
-	for i, b := range d.in.Branches {
+func (d *nativeDry) finish(context.Context) (record.Imported, error) {
+	in := d.tree.In
+	for i, b := range in.Branches {
 		if b.Name == d.active {
-			d.in.Branches[0], d.in.Branches[i] = d.in.Branches[i], d.in.Branches[0]
+			in.Branches[0], in.Branches[i] = in.Branches[i], in.Branches[0]
 		}
 	}
-	return d.sink(d.in)
+	return record.Imported{}, d.sink(in)
 }

@@ -50,7 +50,7 @@ type reading struct {
 	report *Report
 	sink   func(*record.Incoming) error
 	// The receivers of content that only the store's own export has; all except native are nil if nothing is stored.
-	native   func(record.Native) (nativeTarget, error)
+	native   func(record.Native) (target nativeTarget, alone bool, err error)
 	below    func(child, parent chatctx.ID, task *record.Task) (bool, error) // for a child that came before its parent
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error

@@ -105,6 +105,7 @@ type Imported struct {
 	Messages    int  // added, as counted in the file
 	Known       int  // already there, or copies of messages of other conversations that were
 	Purged      int  // not brought, since they were purged here
+	Copied      int  // of our own format: stored under new ids, since another conversation has theirs
 	Wiped       bool // nothing was brought, since the conversation was purged here
 	Branches    int  // in the context afterwards
 	NewBranches int

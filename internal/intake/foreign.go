@@ -129,7 +129,7 @@ func (i *NativeImport) settle(tx kv.Tx, msgs []*pool.Message, calls []NativeCall
 	if err != nil {
 		return err
 	}
-	i.Copied += len(others)
+	i.copied += len(others)
 	for _, m := range msgs {
 		if from := m.ID; own[from] || others[from] {
 			m.ID, m.CopiedFrom = ownID(i.context.ID, m), &from

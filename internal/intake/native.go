@@ -45,7 +45,7 @@ type (
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport struct {
 	Alone    bool // it names a parent that does not count, because no file brought both in
-	Copied   int  // messages of the file that got ids of their own, since another context has theirs
+	copied   int  // messages of the file that got ids of their own, since another context has theirs
 	run      *ImportRun
 	context  Native
 	rec      base.ContextRecord
@@ -97,7 +97,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 			i.wiped, i.revived = !r.Purged, r.Purged
 		}
 		if rec != nil {
-			i.more = &nativeMore{in: &Incoming{Incoming: record.Incoming{Format: NativeFormat}}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}, late: map[pool.ID]bool{}}
+			i.more = &nativeMore{Tree: NewTree(&record.Incoming{Format: NativeFormat}), late: map[pool.ID]bool{}}
 		}
 		if r.spans == nil && err == nil {
 			r.spans, err = readSpans(tx)
@@ -329,6 +329,40 @@ func (i *NativeImport) named(name string) *branch.Branch {
 	return nil
 }
 
+// Put takes records of the stream but its first, which Native takes. Messages that come in one call, with the states of their calls, are stored together; a
+// message on no branch comes alone.
+func (i *NativeImport) Put(ctx context.Context, run ...record.Streamed) error {
+	var msgs []*pool.Message
+	var calls []NativeCall
+	for _, r := range run {
+		var err error
+		switch r := r.(type) {
+		case *record.NativeMessage:
+			msgs = append(msgs, r.Message)
+		case *record.NativeCall:
+			calls = append(calls, *r)
+		case *record.NativeBranch:
+			err = i.Branch(ctx, *r)
+		case record.NativeAgain:
+			err = i.Again(ctx, r)
+		case *record.NativeTag:
+			err = i.Tag(r.Name, r.Message)
+		case *record.NativeMark:
+			err = i.Mark(r.Message, r.Mark)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(msgs) == 0 {
+		return nil
+	}
+	if first, is := run[0].(*record.NativeMessage); is && first.Loose {
+		return i.Loose(ctx, first.Message, calls)
+	}
+	return i.Append(ctx, msgs, calls)
+}
+
 // Append adds messages, which must have ids, to the branch that was begun last, and the states of their calls.
 func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls []NativeCall) error {
 	if i.wiped {
@@ -351,9 +385,8 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 		return err
 	}
 	if i.more != nil {
-		i.more.add(msgs)
 		i.more.calls = append(i.more.calls, calls...)
-		return nil
+		return i.more.add(msgs)
 	}
 	err = i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, b *branch.Branch) error {
 		if err := i.settle(t.Tx, msgs, calls); err != nil {
@@ -508,7 +541,7 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 		return base.Invalidf("a message stands before the first branch")
 	}
 	if i.more != nil {
-		i.more.in.Loose = append(i.more.in.Loose, m)
+		i.more.In.Loose = append(i.more.In.Loose, m)
 		i.more.calls = append(i.more.calls, calls...)
 		return nil
 	}
@@ -561,8 +594,8 @@ func (i *NativeImport) resolve() {
 	maps.DeleteFunc(i.marks, func(id pool.ID, _ string) bool { return !i.seen[id] })
 	all := i.sessions
 	if i.more != nil {
-		for n := range i.more.in.Branches {
-			all = append(all, i.more.in.Branches[n].Sessions)
+		for n := range i.more.In.Branches {
+			all = append(all, i.more.In.Branches[n].Sessions)
 		}
 	}
 	for _, sessions := range all {
@@ -579,7 +612,7 @@ func (i *NativeImport) cutSessions() {
 	for n, kept := range i.kept {
 		first := slices.Index(kept, false)
 		if i.more != nil {
-			b := &i.more.in.Branches[n]
+			b := &i.more.In.Branches[n]
 			b.Sessions = sessionsBefore(b.Sessions, first)
 			continue
 		}
@@ -628,9 +661,9 @@ func (i *NativeImport) Finish(ctx context.Context) (record.Imported, error) {
 		return err
 	})
 	if err == nil && i.more != nil {
-		i.run.brought(i.context.ID, slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose))
+		i.run.brought(i.context.ID, slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.In.Loose))
 	}
-	res.Purged = len(i.out)
+	res.Purged, res.Copied = len(i.out), i.copied
 	if i.revived {
 		i.back = len(i.seen)
 	}
@@ -745,73 +778,10 @@ func (i *NativeImport) putName(t *journal.Txn, bucket string, key, value []byte)
 
 // nativeMore collects the file's state of a context that the store already has, as a tree.
 type nativeMore struct {
-	in    *Incoming
-	paths [][]int // the nodes of each branch
-	index map[nativeStep]int
-	known map[pool.ID]*pool.Message // all messages of the file so far
-	calls []NativeCall              // the states of calls in the file
-	other []record.Untaken          // what is beside the words of known messages
-	late  map[pool.ID]bool          // results that go to no model, as holdResults found in this or an earlier run of the transaction
-}
-
-// nativeStep is a message after the node parent.
-type nativeStep struct {
-	parent  int
-	message pool.ID
-}
-
-func (n *nativeMore) begin(b NativeBranch) {
-	var path []int
-	for at, other := range n.in.Branches {
-		if b.Shared > 0 && other.Name == b.Like {
-			path = slices.Clone(n.paths[at][:b.Shared])
-		}
-	}
-	n.paths = append(n.paths, path)
-	n.in.Branches = append(n.in.Branches, record.IncomingBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings,
-		AppData: b.AppData, Sessions: b.Sessions, From: b.From, At: b.At, Tokens: b.Tokens})
-	n.leaf()
-}
-
-func (n *nativeMore) leaf() int {
-	last := len(n.paths) - 1
-	leaf := 0
-	if p := n.paths[last]; len(p) > 0 {
-		leaf = p[len(p)-1] + 1
-	}
-	n.in.Branches[last].Leaf = leaf
-	return leaf
-}
-
-func (n *nativeMore) add(msgs []*pool.Message) {
-	for _, m := range msgs {
-		n.known[m.ID] = m
-		n.step(m)
-	}
-}
-
-func (n *nativeMore) again(ids []pool.ID) error {
-	for _, id := range ids {
-		m := n.known[id]
-		if m == nil || len(n.paths) == 0 {
-			return base.Invalidf("message %s is named before it comes", id)
-		}
-		n.step(m)
-	}
-	return nil
-}
-
-func (n *nativeMore) step(m *pool.Message) {
-	at := nativeStep{n.leaf(), m.ID}
-	node, ok := n.index[at]
-	if !ok {
-		node = len(n.in.Nodes)
-		n.index[at] = node
-		n.in.Nodes = append(n.in.Nodes, record.Node{ID: m.ID.String(), Parent: at.parent, Message: m})
-	}
-	last := len(n.paths) - 1
-	n.paths[last] = append(n.paths[last], node)
-	n.leaf()
+	*Tree
+	calls []NativeCall     // the states of calls in the file
+	other []record.Untaken // what is beside the words of known messages
+	late  map[pool.ID]bool // results that go to no model, as holdResults found in this or an earlier run of the transaction
 }
 
 // finishMore adds to the context what is new.
@@ -853,7 +823,7 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (record.Imported, error)
 	if err := g.extend(&res); err != nil {
 		return res, err
 	}
-	for _, m := range i.more.in.Loose {
+	for _, m := range i.more.In.Loose {
 		if g.skipped[m.ID] && g.stored[m.ID] == (pool.ID{}) {
 			noteUntaken(&res, m.CopiedFrom.String(), "", "text")
 		}
@@ -875,7 +845,7 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (record.Imported, error)
 
 // grafting returns the graft of the file's tree into the context.
 func (i *NativeImport) grafting(t *journal.Txn) (*graft, error) {
-	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}, stored: map[pool.ID]pool.ID{},
+	g := &graft{t: t, in: &Incoming{Incoming: *i.more.In}, home: make([]pool.Home, len(i.more.In.Nodes)), twins: map[pool.ID][]int{}, stored: map[pool.ID]pool.ID{},
 		skipped: map[pool.ID]bool{}, changed: map[int]bool{}, brought: map[pool.ID]bool{}, erased: map[pool.ID]bool{}, late: i.more.late}
 	for n := range g.in.Nodes {
 		id := g.in.Nodes[n].Message.ID
@@ -900,17 +870,17 @@ func (i *NativeImport) grafting(t *journal.Txn) (*graft, error) {
 
 // settleMore calls settle for everything that was collected.
 func (i *NativeImport) settleMore(tx kv.Tx) error {
-	msgs := slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose)
+	msgs := slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.In.Loose)
 	if err := i.settle(tx, msgs, i.more.calls); err != nil {
 		return err
 	}
-	for n := range i.more.in.Branches {
-		b := &i.more.in.Branches[n]
+	for n := range i.more.In.Branches {
+		b := &i.more.In.Branches[n]
 		b.At = i.to(b.At)
 		i.sessionsTo(b.Sessions)
 	}
 	i.more.known = map[pool.ID]*pool.Message{}
-	for _, node := range i.more.in.Nodes {
+	for _, node := range i.more.In.Nodes {
 		i.more.known[node.Message.ID] = node.Message
 	}
 	return nil
@@ -1033,7 +1003,7 @@ func (i *NativeImport) findUnheld(g *graft) error {
 // keepReturned takes out of the messages that no branch held those that the import did not bring back: somebody took them off here, and they stay as they are.
 func (i *NativeImport) keepReturned(g *graft) error {
 	loose := map[pool.ID]bool{}
-	for _, m := range i.more.in.Loose {
+	for _, m := range i.more.In.Loose {
 		loose[i.to(m.ID)] = true
 	}
 	for id, unheld := range g.unheld {
