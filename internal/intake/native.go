@@ -23,10 +23,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// A context can leave a store and come into another one with its ids and everything but its journal: NativeView reads it, NativeImport takes it in. Package
+// A context can leave a store and come into another one with its ids and everything but its journal: view.Stream reads it, NativeImport takes it in. Package
 // exchange writes and reads the file in between.
-//
-// NativeFormat is the name of that format in reports.
 
 // NativeFormat is the name of that format in reports.
 const NativeFormat = "chatctx"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/poolstore"
@@ -95,16 +97,24 @@ func (s *Scene) Plain(text string) string {
 	var out strings.Builder
 	for len(text) > 0 {
 		n, name := 1, text[:1]
-		for _, long := range []int{36, 32} {
-			if is, has := s.names[text[:min(long, len(text))]]; has {
+		for _, long := range []int{8, 32, 36} {
+			if is, has := s.names[text[:min(long, len(text))]]; has && len(text) >= long {
 				n, name = long, is
 			}
 		}
 		out.WriteString(name)
 		text = text[n:]
 	}
-	return out.String()
+	text = otherID.ReplaceAllString(out.String(), "ID")
+	return process.ReplaceAllString(checksum.ReplaceAllString(text, "18ff1aSUM"), "process PID")
 }
+
+// otherID is an id that has no name, such as a claim's. A checksum within a record depends on ids.
+var (
+	checksum = regexp.MustCompile(`18ff1a[0-9a-f]{8}`)
+	process  = regexp.MustCompile(`process [0-9]+`)
+	otherID  = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?7[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}`)
+)
 
 // Name names an id.
 func (s *Scene) Name(id pool.ID, kind string) {
@@ -114,7 +124,7 @@ func (s *Scene) Name(id pool.ID, kind string) {
 	}
 	s.count[kind]++
 	s.names[text] = fmt.Sprintf("%s%d", kind, s.count[kind])
-	s.names[id.String()] = s.names[text]
+	s.names[id.String()], s.names[record.Short(id)] = s.names[text], s.names[text]
 }
 
 // look names what is new. Ids are in the order in which they were made.
@@ -164,14 +174,20 @@ func (s *Scene) records() map[string]string {
 	return all
 }
 
-// shown returns a record as a text.
+// shown returns a record as a text, without its checksum, which depends on ids.
 func shown(value []byte) string {
-	if raw, err := stored.Unseal(value); err == nil {
-		if text, err := cbor.Diagnose(raw); err == nil {
-			return text
-		}
+	raw := value
+	if of, err := stored.Unseal(value); err == nil {
+		raw = of
 	}
-	return hex.EncodeToString(value)
+	text, err := cbor.Diagnose(raw)
+	if err != nil || !strings.HasPrefix(text, "{") {
+		return hex.EncodeToString(value)
+	}
+	if at := strings.LastIndex(text, ", 255: "); at > 0 {
+		text = text[:at] + "}"
+	}
+	return text
 }
 
 // Golden compares a text with a file, or writes it.
@@ -195,4 +211,39 @@ func Golden(t *testing.T, golden, text string, update bool) {
 	if len(want) != len(got) {
 		t.Fatalf("%s has %d lines, and there are %d", golden, len(want), len(got))
 	}
+}
+
+// A Story is what is done to a store, step by step.
+type Story struct {
+	What  string
+	Steps []Step
+}
+
+// A Step is one of a story.
+type Step struct {
+	What string
+	Do   func(s *Scene) (any, error)
+}
+
+// Batch is a step that commits a batch on a branch of the first conversation.
+func Batch(what, on string, steps func(b *chatctx.Batch)) Step {
+	return Step{what, func(s *Scene) (any, error) {
+		b := s.C.Begin(on)
+		steps(b)
+		return b.Commit(s.T.Context())
+	}}
+}
+
+// Tell tells stories, each in a store of its own, and compares what happens with a file.
+func Tell(t *testing.T, golden string, update bool, o func() chatctx.Options, stories []Story) {
+	t.Helper()
+	var out strings.Builder
+	for _, story := range stories {
+		s := NewScene(t, o())
+		for _, step := range story.Steps {
+			s.Do(step.What, func() (any, error) { return step.Do(s) })
+		}
+		fmt.Fprintf(&out, "\n# %s\n%s", story.What, s.Text())
+	}
+	Golden(t, golden, out.String(), update)
 }
