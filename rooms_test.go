@@ -671,6 +671,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/secrets": "leaves keys out",
 	},
 	"internal/operation": {
+		"internal/gate":              "agents and their settings",
 		"adapter":                    "no model is named",
 		"chatctx/secrets":            "keys by their shapes",
 		"internal/find":              "makes the index anew",
@@ -745,6 +746,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/serve/page": {},
 	"internal/gate": {
+		"os/exec":               "finds the program",
 		"internal/toolcall":     "lives of calls",
 		"internal/base":         "keys and errors",
 		"chatctx/record":        "the records",

@@ -88,7 +88,7 @@ func (c *command) complete(name string) {
 	for _, sub := range c.subs {
 		list := name + " " + sub.name
 		sub.complete(list)
-		if c.do == nil && (sub.name == "ls" || sub.name == "log") {
+		if c.do == nil && slices.Contains([]string{"ls", "log", "status"}, sub.name) {
 			c.do, c.paged, c.more, c.json, c.example = sub.do, sub.paged, "Alone it is "+list+".", "as "+list, "chatctx "+name
 		}
 	}

@@ -12,13 +12,11 @@ import (
 
 func gateCommands() []*command {
 	return []*command{
-		{name: "gate", does: "decide here about the tool calls of other programs' agents: Claude Code, Codex, Gemini CLI, Copilot CLI, opencode", scope: onStore, run: in(doGate),
-			more: "Alone it says of each agent how its calls are decided: record (all are stored, and the agent decides), rules (what no rule matches is left to the agent) or hold (what no rule decides waits here).",
-			json: "agent, mode, level; a line each", example: "chatctx gate", subs: []*command{
-				{name: "hook", does: "answer one event of an agent's hook; gate install has the agent start it", scope: onStore, run: in(doGateHook),
-					more: "It reads the event from standard input, stores the call, waits while nobody has decided, and prints one JSON object. Of the environment it takes only ids of the agent: the store is what --store names. A failure denies the call.",
-					json: "the answer in the agent's own form", example: "chatctx gate hook claude-code --store chats.db --wait 1h < event.json"},
-			}},
+		{name: "gate", does: "", scope: onStore, subs: []*command{
+			{name: "hook", does: "answer one event of an agent's hook; gate install has the agent start it", scope: onStore, run: in(doGateHook),
+				more: "It reads the event from standard input, stores the call, waits while nobody has decided, and prints one JSON object. Of the environment it takes only ids of the agent: the store is what --store names. A failure denies the call.",
+				json: "the answer in the agent's own form", example: "chatctx gate hook claude-code --store chats.db --wait 1h < event.json"},
+		}},
 	}
 }
 
@@ -38,31 +36,6 @@ func forget(args []string) (was map[string]string, back func()) {
 			_ = os.Setenv(name, value)
 		}
 	}
-}
-
-// gateLine is an agent whose calls can be decided here.
-type gateLine struct {
-	Agent string `json:"agent"`
-	Mode  string `json:"mode"`
-	Level string `json:"level"`
-}
-
-func doGate(r *run, _ *struct{}) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
-	}
-	state, err := base.ReadGate(r.ctx, base.Of(st))
-	if err != nil {
-		return err
-	}
-	for _, a := range gate.Agents {
-		v := gateLine{a.Name, state.Mode(a.Name), state.LevelOf()}
-		if err := r.emit(v, func() { r.printf("%s  %s  level %s\n", pad(a.Title, 12), pad(v.Mode, 6), v.Level) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 type gateHookIn struct {

@@ -241,7 +241,7 @@ func (r *run) request() *operation.Request {
 		own := r.turn(t.Context, t.Branch)
 		t.Calls = own.Calls
 		maps.Copy(t.Settings, own.Settings)
-	}, Save: saveNew, WriteFile: r.writeFile, Progress: func(text string) { r.note("%s", text) }}
+	}, Save: saveNew, WriteFile: r.writeFile, Home: home(), Progress: func(text string) { r.note("%s", text) }}
 }
 
 // askFirst shows what an operation would do, and asks whether to do it, unless it is only tried.

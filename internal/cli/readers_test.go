@@ -25,13 +25,13 @@ var readerLines = []string{
 	"ls", "ls --json -n 5", "show", "show @", "show MSG --json", "label", "label ls", "status", "status --json", "log", "log -n 2 --json", "search words", "request", "explain", "tree", "branch", "branch ls",
 	"calls", "calls ls --json", "calls show CALL", "calls log", "calls log CALL", "calls watch --existing -n 1", "rules", "rules ls", "rules test CALL", "rules diff deny read", "tools", "tools ls", "sub", "sub ls",
 	"tokens", "compact --dry-run --digest --keep-tokens 1", "prune --dry-run", "pin", "sessions", "artifact", "artifact ls", "cost", "compare main side", "diff main side", "tag", "system", "prompt", "config", "config model", "op", "op log",
-	"export", "mcp", "serve token", "serve token ls", "check", "check --full", "stats", "rewind MSG --dry-run", "gc --dry-run", "send --dry-run more", "completion bash", "__complete show ", "help", "version",
+	"export", "mcp", "gate", "gate status", "gate uninstall codex --dry-run", "serve token", "serve token ls", "check", "check --full", "stats", "rewind MSG --dry-run", "gc --dry-run", "send --dry-run more", "completion bash", "__complete show ", "help", "version",
 }
 
 // writers are the commands that read on no account, and why one writes that one may take for a reader: calls wait lets the rules decide, search and those that count tokens keep what they found out in a file,
 // though never on a server.
 var writers = strings.Fields("new use rename title rm restore add append ask retry chat models fork switch edit take replay bisect ui drop clear interrupt pick merge undo redo import purge redact vacuum " +
-	"serve web init grant copy backup restore-from repair resume template gate unpin include exclude")
+	"serve web init grant copy backup restore-from repair resume template unpin include exclude")
 
 // TestReadersWriteNothing: what reads changes nothing, also where time and crashes have brought calls and an answer into another state than is on record. That is shown.
 func TestReadersWriteNothing(t *testing.T) {

@@ -18,6 +18,13 @@ type Agent struct {
 	Unit   time.Duration     // of the timeouts in its settings
 	Closed []string          // its permission modes in which a hook's "ask" is known to put the question to a person
 	answer func(a *answer) any
+
+	Nameless bool      // its hook is not told which event it is
+	home     [3]string // of its settings: the variable that names their folder, else that in the home folder; and the file
+	plugin   bool      // the file is a program of ours, not settings
+	comments bool      // its settings may have comments
+	matcher  string    // that names all tools
+	entry    func(e *Entry, a *Agent, event string) any
 }
 
 // Moment is when an event comes.
@@ -47,15 +54,20 @@ const sayAsk = "ask"
 // Agents are the agents that the gate knows, in the order of lists.
 var Agents = []*Agent{
 	{Name: "claude-code", Title: "Claude Code", Tried: "2.1.332", Unit: time.Second, Closed: []string{"default"}, answer: likeClaude,
+		home: [3]string{"CLAUDE_CONFIG_DIR", ".claude", "settings.json"}, matcher: "*", entry: (*Entry).likeClaude,
 		Events: map[string]Moment{"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": Failed, "PostToolBatch": Batch, "PermissionDenied": Refused,
 			"SessionStart": Began, "Stop": Paused, "SessionEnd": Ended}},
 	{Name: "codex", Title: "Codex", Tried: "0.171.0", Unit: time.Second, answer: likeClaude,
+		home: [3]string{"CODEX_HOME", ".codex", "hooks.json"}, matcher: ".*", entry: (*Entry).likeClaude,
 		Events: map[string]Moment{"PreToolUse": Before, "PostToolUse": After, "SessionStart": Began, "Stop": Paused, "SessionEnd": Ended}},
 	{Name: "gemini", Title: "Gemini CLI", Tried: "0.61.0", Unit: time.Millisecond, NoIDs: true, answer: likeGemini,
+		home: [3]string{"", ".gemini", "settings.json"}, matcher: "*", comments: true, entry: (*Entry).likeClaude,
 		Events: map[string]Moment{"BeforeTool": Before, "AfterTool": After, "SessionStart": Began, "AfterAgent": Paused, "SessionEnd": Ended}},
 	{Name: "copilot", Title: "Copilot CLI", Tried: "1.0.102", Unit: time.Second, NoIDs: true, answer: likeCopilot,
+		home: [3]string{"", ".copilot", "settings.json"}, Nameless: true, entry: (*Entry).likeCopilot,
 		Events: map[string]Moment{"preToolUse": Before, "postToolUse": After, "sessionStart": Began, "agentStop": Paused, "sessionEnd": Ended}},
 	{Name: "opencode", Title: "opencode", Tried: "1.18.33", Unit: time.Second, answer: likePlugin,
+		home: [3]string{"XDG_CONFIG_HOME", ".config", "opencode/plugin/chatctx-gate.js"}, Nameless: true, plugin: true,
 		Events: map[string]Moment{"tool.execute.before": Before, "tool.execute.after": After}},
 }
 

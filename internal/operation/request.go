@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/gate"
 	"github.com/chatctx/chatctx/internal/view"
 )
 
@@ -37,6 +38,7 @@ type Request struct {
 	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
 	Turn     func(*turn.Turn)  // prepares a turn before it asks a model
 	Path     string            // of the store, which may be a URL
+	Home     *gate.Home        // of the caller, where his agents keep their settings
 	Progress func(text string) // says how far a long operation has come; nil for nobody
 	// WriteFile writes a file completely or not at all, and returns its size.
 	WriteFile func(target string, fill func(io.Writer) error) (int64, error)
