@@ -196,9 +196,10 @@ var rooms = map[string]map[string]string{
 		"internal/engine":              "purposes and roles",
 	},
 	"internal/grant": {
-		"internal/base":        "the open store",
-		"internal/branchstore": "names of addresses",
-		"chatctx/kv":           "reads and writes",
+		"golang.org/x/crypto/argon2": "hashes passphrases",
+		"internal/base":              "the open store",
+		"internal/branchstore":       "names of addresses",
+		"chatctx/kv":                 "reads and writes",
 	},
 	"internal/view": {
 		"internal/stored":        "bytes of records",
@@ -308,6 +309,7 @@ var rooms = map[string]map[string]string{
 		"internal/engine":      "purposes and roles",
 	},
 	"chatctx": {
+		"internal/grant":       "proves who decides",
 		"internal/poolstore":   "messages in a transaction",
 		"internal/branchstore": "histories in a transaction",
 		"chatctx/record":       "the records",

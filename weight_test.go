@@ -28,7 +28,7 @@ var weights = []struct {
 }
 
 // core are the modules of a program that embeds a store.
-var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text"}
+var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/crypto", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text"}
 
 // formats are the modules that read the files of other programs.
 var formats = []string{"klauspost/compress", "vmihailenco/msgpack", "vmihailenco/tagparser"}

@@ -31,9 +31,10 @@ func (s *Store) Judge(ctx context.Context, c *record.Call) (*record.Ruling, erro
 }
 
 // ApplyRules lets the rules decide about a waiting call. A rule that asks may set a time at which the call expires. A decision that came first stays.
+// To a call of an agent's hook that hook applies them.
 func (s *Store) ApplyRules(ctx context.Context, c *record.Call) (*record.Ruling, error) {
 	r, err := toolcall.Judge(ctx, base.Of(s), c)
-	if err != nil || r.Rule == nil || c.Status != pool.Pending || c.Branch == "" {
+	if err != nil || r.Rule == nil || c.Status != pool.Pending || c.Branch == "" || c.Gate != nil {
 		return r, err
 	}
 	b := s.Begin(c.Context.String(), c.Branch)

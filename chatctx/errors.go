@@ -43,5 +43,6 @@ var (
 	ErrDamaged  = base.ErrDamaged  // its contents cannot be read or are inconsistent
 	ErrLocked   = base.ErrLocked   // other programs held it for longer than Options.Wait
 	ErrReadOnly = base.ErrReadOnly // the file or its user may not write
+	ErrDecider  = base.ErrDecider  // an agent's calls depend on it, and Options.Decider does not say that a person asks
 	ErrClosed   = base.ErrClosed   // this program has closed the store
 )

@@ -31,7 +31,7 @@ func ensure(t *testing.T, s *Store, in *toolcall.Asked) *toolcall.Said {
 func verdict(t *testing.T, s *Store, c *record.Call, v record.Verdict) error {
 	b := s.Begin(c.Context.String(), c.Branch)
 	b.Decide(c.Ref(), v)
-	_, err := b.Commit(t.Context())
+	_, err := b.Commit(base.WithDeciding(t.Context(), base.Decides))
 	return err
 }
 

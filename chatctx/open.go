@@ -1,10 +1,14 @@
 package chatctx
 
 import (
+	"context"
+	"errors"
+
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/internal/grant"
 )
 
 // Options are options of Open. The zero value opens an existing store to read and write.
@@ -18,19 +22,28 @@ const FormatVersion = base.FormatVersion
 
 // Open opens the store in a file, or at a URL such as postgres://… if the program imports its engine. Errors to test for: ErrNotExist, ErrNotOurs,
 // ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
-func Open(path string, o Options) (*Store, error) { return frontOf(care.Open(path, o)) }
+func Open(path string, o Options) (*Store, error) { return frontOf(o)(care.Open(path, o)) }
 
 // OpenMemory makes a store in memory. Close discards it.
-func OpenMemory(o Options) (*Store, error) { return frontOf(care.OpenMemory(o)) }
+func OpenMemory(o Options) (*Store, error) { return frontOf(o)(care.OpenMemory(o)) }
 
 // OpenDB makes a store of an engine that the caller opened; an empty one is initialised. The store's Close closes the engine.
-func OpenDB(db kv.DB, o Options) (*Store, error) { return frontOf(care.OpenDB(db, o)) }
+func OpenDB(db kv.DB, o Options) (*Store, error) { return frontOf(o)(care.OpenDB(db, o)) }
 
-func frontOf(at *base.Store, err error) (*Store, error) {
-	if err != nil {
-		return nil, err
+// frontOf returns the store that was opened with options, in the hands of who decides if they have the passphrase.
+func frontOf(o Options) func(*base.Store, error) (*Store, error) {
+	return func(at *base.Store, err error) (*Store, error) {
+		if err == nil && o.Decider != nil {
+			if _, err = grant.Prove(context.Background(), at, o.Decider); err != nil {
+				return nil, errors.Join(err, at.Close())
+			}
+			at.Deciding = base.Decides
+		}
+		if err != nil {
+			return nil, err
+		}
+		return storeOf(at), nil
 	}
-	return storeOf(at), nil
 }
 
 // Trial calls do with a store that shows this one and keeps what do changes to itself, in a temporary file, so that it shows what a change would do. When do

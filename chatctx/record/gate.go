@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -44,6 +45,9 @@ const (
 	LevelApart  = "apart"  // the agent is another user
 	LevelServed = "served" // the store belongs to a user of its own
 )
+
+// ErrDecider means that a change needs somebody who may decide about an agent's calls (OpenOptions.Decider), and that the one who asked has not shown to be it.
+var ErrDecider = errors.New("only who may decide about an agent's calls may do this")
 
 // Apart reports whether the call came from an agent's hook, and no message of its session has it yet: it is on no branch and in no request.
 func (c *CallRecord) Apart() bool { return c.Gate != nil && c.Home.Segment == 0 }

@@ -28,6 +28,7 @@ type Native struct {
 	Created  pool.Time                  `json:"created_at,omitempty"`
 	Updated  pool.Time                  `json:"updated_at,omitempty"`
 	Task     *Task                      `json:"task,omitempty"`
+	Gated    string                     `json:"gated,omitempty"` // an agent's hook brought its calls: the level that held
 }
 
 // NativeBranch describes a branch of it. Its history is what it shares with another branch, and then what Append and Again add.

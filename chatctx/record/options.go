@@ -14,6 +14,9 @@ type OpenOptions struct {
 	IdleHold time.Duration // how long the file stays open for the next use; 0: 2 ms; negative: not at all
 	Program  string        // recorded on the journal as the one that acted; "": the executable's name
 	By       string        // the person who decides; "": the name of the user
+	// Decider is the passphrase of the store's gate, which shows that an agent's calls may be decided through this store, and what they depend on be changed.
+	// nil: only what others decide may be done, and the rest is ErrDecider. A wrong one is ErrDecider at once. Keep it out of arguments and environments.
+	Decider []byte
 	// BeforeStore, if not nil, is called with every text before it is stored, whatever way it comes, and may change it (redaction) or refuse it with an
 	// error. It gets each message, complete or partial. It gets a text that is no message as a message with the zero ID, one text part, and a Kind that
 	// says what it is: title, prompt, setting, data (an embedder's own), edit, summary, digest, reason, arguments, goal, tool (a tool's own texts),

@@ -115,7 +115,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 		err = operation.Refused(http.StatusForbidden, "forbidden", m.Name+" needs the scope "+string(m.Right))
 	}
 	r.Body = &movingBody{ReadCloser: r.Body, conn: http.NewResponseController(w), limits: &s.limits, whole: m.Name != "uploads.add"}
-	ctx, stop := contextOf(r.Context(), s.ctx)
+	ctx, stop := contextOf(who.deciding(r.Context()), s.ctx)
 	defer stop()
 	req := s.request(ctx, r, who)
 	defer req.came.free()

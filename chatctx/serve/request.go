@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,15 @@ type Caller struct {
 	Scopes []Scope
 
 	token *base.Token // of the store; nil for another, or none
+}
+
+// deciding notes whether the caller may decide about agents' calls: only with a token that a decider made. A browser's session, the run's token, a socket and
+// standard input show nothing.
+func (c Caller) deciding(ctx context.Context) context.Context {
+	if c.token != nil && c.token.Decides {
+		return base.WithDeciding(ctx, base.Decides)
+	}
+	return base.WithDeciding(ctx, base.DecidesNot)
 }
 
 // May reports whether the caller has a scope.

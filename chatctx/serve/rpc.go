@@ -432,7 +432,7 @@ func (c *rpc) leave(in *rpcRequest) {
 
 // run calls a method. Bytes for it come as base64 in the parameter data; bytes from it go in notifications before its answer.
 func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outcome {
-	r := &request{Request: operation.Request{Ctx: ctx, Store: c.server.store}, server: c.server, who: Caller{Scopes: Scopes}, room: c.server.room, lease: l, params: in.Params, body: http.NoBody}
+	r := &request{Request: operation.Request{Ctx: Caller{}.deciding(ctx), Store: c.server.store}, server: c.server, who: Caller{Scopes: Scopes}, room: c.server.room, lease: l, params: in.Params, body: http.NoBody}
 	var err error
 	if m.Upload {
 		r.params, r.body, err = takeData(m, in.Params)

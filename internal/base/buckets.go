@@ -35,6 +35,7 @@ type Token struct {
 	Scopes  []string  `cbor:"2,keyasint"`
 	Created pool.Time `cbor:"3,keyasint"`
 	By      string    `cbor:"4,keyasint,omitempty"` // who made it
+	Decides bool      `cbor:"5,keyasint,omitempty"` // somebody made it who may decide about agents' calls, so its holder may
 
 	// Unknown has the keys of the stored form that this program does not know.
 	Unknown string `cbor:"-" json:"-"`

@@ -21,6 +21,8 @@ type Store struct {
 	ID      pool.ID      // of a store at a URL; else zero
 	Place   record.Place // nil: the store keeps the place
 
+	Deciding Deciding // whether its user may change what a gate guards
+
 	Claimed string // the name that the user of this handle gave; Program contains it already
 
 	Folders []string // where programs that use the store leave files if they are killed

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Update runs fn in a writing transaction, as kv.DB.Update does, and once the transaction is stored does what is due after it: what fn registered with
@@ -11,7 +12,7 @@ import (
 func (s *Store) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	var tx *changing
 	err := s.DB.Update(ctx, func(inner kv.RwTx) error {
-		tx = &changing{RwTx: inner}
+		tx = &changing{RwTx: inner, deciding: decidingOf(ctx, s), gate: ctx.Value(gateKey{}) != nil}
 		return fn(tx)
 	})
 	if err != nil || tx == nil {
@@ -33,8 +34,12 @@ func (s *Store) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 // changing is the transaction of an Update, with what is due after it.
 type changing struct {
 	kv.RwTx
-	after []func()
-	lots  int // as for IndexLot
+	deciding Deciding
+	gate     bool // it is the gate's own
+	after    []func()
+	lots     int       // as for IndexLot
+	gated    []pool.ID // contexts that it knows to be gated
+	plain    []pool.ID // and others
 }
 
 // Fetch implements what kv.Fetch looks for.

@@ -48,7 +48,7 @@ func collect(ctx context.Context, s *base.Store, o record.GCOptions) (*record.Co
 	lost := map[pool.ID]bool{}
 	for _, id := range ids {
 		var one record.Collected
-		err := s.Update(ctx, func(tx kv.RwTx) error {
+		err := s.Update(base.AsGate(ctx), func(tx kv.RwTx) error { // what lies in the trash a decider put there
 			one = record.Collected{Kept: map[string]int{}}
 			c := &collector{tx: tx, id: id, o: o, now: s.Now(), out: &one}
 			return c.context()

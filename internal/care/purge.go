@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -496,6 +498,11 @@ func purge(ctx context.Context, s *base.Store, noMarks bool, fn func(kv.RwTx, *p
 		out.forgets = noMarks
 		if err := fn(tx, out); err != nil {
 			return err
+		}
+		if ids := slices.Collect(maps.Keys(out.touched)); len(ids) > 0 {
+			if err := base.MayDecide(ctx, tx, s, "what an agent did cannot be erased here", ids...); err != nil {
+				return err
+			}
 		}
 		if err := journalWordless(tx); err != nil {
 			return err

@@ -36,6 +36,15 @@ func repair(ctx context.Context, s *base.Store, o record.RepairOptions, pages bo
 	if err != nil || len(found) == 0 && !pages {
 		return out, err
 	}
+	if !o.DryRun && !pages {
+		err := s.DB.View(ctx, func(tx kv.Tx) error {
+			return base.MayDecide(ctx, tx, s, "a store with agents' calls cannot be mended here")
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	ctx = base.AsGate(ctx)
 	pages = pages || slices.ContainsFunc(found, func(p record.Problem) bool { return p.Invariant == 0 && p.Where == "file" })
 	if pages && o.DryRun {
 		return rehearse(ctx, s)

@@ -109,6 +109,7 @@ var known = []struct {
 	{chatctx.ErrTooNew, Version, "too_new"},
 	{chatctx.ErrTooOld, Version, "too_old"},
 	{chatctx.ErrReadOnly, Failed, "read_only"},
+	{chatctx.ErrDecider, Failed, "decider"},
 	{chatctx.ErrPurged, Failed, "purged"},
 	{kv.ErrUnknownOutcome, Failed, "unknown_outcome"},
 	{fs.ErrPermission, Failed, "permission"},

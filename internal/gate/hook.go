@@ -150,8 +150,13 @@ func (h *Hook) wait(ctx context.Context, s *base.Store, in *toolcall.Asked, e *e
 		return toolcall.Collect(ctx, s, in, c, toolcall.EndIsGone, "the agent is gone")
 	}
 	now, err := toolcall.ReadCall(ctx, s, c.Context.String(), "", c.Ref())
-	if err != nil || now.Status == pool.Pending {
-		return said, err
+	if err != nil {
+		return nil, err
+	}
+	if now.Status == pool.Pending {
+		if r, err := toolcall.Judge(ctx, s, now); err != nil || r.Effect == record.Ask {
+			return said, err
+		}
 	}
 	return toolcall.Collect(ctx, s, in, c, toolcall.EndNot, "")
 }

@@ -46,6 +46,9 @@ func Add(ctx context.Context, s *base.Store, name string, scopes []string) (secr
 		if key != nil {
 			return base.Conflict("there is a token %q already", name)
 		}
+		if t.Decides, err = base.Decider(tx); err != nil {
+			return err
+		}
 		hash := sha256.Sum256([]byte(secret))
 		return base.PutRecord(tx, base.TokenBucket, hash[:], t)
 	})

@@ -22,7 +22,7 @@ func Copy(ctx context.Context, s *base.Store, ref, title string, use bool) (pool
 		return pool.ID{}, err
 	}
 	id := pool.NewID()
-	_, err := journal.StoreOperation(ctx, s, "copy", func(st *journal.StoreTxn) error {
+	_, err := journal.StoreOperation(base.AsGate(ctx), s, "copy", func(st *journal.StoreTxn) error {
 		from, err := view.ResolveContext(st.Store, st.Tx, ref)
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ func (c *copier) begin(n *record.Native) (err error) {
 	c.head = n
 	title := cmp.Or(c.title, n.Title)
 	if c.t, err = c.st.NewContext(c.id, title, n.Parent, n.Settings); err == nil {
-		c.t.Rec.Derived, c.t.Rec.AppData, c.t.Rec.Labels = n.Derived && title == n.Title, n.AppData, n.Labels
+		c.t.Rec.Derived, c.t.Rec.AppData, c.t.Rec.Labels, c.t.Rec.Gated = n.Derived && title == n.Title, n.AppData, n.Labels, n.Gated
 	}
 	return err
 }

@@ -404,10 +404,10 @@ func (in *Incoming) links() []record.SourceLink {
 	return out
 }
 
-// update makes one operation of the run.
+// update makes one operation of the run. What a session's own file tells of its calls is told of the gate's; of another store's file NativeImport asks.
 func (r *ImportRun) update(ctx context.Context, fn func(*journal.StoreTxn) error) error {
 	var group uint64
-	err := r.store.Update(ctx, func(tx kv.RwTx) error {
+	err := r.store.Update(base.AsGate(ctx), func(tx kv.RwTx) error {
 		st, err := journal.BeginStore(r.store, tx)
 		if err != nil {
 			return err

@@ -103,8 +103,17 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		return err
 	})
 	i.rec = base.ContextRecord{Title: n.Title, Derived: n.Derived, RenamedThere: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
-		Labels: labels, Created: n.Created, NextOperation: 1, Task: n.Task}
+		Labels: labels, Created: n.Created, NextOperation: 1, Task: n.Task, Gated: levelOf(n.Gated)}
 	return i, err
+}
+
+// levelOf is the mark that a file's word for a level stands for: a conversation with an agent's calls has one wherever it goes.
+func levelOf(word string) string {
+	switch word {
+	case "", record.LevelApart, record.LevelServed:
+		return word
+	}
+	return record.LevelOwn
 }
 
 // textsOf passes the texts of a context through the embedder's hook.
@@ -289,7 +298,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(*journal.Txn, *branch.Branch) error) error {
 	var changed branch.Branch
 	var rec base.ContextRecord
-	err := i.run.store.Update(ctx, func(tx kv.RwTx) error {
+	err := i.run.store.Update(base.AsGate(ctx), func(tx kv.RwTx) error {
 		changed, rec = *b, i.rec
 		changed.Pieces = slices.Clone(b.Pieces)
 		t := &journal.Txn{Tx: tx, Store: i.run.store, Now: i.run.store.Now(), ID: i.context.ID, Rec: &rec}
@@ -623,7 +632,7 @@ func (i *NativeImport) Drop(ctx context.Context) error {
 	if i.more != nil || i.wiped || i.rec.Trashed == 0 {
 		return nil
 	}
-	return i.run.store.Update(ctx, func(tx kv.RwTx) error {
+	return i.run.store.Update(base.AsGate(ctx), func(tx kv.RwTx) error {
 		rec, _, err := base.GetContext(tx, i.context.ID)
 		if err != nil || rec == nil || rec.Trashed != i.rec.Trashed || rec.StoreLast != 0 { // another program has it now
 			return err
@@ -648,7 +657,7 @@ func (i *NativeImport) Finish(ctx context.Context) (record.Imported, error) {
 			res, err = i.finishNew(st)
 			return err
 		}
-		if res, err = i.finishMore(st); err != nil {
+		if res, err = i.finishMore(ctx, st); err != nil {
 			return err
 		}
 		rec, _, err := base.GetContext(st.Tx, i.context.ID)
@@ -696,6 +705,11 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (record.Imported, error) 
 	}
 	if err := t.Tx.Delete(base.RecentBucket, base.RecentKey(rec.ListedAt(), id)); err != nil {
 		return record.Imported{}, err
+	}
+	if rec.Gated != "" {
+		if err := base.MarkGated(st.Tx, st.Now); err != nil {
+			return record.Imported{}, err
+		}
 	}
 	rec.Active, rec.Trashed, rec.Updated = i.named(i.context.Active).ID, 0, 0
 	if err := st.Made(t, false); err != nil {
@@ -783,13 +797,23 @@ type nativeMore struct {
 }
 
 // finishMore adds to the context what is new.
-func (i *NativeImport) finishMore(st *journal.StoreTxn) (record.Imported, error) {
+func (i *NativeImport) finishMore(ctx context.Context, st *journal.StoreTxn) (record.Imported, error) {
 	res := record.Imported{Context: i.context.ID}
 	t, err := journal.BeginAt(st.Store, st.Tx, i.context.ID)
 	if err != nil {
 		return res, err
 	}
 	t.What = "import"
+	if err := base.MayDecide(ctx, st.Tx, st.Store, "another store's word on an agent's calls cannot be brought here", i.context.ID); err != nil {
+		return res, err
+	}
+	if t.Rec.Gated == "" && i.rec.Gated != "" {
+		t.Rec.Gated = i.rec.Gated
+		err = base.MarkGated(st.Tx, t.Now)
+	}
+	if err != nil {
+		return res, err
+	}
 	res.Title, res.Branches = t.Rec.Title, int(t.Rec.Branches)
 	if err := i.settleMore(t.Tx); err != nil {
 		return res, err

@@ -19,6 +19,7 @@ func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, setting
 	if err != nil {
 		return nil, err
 	}
+	base.KnowContext(st.Tx, id, "")
 	t := &Txn{Tx: st.Tx, Store: st.Store, Now: st.Now, ID: id, Branches: map[pool.ID]*Loaded{},
 		Rec: &base.ContextRecord{Title: title, Parent: parent, Settings: set, Created: st.Now, NextOperation: 1}}
 	if t.Target, err = t.Create(base.MainBranch, nil); err == nil {

@@ -227,6 +227,7 @@ func BeginAt(s *base.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
+	base.KnowContext(tx, id, rec.Gated)
 	return &Txn{Tx: tx, Store: s, Now: s.Now(), ID: id, Rec: rec, RecRaw: bytes.Clone(raw), Was: *rec, Branches: map[pool.ID]*Loaded{}}, nil
 }
 

@@ -37,6 +37,7 @@ var kinds = []Kind{
 	{"away", []int{contract.Away}, 500, "the store's server does not answer"},
 	{"read_only", []int{contract.Failed}, 403, "the store cannot be written"},
 	{"permission", []int{contract.Failed}, 403, "the system does not allow it"},
+	{"decider", []int{contract.Failed}, 403, "an agent's calls depend on it, and only who may decide about them may do it"},
 	{"unknown_outcome", []int{contract.Failed}, 500, "the connection ended before the store said whether the change was made"},
 
 	{"not_found", []int{contract.NotFound}, 404, "what the request names is not there"},

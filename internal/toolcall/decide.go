@@ -245,7 +245,7 @@ func settleIn(ctx context.Context, s *base.Store, id pool.ID, names []callName) 
 	if err := s.Ready(denials); err != nil {
 		return err
 	}
-	return s.Update(view.Lane(ctx, s, id), func(tx kv.RwTx) error {
+	return s.Update(view.Lane(base.AsGate(ctx), s, id), func(tx kv.RwTx) error {
 		t, err := journal.BeginAt(s, tx, id)
 		if err != nil {
 			return err

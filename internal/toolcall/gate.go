@@ -91,7 +91,7 @@ func Ensure(ctx context.Context, s *base.Store, in *Asked) (*Said, error) {
 		return nil, err
 	}
 	id := base.SourceContext(in.Agent, in.Conversation())
-	err = s.Update(view.Lane(ctx, s, id), func(tx kv.RwTx) error {
+	err = s.Update(view.Lane(base.AsGate(ctx), s, id), func(tx kv.RwTx) error {
 		g := &gating{in: in, said: &Said{}}
 		said = g.said
 		copied := *m
@@ -135,7 +135,21 @@ func (g *gating) begin(s *base.Store, tx kv.RwTx) error {
 	}
 	if g.t, err = journal.BeginAt(s, tx, id); err == nil {
 		g.t.What, g.t.Final = "gate", true
-		g.t.Rec.Gated = cmp.Or(g.t.Rec.Gated, g.in.Level, record.LevelOwn)
+		if g.t.Rec.Gated == "" {
+			g.t.Rec.Gated = cmp.Or(g.in.Level, record.LevelOwn)
+			err = cmp.Or(base.MarkGated(tx, g.t.Now), g.forgetAllowed())
+		}
+	}
+	return err
+}
+
+// forgetAllowed removes what a conversation's own rules allow, since whoever made them before an agent's calls came there need not have been a person.
+func (g *gating) forgetAllowed() error {
+	rules, err := view.RulesOf(g.t.Tx, g.t.ID)
+	for _, r := range rules {
+		if err == nil && r.Effect == record.Allow {
+			err = g.t.PutRaw(base.RuleBucket, view.RuleKey(g.t.ID, r.ID), nil)
+		}
 	}
 	return err
 }
@@ -465,7 +479,7 @@ const (
 // waits, end says what then happens.
 func Collect(ctx context.Context, s *base.Store, in *Asked, c *record.Call, end, reason string) (*Said, error) {
 	var said *Said
-	err := s.Update(view.Lane(ctx, s, c.Context), func(tx kv.RwTx) error {
+	err := s.Update(view.Lane(base.AsGate(ctx), s, c.Context), func(tx kv.RwTx) error {
 		g, err := atCall(s, tx, in, c)
 		if err != nil {
 			return err
@@ -478,6 +492,8 @@ func Collect(ctx context.Context, s *base.Store, in *Asked, c *record.Call, end,
 			err = g.step(pool.Withdrawn, pool.NotRun, record.Decision{Decider: g.program(), Reason: reason})
 		case waits && end == EndDeny:
 			err = g.step(pool.Denied, pool.NotRun, record.Decision{Decider: pool.Decider{Kind: record.ByExpiry}, Reason: reason})
+		case waits && end == EndNot: // a rule may have come
+			return cmp.Or(g.decide(), g.finish())
 		case waits && end == EndLeave:
 			return cmp.Or(g.leave(reason), g.finish())
 		case waits && end == EndKeep:
@@ -513,7 +529,7 @@ func Close(ctx context.Context, s *base.Store, in *Asked, out Outcome) (*Said, e
 		return nil, err
 	}
 	id := base.SourceContext(in.Agent, in.Conversation())
-	err = s.Update(view.Lane(ctx, s, id), func(tx kv.RwTx) error {
+	err = s.Update(view.Lane(base.AsGate(ctx), s, id), func(tx kv.RwTx) error {
 		g := &gating{in: in, said: &Said{}}
 		said = g.said
 		copied, answer, r := *m, *result, *result.Result
@@ -588,7 +604,7 @@ func (g *gating) close(out Outcome, result *pool.Message) error {
 // EndSession records what is due for the calls of a session: those whose waiter is gone are withdrawn, those whose agent died while they ran are uncertain.
 // With ended, the agent says that the session is over: then nothing of it runs any more.
 func EndSession(ctx context.Context, s *base.Store, in *Asked, ended bool) error {
-	return s.Update(view.Lane(ctx, s, base.SourceContext(in.Agent, in.Conversation())), func(tx kv.RwTx) error {
+	return s.Update(view.Lane(base.AsGate(ctx), s, base.SourceContext(in.Agent, in.Conversation())), func(tx kv.RwTx) error {
 		var src base.SourceRecord
 		known, err := base.GetRecord(tx, base.SourceBucket, base.SourceKey(in.Agent, in.Conversation(), ""), &src)
 		if err != nil || !known {

@@ -95,7 +95,7 @@ func (s *streamer) look(tx kv.Tx, rec *base.ContextRecord) (*record.Native, erro
 			s.tags[name] = id
 		}
 	}
-	return &record.Native{ID: s.id, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Parent: rec.Parent, Settings: rec.Settings, AppData: rec.AppData,
+	return &record.Native{ID: s.id, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Gated: rec.Gated, Parent: rec.Parent, Settings: rec.Settings, AppData: rec.AppData,
 		Labels: rec.Labels, Active: active.Name, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}, err
 }
 
