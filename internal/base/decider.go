@@ -2,7 +2,9 @@ package base
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -375,11 +377,11 @@ func (c *changing) guardMeta(key, value []byte) error {
 // modes are those of a gate, the strictest last.
 var modes = []string{record.GateRecord, record.GateRules, record.GateHold}
 
-// looser reports whether a gate became weaker. A first passphrase is none: nobody could decide without it.
+// looser reports whether a gate became weaker. An agent's first mode and a first passphrase do not make it so: it was not installed, and nobody could decide.
 func (g *GateState) looser(was *GateState) bool {
 	for _, agents := range []map[string]string{was.Modes, g.Modes} {
 		for agent := range agents {
-			if slices.Index(modes, g.Mode(agent)) < slices.Index(modes, was.Mode(agent)) {
+			if was.Modes[agent] != "" && slices.Index(modes, g.Mode(agent)) < slices.Index(modes, was.Mode(agent)) {
 				return true
 			}
 		}
@@ -387,25 +389,18 @@ func (g *GateState) looser(was *GateState) bool {
 	return g.LevelOf() != was.LevelOf() || was.Phrase != nil && !(bytes.Equal(g.Phrase, was.Phrase) && bytes.Equal(g.Salt, was.Salt))
 }
 
-// ChangeGate changes what the store knows of its gate, and returns ErrDecider if that is not the user's to do. It is on no journal: no undo weakens a gate.
-func ChangeGate(ctx context.Context, s *Store, change func(*GateState) error) error {
-	return s.Update(ctx, func(tx kv.RwTx) error {
-		g, err := GateIn(tx)
-		if err == nil {
-			err = change(g)
-		}
-		if err != nil {
-			return err
-		}
-		return PutRecord(tx, MetaBucket, MetaGate, g)
-	})
-}
-
-// MarkGated notes in a store without a gate that it has gated contexts now, so that what they inherit is guarded.
-func MarkGated(tx kv.RwTx, now pool.Time) error {
-	raw, err := tx.Get(MetaBucket, MetaGate)
-	if err != nil || raw != nil {
+// MarkGated notes that the store has gated contexts, so that what they inherit is guarded, and the mode in which an agent's first call came, "" for no agent.
+func MarkGated(tx kv.RwTx, now pool.Time, agent, mode string) error {
+	g, err := GateIn(tx)
+	if err != nil || g.Since != 0 && (agent == "" || g.Modes[agent] != "") {
 		return err
 	}
-	return PutRecord(tx, MetaBucket, MetaGate, &GateState{Since: max(now, 1)})
+	if g.Since = cmp.Or(g.Since, max(now, 1)); agent != "" {
+		g.Modes = maps.Clone(g.Modes)
+		if g.Modes == nil {
+			g.Modes = map[string]string{}
+		}
+		g.Modes[agent] = mode
+	}
+	return PutRecord(tx, MetaBucket, MetaGate, g)
 }

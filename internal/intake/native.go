@@ -707,7 +707,7 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (record.Imported, error) 
 		return record.Imported{}, err
 	}
 	if rec.Gated != "" {
-		if err := base.MarkGated(st.Tx, st.Now); err != nil {
+		if err := base.MarkGated(st.Tx, st.Now, "", ""); err != nil {
 			return record.Imported{}, err
 		}
 	}
@@ -809,7 +809,7 @@ func (i *NativeImport) finishMore(ctx context.Context, st *journal.StoreTxn) (re
 	}
 	if t.Rec.Gated == "" && i.rec.Gated != "" {
 		t.Rec.Gated = i.rec.Gated
-		err = base.MarkGated(st.Tx, t.Now)
+		err = base.MarkGated(st.Tx, t.Now, "", "")
 	}
 	if err != nil {
 		return res, err

@@ -137,7 +137,7 @@ func (g *gating) begin(s *base.Store, tx kv.RwTx) error {
 		g.t.What, g.t.Final = "gate", true
 		if g.t.Rec.Gated == "" {
 			g.t.Rec.Gated = cmp.Or(g.in.Level, record.LevelOwn)
-			err = cmp.Or(base.MarkGated(tx, g.t.Now), g.forgetAllowed())
+			err = cmp.Or(base.MarkGated(tx, g.t.Now, g.in.Agent, g.in.Mode), g.forgetAllowed())
 		}
 	}
 	return err
