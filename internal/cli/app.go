@@ -69,10 +69,10 @@ func (b *binding) flags(params []param, into reflect.Value) (all []urfave.Flag) 
 func (b *binding) field(p *param, field reflect.Value) urfave.Flag {
 	f := p.flag
 	if to, ok := field.Addr().Interface().(*string); ok && p.words == nil {
-		return &urfave.StringFlag{Name: f.name, Usage: f.usage, EnvVars: f.envs(), Hidden: f.hidden, Value: *to, Destination: to}
+		return &urfave.StringFlag{Name: f.name, Usage: f.usage, EnvVars: f.envs(), Value: *to, Destination: to}
 	}
 	v := &value{takesNone: !takesValue(f), set: func(s string) { b.fault(p.put(field, s)) }}
-	return &urfave.GenericFlag{Name: f.name, Usage: f.usage, EnvVars: f.envs(), Hidden: f.hidden, Value: v}
+	return &urfave.GenericFlag{Name: f.name, Usage: f.usage, EnvVars: f.envs(), Value: v}
 }
 
 // fault keeps what is wrong with a value until the whole line is read. urfave/cli would stop there, and hand the error on as a text.

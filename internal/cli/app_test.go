@@ -106,7 +106,7 @@ func TestTrapsOfTheLibrary(t *testing.T) {
 		t.Errorf("--label a,b: %+v, %v", labels.in, err)
 	}
 	both, err := split(table, []string{"--store", "F", "config", "--store", "a=b"})
-	if err != nil || both.common.Store != "F" || !both.in.(*operation.Configuring).Store {
+	if err != nil || both.common.Store != "F" || !both.in.(*operation.Configuring).Default {
 		t.Errorf("--store F config --store a=b: the store %q, %v", both.common.Store, err)
 	}
 }

@@ -23,7 +23,7 @@ const maxAsked = 32
 // manyFlags are the flags to ask several models, or one several times.
 type manyFlags struct {
 	modelsFlag
-	N *int `flag:"n" doc:"ask each model {N} times"`
+	N *int `flag:"times" old:"n" doc:"ask each model {N} times"`
 	setFlag
 }
 

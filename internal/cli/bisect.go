@@ -47,14 +47,14 @@ type bisecting struct {
 
 type bisectIn struct {
 	Range record.Ref `arg:"[A..B]"`
-	Run   string     `flag:"run" doc:"the {CMD} that tells good from bad; it is run without a shell"`
+	Run   string     `flag:"test" old:"run" doc:"the {CMD} that tells good from bad; it is run without a shell"`
 }
 
 func doBisect(r *run, in *bisectIn) error {
 	b := &bisecting{r: r, of: in.Range, in: bufio.NewReader(r.con.in)}
 	var err error
 	if in.Run != "" {
-		if b.cmd, err = commandOf("--run", in.Run); err != nil {
+		if b.cmd, err = commandOf("--test", in.Run); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func doBisect(r *run, in *bisectIn) error {
 		return err
 	}
 	if b.cmd == nil && (!r.con.asks() || r.json()) {
-		return r.wantsTerminal("bisect asks about each turn, and needs a terminal for that", "let a program tell: chatctx bisect --run CMD")
+		return r.wantsTerminal("bisect asks about each turn, and needs a terminal for that", "let a program tell: chatctx bisect --test CMD")
 	}
 	bad, err := b.search(first, last)
 	if err != nil {

@@ -51,11 +51,11 @@ func (r *run) checkSeveral(in *operation.Several, who *operation.Deciding) error
 	}
 	switch {
 	case in.Everywhere && !in.Selects():
-		return usagef("--everywhere needs --all or --matching")
+		return usagef("--everywhere needs --waiting or --matching")
 	case in.Selects() && len(in.Calls) > 0:
-		return usagef("%s takes calls, or --all or --matching", r.name)
+		return usagef("%s takes calls, or --waiting or --matching", r.name)
 	case !in.Selects() && len(in.Calls) == 0:
-		return &usageError{r.name + " needs CALL", "usage: chatctx " + r.name + " CALL…, or --all or --matching PATTERN; chatctx calls ls lists them"}
+		return &usageError{r.name + " needs CALL", "usage: chatctx " + r.name + " CALL…, or --waiting or --matching PATTERN; chatctx calls ls lists them"}
 	}
 	return nil
 }

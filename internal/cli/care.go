@@ -146,7 +146,7 @@ func (r *run) readCopying(in *operation.Copying) error {
 	case in.To == "":
 		return usagef("copy needs two stores: chatctx copy FROM TO")
 	case in.Keep && in.Move:
-		return usagef("copy takes --keep or --move, not both")
+		return usagef("copy takes --keep-source or --move, not both")
 	}
 	r.notePassword(in.From, in.To)
 	if !isURL(in.To) {
@@ -239,7 +239,7 @@ func repairLook() look {
 // salvageHint says how to read what can be read of the store.
 func (r *run) salvageHint(err error) error {
 	path, _ := r.storePath()
-	return &hinted{err, "read what can be read into a new file: chatctx repair --from " + quote(path) + " --store NEW"}
+	return &hinted{err, "read what can be read into a new file: chatctx repair --broken " + quote(path) + " --store NEW"}
 }
 
 // readRepairing refuses what cannot be read into a new store.
@@ -248,14 +248,14 @@ func (r *run) readRepairing(in *operation.Repairing) error {
 		return nil
 	}
 	if in.Dry() {
-		return usagef("repair --from FILE writes a new store: name it with --store")
+		return usagef("repair --broken FILE writes a new store: name it with --store")
 	}
 	path, err := r.storePath()
 	if err != nil {
 		return err
 	}
 	if isURL(in.From) || isURL(path) {
-		return usagef("repair --from reads a broken file into a new file; chatctx copy brings that to a server")
+		return usagef("repair --broken reads a broken file into a new file; chatctx copy brings that to a server")
 	}
 	_, err = os.Stat(in.From)
 	return err

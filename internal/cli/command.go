@@ -115,6 +115,25 @@ func sharedFlags(on scope) (all []*flag) {
 	return all
 }
 
+// allFlags are the flags of a command: its own, and the shared ones. One of these that an own flag hides has to stand before the command.
+func (c *command) allFlags() (all []*flag) {
+	all = slices.Clone(c.flags)
+	for _, f := range sharedFlags(c.scope) {
+		if c.hides(f) {
+			before := *f
+			before.usage += "; here it stands before the command"
+			f = &before
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// hides reports whether a shared flag's name means one of the command's own behind the command.
+func (c *command) hides(shared *flag) bool {
+	return slices.ContainsFunc(c.flags, func(own *flag) bool { return own.answersTo(shared.name) })
+}
+
 // argument is one word of command.args.
 type argument struct {
 	word     string // REF, TEXT|- …

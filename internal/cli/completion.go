@@ -113,7 +113,7 @@ func splitUnfinished(before []string) (p *parsed, wanting *flag) {
 // flagsHere returns the flags that may follow the words so far.
 func flagsHere(p *parsed) []*flag {
 	if c := p.command(); c != nil {
-		return append(slices.Clone(c.flags), sharedFlags(c.scope)...)
+		return append(slices.Clone(c.flags), slices.DeleteFunc(sharedFlags(c.scope), c.hides)...)
 	}
 	return sharedFlags(onBranch)
 }

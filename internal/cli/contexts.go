@@ -37,7 +37,7 @@ func readNew(r *run, in *operation.NewConversation) (err error) {
 	if in.From != "" {
 		for _, f := range []struct{ name, given string }{{"system", in.System}, {"prompt", in.Prompt}, {"model", in.Model}, {"mode", in.Mode}} {
 			if f.given != "" {
-				return &usageError{"new --from copies everything and takes no --" + f.name, "change the copy after: chatctx system, prompt, config"}
+				return &usageError{"new --copy-of copies everything and takes no --" + f.name, "change the copy after: chatctx system, prompt, config"}
 			}
 		}
 		return nil

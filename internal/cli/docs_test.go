@@ -70,9 +70,9 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			}
 		}
 		seen := map[string]bool{}
-		for _, f := range append(slices.Clone(c.flags), sharedFlags(c.scope)...) {
+		for _, f := range c.allFlags() {
 			n := f.name
-			if seen[n] && n != "store" {
+			if seen[n] {
 				t.Errorf("%s has --%s twice", name, n)
 			}
 			seen[n] = true

@@ -172,11 +172,11 @@ var notRun = map[string]string{
 
 // linesNotRun are lines of other examples that are only shown.
 var linesNotRun = map[string]string{
-	"chatctx import --watch claude-code codex":                           "it goes on until Ctrl-C; TestWatch runs it",
-	"chatctx log -f -n 3 --json":                                         "it goes on until Ctrl-C; TestFollow runs it",
-	"chatctx bisect u2..@":                                               "it needs a terminal",
-	"chatctx tools add files --mcp -- npx some-mcp-server /srv":          "the server is made up; tools.txtar runs one",
-	"chatctx tools add search --mcp https://mcp.example.com/mcp --store": "the server is made up; tools.txtar runs one",
+	"chatctx import --watch claude-code codex":                            "it goes on until Ctrl-C; TestWatch runs it",
+	"chatctx log -f -n 3 --json":                                          "it goes on until Ctrl-C; TestFollow runs it",
+	"chatctx bisect u2..@":                                                "it needs a terminal",
+	"chatctx tools add files --mcp -- npx some-mcp-server /srv":           "the server is made up; tools.txtar runs one",
+	"chatctx tools add search --mcp https://mcp.example.com/mcp --global": "the server is made up; tools.txtar runs one",
 }
 
 // exampleStore makes the store on which each example of docs/cli.md is run. It is where the examples are: in a conversation "Holiday plans" with a branch trains.

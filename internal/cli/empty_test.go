@@ -38,11 +38,9 @@ func TestEmpty(t *testing.T) {
 			}
 			arguments++
 		}
-		seen := map[string]bool{}
-		for _, f := range append(slices.Clone(c.flags), sharedFlags(c.scope)...) {
+		for _, f := range flagsHere(&parsed{path: []*command{c}}) {
 			name := "--" + f.name
-			hidden := seen[name] // a shared flag, by one of the command's own
-			if seen[name] = true; hidden || !takesValue(f) || slices.Contains(c.mayBeEmpty, name) {
+			if !takesValue(f) || slices.Contains(c.mayBeEmpty, name) {
 				continue
 			}
 			refused(name, append(slices.Clone(path), append(slices.Clone(args), name, "")...))

@@ -41,7 +41,7 @@ func exchangeCommands() []*command {
 			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, purged, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches, trashed}]; operations[{operation, context (none: of the store)}] (undo takes them back in this order), operation (if it is one); with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run
-chatctx import --scan --all
+chatctx import --scan --every-tool
 chatctx import --watch claude-code codex`},
 		{name: "export", does: "write conversations out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, run: in(doExport),
 			more:    exportFormats() + "\nSeveral conversations, by name or by the filters of ls, go into one file of JSON lines.",
@@ -185,22 +185,22 @@ type importSource struct {
 type importIn struct {
 	Paths []string `arg:"[PATH…]"`
 	dryRunFlag
-	Scan   bool `flag:"scan" doc:"list the conversations of tools on this machine; with tools' names as arguments, or with --all, import them"`
+	Scan   bool `flag:"scan" doc:"list the conversations of tools on this machine; with tools' names as arguments, or with --every-tool, import them"`
 	Purged bool `flag:"purged" doc:"bring what was purged here, too: without it, that stays away"`
 	Watch  bool `flag:"watch" doc:"import tools by their names, or paths, and go on with what is written there, until Ctrl-C"`
-	All    bool `flag:"all" doc:"with --scan or --watch: every tool that is found"`
+	All    bool `flag:"every-tool" old:"all" doc:"with --scan or --watch: every tool that is found"`
 }
 
 func doImport(r *run, in *importIn) error {
 	switch {
 	case in.Scan && in.Watch:
-		return usagef("import takes --scan or --watch, not both: --watch --all takes in all that --scan lists")
+		return usagef("import takes --scan or --watch, not both: --watch --every-tool takes in all that --scan lists")
 	case in.Scan:
 		return doScan(r, in)
 	case in.Watch:
 		return doWatch(r, in)
 	case in.All:
-		return usagef("import --all needs --scan or --watch")
+		return usagef("import --every-tool needs --scan or --watch")
 	case len(in.Paths) == 0:
 		return usagef("import needs a file, a folder or - for standard input; --scan lists what tools of this machine keep")
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +14,10 @@ type flag struct {
 	name      string
 	short     string // a letter that stands for the name, or ""
 	kind      kind
-	usage     string // with the word for its value in backquotes
-	env       string // the variable that has the value if the command line does not; an empty one is unset
-	otherwise string // the value without either
-	hidden    bool   // an old name: read, but not shown
+	usage     string   // with the word for its value in backquotes
+	env       string   // the variable that has the value if the command line does not; an empty one is unset
+	otherwise string   // the value without either
+	old       []string // spellings of before: read, and shown nowhere
 }
 
 // kind is what a flag's value is.
@@ -54,6 +55,11 @@ func (k kind) parse(what, s string) (v any, err error) {
 		return nil, fmt.Errorf("%s takes %s, not %q", what, takes, s)
 	}
 	return v, nil
+}
+
+// answersTo reports whether a flag is meant by a name without its dashes.
+func (f *flag) answersTo(name string) bool {
+	return name != "" && (name == f.name || name == f.short || slices.Contains(f.old, name))
 }
 
 // dashed returns a flag's name as it is typed.

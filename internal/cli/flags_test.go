@@ -35,7 +35,7 @@ type probe struct {
 	Expect uint64        `flag:"expect"`
 	Hold   time.Duration `flag:"hold" default:"1m0s"`
 	Place  string        `flag:"place" env:"CHATCTX_TEST_PLACE"`
-	Old    bool          `flag:"old,hidden"`
+	Old    bool          `flag:"new" old:"old"`
 	dryRunFlag
 }
 

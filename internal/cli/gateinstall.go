@@ -42,7 +42,7 @@ func askMode(r *run, in *operation.Installing) error {
 	case in.Mode != "":
 		return nil
 	case !r.con.asks() || r.json():
-		return &usageError{"gate install needs the mode", "--mode record: store all calls; --mode rules: leave to the agent what no rule matches; --mode hold: let it wait for a person"}
+		return &usageError{"gate install needs the mode", "--gate-mode record: store all calls; --gate-mode rules: leave to the agent what no rule matches; --gate-mode hold: let it wait for a person"}
 	}
 	fmt.Fprintf(r.con.err, "How are the calls of %s decided?\n  record  all are stored, and the agent decides\n  rules   what no rule matches is left to the agent\n"+
 		"  hold    what no rule decides waits for a person\nmode [hold]: ", gate.Named(in.Agent).Title)

@@ -18,8 +18,8 @@ const aroundMost = 5
 type logIn struct {
 	Range    record.Ref `arg:"[A..B]"`
 	Follow   bool       `flag:"follow,f" doc:"or -f: go on with what is added, until Ctrl-C"`
-	Raw      bool       `flag:"raw" doc:"show the text unchanged, on a terminal too"`
-	N        *int       `flag:"n" doc:"only the last {N} of them; with --around so many before and after"`
+	Raw      bool       `flag:"verbatim" old:"raw" doc:"show the text unchanged, on a terminal too"`
+	N        *int       `flag:"n" doc:"at most {N}"`
 	Around   record.Ref `flag:"around" doc:"only {REF} and the messages around it"`
 	Reverse  bool       `flag:"reverse" doc:"the newest first"`
 	Since    instant    `flag:"since" doc:"only what came or changed since {WHEN}: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"`

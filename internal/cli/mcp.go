@@ -16,7 +16,7 @@ func mcpCommand() *command {
 
 type mcpIn struct {
 	Write      bool `flag:"write" doc:"let the agent keep notes about the folder"`
-	Everywhere bool `flag:"everywhere" doc:"answer from the conversations of all folders"`
+	Everywhere bool `flag:"all-folders" old:"everywhere" doc:"answer from the conversations of all folders"`
 }
 
 func doMCP(r *run, in *mcpIn) error {

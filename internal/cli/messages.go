@@ -21,10 +21,10 @@ func messageCommands() []*command {
 	return []*command{
 		{name: "add"},
 		{name: "append", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, run: in(doAppend),
-			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored.",
+			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored. With --key each line is stored once, for the key and the number of the line.",
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
 		{name: "log", does: "show the branch's messages, the oldest first", scope: onBranch, run: in(doLog), paged: true,
-			more: "A..B is the messages after A up to and including B, on B's branch; either end may be missing, and the other end then names the branch. On a terminal Markdown is rendered and wrapped at words. With -f log goes on with new messages of the branch, whoever adds them, until Ctrl-C. If sessions were compacted or resumed, lines between messages say what goes to the model.",
+			more: "A..B is the messages after A up to and including B, on B's branch; either end may be missing, and the other end then names the branch. -n shows the last ones; with --around so many before and after. On a terminal Markdown is rendered and wrapped at words. With -f log goes on with new messages of the branch, whoever adds them, until Ctrl-C. If sessions were compacted or resumed, lines between messages say what goes to the model.",
 			json: "a message, a line each", example: `chatctx log -n 5
 chatctx log @3..
 chatctx log main..trains --role assistant
@@ -67,7 +67,7 @@ func (r *run) newMessage(in *operation.Adding) (*chatctx.Message, error) {
 		return nil, &usageError{"add needs the text", `usage: chatctx add ROLE TEXT, or - for standard input`}
 	}
 	if in.Role != pool.ToolRole && (in.Call != "" || in.Error) {
-		return nil, usagef("--call and --error are for the role tool")
+		return nil, usagef("--answers and --error are for the role tool")
 	}
 	text, err := r.text(in.Text, rawFlag(in.RawInput))
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *run) empty(o chatctx.AppendOptions) func(*chatctx.ChatContext) error {
 
 type appendIn struct {
 	File   string  `arg:"FILE|-"`
-	Key    string  `flag:"key" doc:"add each line once for this {KEY} and its number"`
+	Key    string  `flag:"key" doc:"store once for this {KEY} within 24 hours, however often the command is run"`
 	Expect *uint64 `flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
 }
 

@@ -80,7 +80,7 @@ func (o *orderer) known() (all []*flag, own int) {
 // find returns the flag with a name.
 func (o *orderer) find(name string) (found *flag, own bool) {
 	all, n := o.known()
-	i := slices.IndexFunc(all, func(f *flag) bool { return name != "" && (name == f.name || name == f.short) })
+	i := slices.IndexFunc(all, func(f *flag) bool { return f.answersTo(name) })
 	if i < 0 {
 		return nil, false
 	}

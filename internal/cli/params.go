@@ -29,6 +29,7 @@ type entry struct {
 //	All  bool         `flag:"all,a" doc:"all of them"`          also -a
 //	Text *string      `flag:"text,empty" doc:"the {TEXT}"`      it may be empty; a pointer tells "not given" from zero
 //	N    int          `flag:"n" default:"20" doc:"at most {N}"` the value without the flag
+//	Here bool         `flag:"here" old:"all" doc:"of this one"` the spellings of before, which are read as ever and shown nowhere
 //	Dir  string       `flag:"dir" env:"CHATCTX_DIR" doc:"…"`    the variable that has the value if the command line does not; an empty one is unset
 //
 // Fields are texts, truths, numbers, times, JSON, slices of them, or types with UnmarshalText, whose error says what the flag takes, or is a usageError. They check the form of a value alone: what
@@ -128,17 +129,12 @@ const whenForms = ": 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"
 
 func flagParam(f reflect.StructField, index []int, tag string) param {
 	options := strings.Split(tag, ",")
-	p := param{index: index, words: wordsOf(f), flag: &flag{name: options[0], kind: kindFor(f.Type), usage: inBackquotes.Replace(f.Tag.Get("doc")), env: f.Tag.Get("env"), otherwise: f.Tag.Get("default")}}
+	p := param{index: index, words: wordsOf(f), flag: &flag{name: options[0], kind: kindFor(f.Type), usage: inBackquotes.Replace(f.Tag.Get("doc")), env: f.Tag.Get("env"), otherwise: f.Tag.Get("default"), old: strings.Fields(f.Tag.Get("old"))}}
 	if f.Type == reflect.TypeFor[*time.Time]() {
 		p.flag.usage += whenForms
 	}
 	for _, o := range options[1:] {
-		switch o {
-		case "empty":
-			p.empty = true
-		case "hidden":
-			p.flag.hidden = true
-		default:
+		if p.empty = p.empty || o == "empty"; o != "empty" {
 			p.flag.short = o
 		}
 	}

@@ -132,7 +132,7 @@ func helpJSON(p *parsed, under []*command) commandJSON {
 	shared := sharedFlags(onStore)
 	if c := p.command(); c != nil {
 		j.Usage, j.Does, j.More, j.JSON, j.Example = "chatctx "+usageLine(p.name(), c), c.does, c.more, c.json, c.example
-		shared = append(append([]*flag{}, c.flags...), sharedFlags(c.scope)...)
+		shared = c.allFlags()
 	}
 	for _, f := range shared {
 		name, usage := flagText(f)
@@ -176,7 +176,7 @@ func printHelp(w io.Writer, p *parsed) error {
 		}
 	}
 	fmt.Fprintf(w, "\nFlags, before or after the arguments:\n")
-	for _, f := range append(append([]*flag{}, c.flags...), sharedFlags(c.scope)...) {
+	for _, f := range c.allFlags() {
 		name, usage := flagText(f)
 		fmt.Fprint(w, listed(name, usage, flagColumn))
 	}

@@ -22,10 +22,10 @@ func replayCommands() []*command {
 		{name: "replay", does: "ask a branch's questions again, with other models or another prompt, each on a new branch", scope: onBranch, run: in(doReplay),
 			more: "Each model gets one question after the other. A call of the same tool with the same arguments gets the recorded result, in order, each result once, marked as replayed; the first call that differs waits, and ends the replay there: nothing is run and nothing decided. The command first says what it will cost. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a call waits.",
 			json: "branch, model, questions, answered, partial{outcome: number}, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
-chatctx replay main --from u3 --system "Answer in one line." --yes`},
+chatctx replay main --start u3 --system "Answer in one line." --yes`},
 		{name: "bisect", does: "find the turn at which a branch went wrong", scope: onBranch, run: in(doBisect),
 			more: "It halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
-			json: "context, branch, turn, message, position, tried[{turn, good, outcome}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
+			json: "context, branch, turn, message, position, tried[{turn, good, outcome}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --test ./judge
 chatctx bisect u2..@`},
 	}
 }
@@ -82,7 +82,7 @@ type replayIn struct {
 	askFlags
 	modelsFlag
 	setFlag
-	From   record.Ref `flag:"from" doc:"begin with the question of the turn of {REF}; else with the first"`
+	From   record.Ref `flag:"start" old:"from" doc:"begin with the question of the turn of {REF}; else with the first"`
 	System *string    `flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
 	yesFlag
 	dryRunFlag

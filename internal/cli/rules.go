@@ -31,7 +31,7 @@ func ruleLooks() map[string]look {
 		}, as(func(r *run, _ *operation.NewRule, v contract.Rule) { r.ruleAdded(v) })),
 		"rules.default": preparing(func(_ *run, in *operation.DefaultRule) error {
 			if in.Here && in.Store {
-				return usagef("a default takes --here or --store, not both; without them it is for the conversation")
+				return usagef("a default takes --here or --global, not both; without them it is for the conversation")
 			}
 			return nil
 		}, as(func(r *run, _ *operation.DefaultRule, v contract.Rule) { r.ruleAdded(v) })),
@@ -66,7 +66,7 @@ func checkedRule(in *operation.RuleTerms, effect, tool string) (*record.Rule, er
 		}
 	}
 	if scopes > 1 {
-		return nil, usagef("a rule takes one of --call, --here and --store; without them it is for the conversation")
+		return nil, usagef("a rule takes one of --call, --here and --global; without them it is for the conversation")
 	}
 	return &rule, approval.Rules{}.Rule(&rule)
 }

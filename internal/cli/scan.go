@@ -82,7 +82,7 @@ func doScan(r *run, in *importIn) error {
 			r.note("no conversations of other tools were found on this machine: name a file or folder")
 			return
 		}
-		r.note("import it: %s   or some of it: %s", r.again("import --scan --all"), r.again("import --scan "+found[0].Tool))
+		r.note("import it: %s   or some of it: %s", r.again("import --scan --every-tool"), r.again("import --scan "+found[0].Tool))
 	})
 }
 
@@ -93,7 +93,7 @@ func doWatch(r *run, in *importIn) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return usagef("import --watch needs a tool, a file, a folder or --all")
+		return usagef("import --watch needs a tool, a file, a folder or --every-tool")
 	}
 	if err := r.canBecome(paths); err != nil {
 		return err

@@ -39,7 +39,7 @@ func narrowed(in *operation.Searching) (names []string) {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"context", in.Context != ""}, {"label", len(in.Labels) > 0}, {"folder", in.Folder != ""}, {"role", in.Role != ""}, {"model", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != nil},
+	}{{"context", in.Context != ""}, {"label", len(in.Labels) > 0}, {"folder", in.Folder != ""}, {"role", in.Role != ""}, {"written-by", in.Model != ""}, {"tool", in.Tool != ""}, {"since", in.Since != nil},
 		{"until", in.Until != nil}} {
 		if f.given {
 			names = append(names, "--"+f.name)
@@ -102,8 +102,8 @@ func (r *run) widen(in *operation.Searching) string {
 	if in.Text != "" {
 		more = append(more, "parts of words: "+r.partsOfWords(in.Text))
 	}
-	if !in.Trash || !in.Unheld && !in.OldName {
-		more = append(more, "--trash looks into the trash, --unreferenced at what no branch holds any more")
+	if !in.Trash || !in.Unheld {
+		more = append(more, "--with-trash looks into the trash, --unreferenced at what no branch holds any more")
 	}
 	if len(more) == 0 {
 		return ""

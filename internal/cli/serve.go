@@ -67,7 +67,7 @@ func tokenLooks() map[string]look {
 type listenFlags struct {
 	Listen string   `flag:"listen" doc:"the {ADDRESS}: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"`
 	Cert   string   `flag:"cert" doc:"speak TLS with the certificate in {FILE}"`
-	Key    string   `flag:"key" doc:"the certificate's key in {FILE}"`
+	Key    string   `flag:"cert-key" old:"key" doc:"the certificate's key in {FILE}"`
 	Host   []string `flag:"host" doc:"a {NAME} under which others reach this address; may be given again. Without it any name is taken where a token is required"`
 }
 
@@ -83,7 +83,7 @@ type server struct {
 func (r *run) server(st *chatctx.Store, in listenFlags, files fs.FS) (*server, error) {
 	s := &server{}
 	if (in.Cert == "") != (in.Key == "") {
-		return nil, usagef("--cert and --key go together: give both")
+		return nil, usagef("--cert and --cert-key go together: give both")
 	}
 	if in.Cert != "" {
 		cert, err := tls.LoadX509KeyPair(in.Cert, in.Key)
@@ -139,7 +139,7 @@ func (s *server) warn(r *run) {
 		r.note("it listens on all addresses of this machine: others use its name in place of localhost")
 	}
 	if s.cert == nil {
-		r.note("without --cert and --key everybody on the way can read along: put a proxy with TLS before it")
+		r.note("without --cert and --cert-key everybody on the way can read along: put a proxy with TLS before it")
 	}
 }
 

@@ -34,7 +34,7 @@ func sessionLooks() map[string]look {
 		"sessions.compact": orFails(compacted, (*run).compactHint),
 		"sessions.prune": preparing(func(_ *run, in *operation.Shortening) error {
 			if valueOf(in.KeepTokens) < 0 {
-				return usagef("--keep-tokens takes a number of 0 or more")
+				return usagef("--keep-results takes a number of 0 or more")
 			}
 			return nil
 		}, as(func(r *run, in *operation.Shortening, v operation.Shortened) {
@@ -47,7 +47,7 @@ func sessionLooks() map[string]look {
 			r.sessionLine(v.Info)
 		}).text}, func(_ *run, in *operation.SessionListing, err error) error {
 			if errors.Is(err, operation.ErrNoEmbedder) {
-				return &hinted{err, "chatctx config --store embedding.model=text-embedding-3-small (and embedding.base_url=URL for a server of your own)"}
+				return &hinted{err, "chatctx config --default embedding.model=text-embedding-3-small (and embedding.base_url=URL for a server of your own)"}
 			}
 			if in.Search != "" {
 				return talkHint(err)

@@ -89,14 +89,14 @@ func readConfig(r *run, in *operation.Configuring) (err error) {
 	if in.File {
 		return r.readFileConfig(in)
 	}
-	if in.All && in.OfStore() {
-		return usagef("config takes --all or --default, not both")
+	if in.All && in.Default {
+		return usagef("config takes --all-branches or --default, not both")
 	}
 	if in.Set, in.Names, err = parseSettings(in.Args); err != nil {
 		return err
 	}
 	switch {
-	case in.Origin && (in.Accept || in.All || in.OfStore() || len(in.Set) > 0):
+	case in.Origin && (in.Accept || in.All || in.Default || len(in.Set) > 0):
 		return usagef("config --show-origin is for the settings in force on a branch")
 	case in.Accept && len(in.Set) > 0:
 		return usagef("config --accept takes names: the values are those of the file")
@@ -110,8 +110,8 @@ func readConfig(r *run, in *operation.Configuring) (err error) {
 
 // readFileConfig is readConfig for the config file.
 func (r *run) readFileConfig(in *operation.Configuring) error {
-	if in.All || in.OfStore() || in.Accept || in.DryRun.DryRun || in.Origin {
-		return usagef("config --file goes with no other place")
+	if in.All || in.Default || in.Accept || in.DryRun.DryRun || in.Origin {
+		return usagef("config --config-file goes with no other place")
 	}
 	in.Set, in.Write, in.InFile = map[string]json.RawMessage{}, writeConfigFile, map[string]json.RawMessage{}
 	for _, a := range in.Args {
@@ -185,7 +185,7 @@ func (r *run) afterConfig(in *operation.Configuring) {
 		return
 	}
 	if in.At == operation.InBranch && !r.stopped() {
-		r.note("on this branch alone; --all sets it for the conversation, --default for the whole store")
+		r.note("on this branch alone; --all-branches sets it for the conversation, --default for the whole store")
 	}
 	r.noteKeys(in.Set, in.Wrong)
 }

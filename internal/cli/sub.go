@@ -31,7 +31,7 @@ func subLooks() map[string]look {
 	return map[string]look{
 		"tasks.list": preparing(func(r *run, in *operation.TaskListing) error {
 			if in.Deep = true; in.All && r.contextRef() != "" {
-				return usagef("sub ls takes --all or --context, not both")
+				return usagef("sub ls takes --everywhere or --context, not both")
 			}
 			return nil
 		}, as(func(r *run, _ *operation.TaskListing, v contract.Task) {
@@ -83,6 +83,9 @@ func (r *run) subLine(i *record.TaskInfo) {
 
 // readStarting reads the goal and the settings of a task, and refuses numbers that are no limit.
 func (r *run) readStarting(in *operation.Starting) (err error) {
+	if in.System, err = r.systemText(in.System, in.Goal, rawFlag(in.RawInput)); err != nil {
+		return err
+	}
 	if in.Goal, err = r.text(in.Goal, rawFlag(in.RawInput)); err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func (r *run) readStarting(in *operation.Starting) (err error) {
 		return err
 	}
 	if len(show) > 0 {
-		return usagef("--set takes KEY=VALUE")
+		return usagef("--setting takes KEY=VALUE")
 	}
 	maps.Copy(set, r.asked())
 	if in.Mode != "" {
@@ -117,7 +120,7 @@ func taskLook(l look) look {
 		case v.Waits:
 			return &waitsError{waits{v.Awaits}, []string{r.onStore("sub run " + short(v.Context))}}
 		case v.Cause != nil:
-			return &hinted{fmt.Errorf("the task failed: %w", v.Cause), "what helps: another model, sub start GOAL --model NAME, or a larger limit, --set max_tokens=N"}
+			return &hinted{fmt.Errorf("the task failed: %w", v.Cause), "what helps: another model, sub start GOAL --model NAME, or a larger limit, --setting max_tokens=N"}
 		case v.Failed:
 			return errors.New("the task failed: " + v.Summary)
 		}

@@ -29,7 +29,7 @@ func (o *orderer) noFlag(typed, name string) error {
 	var names []string
 	all, _ := o.known()
 	for _, f := range all {
-		if len(f.name) > 1 && !f.hidden {
+		if len(f.name) > 1 {
 			names = append(names, f.name)
 		}
 	}

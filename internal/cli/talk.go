@@ -28,19 +28,19 @@ func talkCommands() []*command {
 	sent := "context, branch, message (as in log), position, revision, operation, waiting, open{person, program, child, running}, finish_reason, outcome (refused | filtered | cut_short | lost_call | empty), refused, window{" + contract.WindowFields + "}; queued"
 	return []*command{
 		{name: "send", does: "ask the model, and put its answer on the branch", scope: onBranch, run: in(doSend),
-			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops the answer and keeps the part that came. If another program waits for an answer on this branch, the message is queued and answered there. " +
+			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops the answer and keeps the part that came. If another program waits for an answer on this branch, the message is queued and answered there. --model given again asks several, as --models does; --file - is standard input as text; --dry-run says what it would cost, with the cache and without. " +
 				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Exit code 6: a tool call waits for a decision; 7: the provider or the model refuses, or the answer is empty. A refused or empty answer stays on the branch.",
 			json: sent + "; a line each answer; " + billFields, example: `chatctx send "Where should we go in May?"
 git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
 		{name: "ask", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, run: in(doAsk),
-			more: "The message goes on this branch, each answer on a new branch from there, named after its model; the active branch stays. Without --models the branch's own model is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored when it ends; an empty or failed one, or one whose provider has no key, leaves no branch; Ctrl-C keeps the parts that came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets the model of a branch from then on. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a tool call waits for a decision.",
+			more: "The message goes on this branch, each answer on a new branch from there, named after its model; the active branch stays. Without --models the branch's own model is asked, once or --times times. Without TEXT the last user message is answered again. Each answer is stored when it ends; an empty or failed one, or one whose provider has no key, leaves no branch; Ctrl-C keeps the parts that came, unfinished. The models and --set are for these answers alone: config --branch NAME model=… sets the model of a branch from then on. One undo takes all back. Exit code 8: some failed; 7: all failed; 6: a tool call waits for a decision.",
 			json: sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
 chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
-chatctx ask "Name the boat" -n 3`},
+chatctx ask "Name the boat" --times 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, run: in(doRetry),
-			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is complete leaves no branch. With --models or -n, retry is the same as ask without TEXT.",
+			more: "If that message has no answer yet, it gets one on this branch. A retry that fails before its first answer is complete leaves no branch. With --models or --times, retry is the same as ask without TEXT.",
 			json: sent, example: "chatctx retry --model gpt-5"},
 		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, run: in(doChat),
 			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. /new, /use, /import and /switch move the chat there; the chat shows what others add to its branch. " +
@@ -67,7 +67,7 @@ func (f *providerFlag) Asks() (whomFlags, bool) {
 // askFlags are whomFlags for commands that can ask several models.
 type askFlags struct {
 	providerFlag
-	Model []string `flag:"model,m" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"`
+	Model []string `flag:"model,m" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 }
 
 func (f *askFlags) Asks() (whomFlags, bool) {
@@ -116,7 +116,7 @@ type askIn struct {
 	Input string `arg:"[-]"` // standard input, after the text
 	askFlags
 	Image []string `flag:"image" doc:"an image {FILE}, after the text; may be given again"`
-	File  []string `flag:"file" doc:"a {FILE} of any kind, after the text, - for standard input as text; may be given again"`
+	File  []string `flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
 	templateFlags
 	thinkingFlag
 	rawFlag
@@ -131,7 +131,7 @@ func (in *askIn) none() bool {
 type sendIn struct {
 	askIn
 	Continue bool `flag:"continue" doc:"no new message: answer what the branch ends with"`
-	DryRun   bool `flag:"dry-run" doc:"say what it would cost, with the cache and without, and send nothing"`
+	dryRunFlag
 }
 
 // asked returns the settings that the command line puts over the branch's.

@@ -48,7 +48,7 @@ func templateLooks() map[string]look {
 			})), func(r *run, in *operation.OldTemplate, err error) error {
 			if errors.Is(err, chatctx.ErrNotFound) && !in.File {
 				if _, ok, _ := in.InFile(); ok {
-					return &hinted{fmt.Errorf("the store has %w", err), "to remove that of the file: " + r.again("template rm --file "+in.Name)}
+					return &hinted{fmt.Errorf("the store has %w", err), "to remove that of the file: " + r.again("template rm --in-file "+in.Name)}
 				}
 			}
 			return missing(r, err)
@@ -77,13 +77,16 @@ func inFolder(l look) look {
 func readTemplate(r *run, in *operation.NewTemplate) (err error) {
 	in.Dir = templateDir()
 	if in.File && in.Dir == "" {
-		return &usageError{"there is no folder for files of templates: CHATCTX_CONFIG is empty", "leave --file out to keep it in the store"}
+		return &usageError{"there is no folder for files of templates: CHATCTX_CONFIG is empty", "leave --in-file out to keep it in the store"}
 	}
 	if in.Text == "" && r.con.inTTY {
 		return &usageError{"template save needs the text", "usage: chatctx template save NAME TEXT, or - for standard input"}
 	}
 	if in.Text == "" {
 		in.Text = "-"
+	}
+	if in.System, err = r.systemText(in.System, in.Text, rawFlag(in.RawInput)); err != nil {
+		return err
 	}
 	in.Text, err = r.text(in.Text, rawFlag(in.RawInput))
 	return err

@@ -37,6 +37,17 @@ func (r *run) text(arg string, in rawFlag) (string, error) {
 	return s, validText(s)
 }
 
+// systemText reads a system prompt that may be "-", beside a text that may be that too.
+func (r *run) systemText(system, beside string, in rawFlag) (string, error) {
+	if system == "-" && beside == "-" {
+		return "", usagef("%s: standard input has one text: the system prompt or the other one", r.name)
+	}
+	if system != "-" {
+		return system, validText(system)
+	}
+	return r.text(system, in)
+}
+
 func (r *run) standardInput(_ string, in rawFlag) (string, error) {
 	if r.con.inTTY {
 		r.note("type the text, end it with Ctrl-D")

@@ -18,7 +18,7 @@ func titleLooks() map[string]look {
 		case !in.Auto:
 			return &usageError{"title takes --auto: a model finds the title", "to give one yourself: chatctx rename CTX TITLE"}
 		case in.All && (len(in.Contexts) > 0 || r.contextRef() != ""):
-			return usagef("title takes --all or the CTX, not both")
+			return usagef("title takes --untitled or the CTX, not both")
 		case len(in.Contexts) > 0 && r.contextRef() != "":
 			return usagef("title takes the CTX as an argument or as --context, not both")
 		}

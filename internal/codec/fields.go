@@ -54,6 +54,14 @@ func ordered(all []Field) (out []Field) {
 	return out
 }
 
+// docOf returns the description of a field: what its tag doc says, and behind it what only callers of the API need, which its tag api says.
+func docOf(f reflect.StructField) string {
+	if more := f.Tag.Get("api"); more != "" {
+		return f.Tag.Get("doc") + "; " + more
+	}
+	return f.Tag.Get("doc")
+}
+
 // under returns the members of a struct, those of embedded structs in their place. above is the index of the struct itself.
 func (c *Codec) under(t reflect.Type, above []int) (out []Field) {
 	for i := range t.NumField() {
@@ -88,7 +96,7 @@ func (c *Codec) under(t reflect.Type, above []int) (out []Field) {
 			out = append(out, c.under(inner, index)...)
 		case f.IsExported():
 			field := Field{Name: name, Type: f.Type, Required: !strings.Contains(omit, "omit"), Null: f.Tag.Get("empty") == "null" && c.Lines == nil,
-				Doc: f.Tag.Get("doc"), Words: strings.Fields(f.Tag.Get("words")), Default: f.Tag.Get("default"), Index: index, after: after}
+				Doc: docOf(f), Words: strings.Fields(f.Tag.Get("words")), Default: f.Tag.Get("default"), Index: index, after: after}
 			switch {
 			case strings.Contains(omit, "omitzero"):
 				field.omit = "zero"

@@ -97,7 +97,7 @@ func listBranches(r *Request, in *BranchList) (List[ListedBranch], error) {
 type Restoring struct {
 	ContextChange
 	Branch string `json:"branch" arg:"NAME" doc:"the name of the removed branch"`
-	As     string `json:"as,omitempty" flag:"as" doc:"bring it back as {NAME}"`
+	As     string `json:"as,omitempty" flag:"new-name" old:"as" doc:"bring it back as {NAME}"`
 }
 
 func restoreBranch(r *Request, in *Restoring) (contract.Where, error) {
@@ -243,7 +243,7 @@ type Pruning struct {
 	ContextChange
 	Branches  []string   `json:"branches,omitempty" arg:"[BRANCH…]" doc:"the names of the branches"`
 	AllBut    bool       `json:"all_but,omitempty" flag:"all-but" doc:"remove all branches but the named ones"`
-	OlderThan *time.Time `json:"-" flag:"older-than" doc:"only those without a change since {WHEN}"`
+	OlderThan *time.Time `json:"-" flag:"older-than" doc:"only those last changed before {WHEN}"`
 	DryRun
 	Unasked
 }

@@ -28,7 +28,7 @@ func callOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}/calls/{call}"
 	return slices.Concat([]*Operation{
 		Define("calls.list", "GET /calls", Read, "list the open calls of all conversations, the oldest first", listCalls).
-			As("calls ls", "chatctx calls ls\nchatctx calls ls --all\nchatctx calls ls --tool \"fs_*\" --json").
+			As("calls ls", "chatctx calls ls\nchatctx calls ls --here\nchatctx calls ls --matching \"fs_*\" --json").
 			With("With --context: only those of that conversation and its sub-contexts. A call's name is MESSAGE:INDEX, or the provider's id if that is unique."),
 		Define("calls.log", "GET /contexts/{context}/calls/log", Read, "list every step of calls: who took it, when, from which program and why", callLog).
 			As("calls log", "chatctx calls log --json").With("The steps of a call, from the first on, lead to its present state."),
@@ -36,7 +36,7 @@ func callOperations() []*Operation {
 			As("calls show", "chatctx calls show @:1"),
 		Define("calls.approve", "POST "+at+"/approve", Decide, "approve calls", approveCalls).
 			As("calls approve", "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\"").
-			With("Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all."),
+			With("Approving runs nothing: calls run, send --continue, chat, or any program that claims the call runs it. All named calls of a conversation are decided together or not at all. --waiting and --matching are for the branch; --everywhere makes it all conversations, or with --context that one and its sub-contexts."),
 		Define("calls.deny", "POST "+at+"/deny", Decide, "deny calls", denyCalls).As("calls deny", "chatctx calls deny @:1 --reason \"not in this folder\"").
 			With("A tool message with the denial goes to the end of the branch."),
 		Define("calls.cancel", "POST "+at+"/cancel", Decide, "give calls up, also approved ones that nobody has begun to run", cancelCalls).As("calls cancel", "chatctx calls cancel @:1"),
@@ -55,12 +55,12 @@ func callOperations() []*Operation {
 type CallListing struct {
 	Context    string `json:"context,omitempty" doc:"only calls of this conversation and its sub-contexts"`
 	Branch     string `json:"branch,omitempty" doc:"only calls of this branch of the conversation"`
-	Tool       string `json:"tool,omitempty" flag:"tool" doc:"only of tools whose name matches {PATTERN}"`
+	Tool       string `json:"tool,omitempty" flag:"matching" old:"tool" doc:"those of tools whose name matches {PATTERN}: fs_*"`
 	State      string `json:"state,omitempty" flag:"state" words:"pending approved running uncertain" doc:"only in this {STATE}: pending, approved, running, uncertain"`
-	All        bool   `json:"-" flag:"all" doc:"only those of the current conversation and branch"`
-	Everywhere bool   `json:"-" flag:"everywhere" doc:"those of all conversations and branches, which is the default"`
+	All        bool   `json:"-" flag:"here" old:"all" doc:"of this branch alone"`
+	Everywhere bool   `json:"-" flag:"everywhere" doc:"of all conversations and branches"`
 	After      string `json:"after,omitempty" doc:"the cursor next of the previous page"`
-	Limit      *int   `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
+	Limit      *int   `json:"limit,omitempty" flag:"n" doc:"at most {N}" api:"up to 1000; 100 without it"`
 	here       bool   // a branch without a conversation is one of the current conversation
 }
 

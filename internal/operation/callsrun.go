@@ -26,7 +26,7 @@ func callRuns(at string) []*Operation {
 			As("calls run", "chatctx calls run\nchatctx calls run @:1 --again").
 			With("Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait."),
 		Define("calls.wait", "", Read, "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", waitForCalls).Judging().
-			As("calls wait", "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"),
+			As("calls wait", "chatctx calls wait @:1 --give-up 10m && ./run-the-tool"),
 		Define("calls.watch", "GET", Read, "print open calls as they come up, also from other programs", watchCalls).Following().
 			As("calls watch", "chatctx calls watch --json"),
 	}
@@ -39,7 +39,7 @@ type Running struct {
 	Calls   []record.CallRef `json:"-" arg:"[CALL…]"`
 	Again   bool             `json:"again,omitempty" flag:"again" doc:"run a call again whose program died while it ran"`
 	Limit   *int             `json:"-" flag:"limit" doc:"run at most {N} at a time"`
-	Timeout time.Duration    `json:"-" flag:"timeout" doc:"the {TIME} after which a tool without a limit of its own is ended"`
+	Timeout time.Duration    `json:"-" flag:"default-timeout" old:"timeout" doc:"the {TIME} after which a tool without a limit of its own is ended"`
 }
 
 // Ran is a call that ran. The command line runs several, a line each.
@@ -241,7 +241,7 @@ func (e *UndecidedError) Error() string {
 type AwaitedCalls struct {
 	Target
 	Calls   []record.CallRef `json:"calls" arg:"CALL…"`
-	Timeout time.Duration    `json:"timeout,omitempty" flag:"timeout" doc:"give up after this {TIME}, with exit code 6"`
+	Timeout time.Duration    `json:"timeout,omitempty" flag:"give-up" old:"timeout" doc:"give up after this {TIME}, with exit code 6"`
 }
 
 func waitForCalls(r *Request, in *AwaitedCalls) (out List[contract.Call], err error) {

@@ -26,7 +26,7 @@ func init() {
 
 func removalOperations() []*Operation {
 	return []*Operation{
-		Define("store.gc", "POST", Admin, "remove for good what nothing needs: old trash, old undo, and what only they hold", collectGarbage).As("gc", "chatctx gc --older-than 90d --dry-run").
+		Define("store.gc", "POST", Admin, "remove for good what nothing needs: old trash, old undo, and what only they hold", collectGarbage).As("gc", "chatctx gc --age 90d --dry-run").
 			With("It shows what would go, and asks. Messages that a branch, a tag, a pin, a session or the queue holds stay, and so does everything that undo of a kept operation needs."),
 		Define("store.redact", "POST", Admin, "put "+chatctx.RedactedMark+" in place of secrets in everything that is stored", redact).As("redact", "chatctx redact --secrets --dry-run").With(redactHelp),
 	}
@@ -40,11 +40,11 @@ func copyOperations() []*Operation {
 		Define("store.copy", "POST", Admin, "move a store with everything in it from a file to a server or another file, or copy it from a server", copyStore).With(copyHelp).
 			As("copy", "chatctx copy chats.db 'postgres://me@db.example.org/team?search_path=chats'"),
 		Define("store.backup", "GET", Admin, "write a copy of the store while it is in use", backUp).With("A backup is a store. FILE is complete or not there at all.").
-			As("backup", "chatctx backup ~/chats-copy.db\nchatctx backup --check ~/chats-copy.db"),
+			As("backup", "chatctx backup ~/chats-copy.db\nchatctx backup --verify ~/chats-copy.db"),
 		Define("store.restore", "POST", Admin, "put a backup in the place of the store", restoreFrom).As("restore-from", "chatctx restore-from ~/chats-copy.db").
 			With("The whole backup is read first; a damaged one is refused. The old store is kept next to it."),
 		Define("store.repair", "POST", Admin, "mend what check finds, after a backup; or read what can be read of a broken file into a new one", repair).With(repairHelp).
-			As("repair", "chatctx repair --dry-run\nchatctx repair --from broken.db --store rescued.db"),
+			As("repair", "chatctx repair --dry-run\nchatctx repair --broken broken.db --store rescued.db"),
 	}
 }
 
@@ -56,7 +56,7 @@ const repairHelp = `It shows what it would do, and asks. Readable messages stay;
 
 // Collecting says what gc may remove.
 type Collecting struct {
-	OlderThan      Age  `json:"older_than,omitempty" flag:"older-than" default:"30d" doc:"trash and operations older than {AGE}: 12h, 7d, 2w (without it 30d)"`
+	OlderThan      Age  `json:"older_than,omitempty" flag:"age" old:"older-than" default:"30d" doc:"trash and operations older than {AGE}: 12h, 7d, 2w (without it 30d)"`
 	KeepOperations int  `json:"keep_operations,omitempty" flag:"keep-operations" default:"100" doc:"in each conversation keep the newest {N} operations, whatever their age (without it 100)"`
 	MaxSize        Size `json:"max_size,omitempty" flag:"max-size" doc:"shorten the age until the store uses at most {SIZE}: 500MB, 2GB"`
 	DryRun
@@ -222,7 +222,7 @@ func redact(r *Request, in *Redacting) (v Redacted, err error) {
 type Copying struct {
 	From   string `json:"from,omitempty" arg:"[FROM]"`
 	To     string `json:"to,omitempty" arg:"[TO]"`
-	Keep   bool   `json:"keep,omitempty" flag:"keep" doc:"leave FROM in use; TO is a store of its own then (the default from a server)"`
+	Keep   bool   `json:"keep,omitempty" flag:"keep-source" old:"keep" doc:"leave FROM in use; TO is a store of its own then (the default from a server)"`
 	Move   bool   `json:"move,omitempty" flag:"move" doc:"FROM no longer opens, and says where the store went (the default from a file)"`
 	Reopen bool   `json:"reopen,omitempty" flag:"reopen" doc:"take back FROM, or the store in use, which has moved: it opens again, and the copy goes on by itself"`
 }
@@ -291,7 +291,7 @@ func (r *Request) progress(text string) {
 // BackingUp names the file of a backup.
 type BackingUp struct {
 	File  string `json:"file" arg:"FILE"`
-	Check bool   `json:"check,omitempty" flag:"check" doc:"write nothing: read the backup FILE whole and look for damage"`
+	Check bool   `json:"check,omitempty" flag:"verify" old:"check" doc:"write nothing: read the backup FILE whole and look for damage"`
 	Yes   bool   `json:"-" flag:"yes" doc:"do not ask"`
 }
 
@@ -372,7 +372,7 @@ func restoreFrom(r *Request, in *StoreRestoring) (v Restored, err error) {
 
 // Repairing says what is repaired.
 type Repairing struct {
-	From string `json:"from,omitempty" flag:"from" doc:"read whatever can still be read of the broken {FILE} into a new store, at --store"`
+	From string `json:"from,omitempty" flag:"broken" old:"from" doc:"read whatever can still be read of the broken {FILE} into a new store, at --store"`
 	DryRun
 	Unasked
 }

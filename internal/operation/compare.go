@@ -36,7 +36,7 @@ func compareOperations() []*Operation {
 		Define("tokens", "GET "+at+"/tokens", Read, "count the tokens of the next request and of its budget, and say what becomes of each message", countTokens),
 		Define("bill", "GET "+at+"/bill", Read, "estimate what a send would cost with each model, with and without the provider's cache; nothing is sent", billFor),
 		Define("cost", "GET /cost", Read, "what the replies in the store cost", sumCost).
-			As("cost", "chatctx cost\nchatctx cost --by model --since 30d\nchatctx config --default 'prices={\"llama3.3\": {\"input\": 0, \"output\": 0}}'").
+			As("cost", "chatctx cost\nchatctx cost --per model --since 30d\nchatctx config --default 'prices={\"llama3.3\": {\"input\": 0, \"output\": 0}}'").
 			With("Each reply counts once, by the tokens that its provider reported: not again if it was copied, or imported a second time. Replies in the trash, on removed branches or rewound away count; those that gc or purge removed do not. " +
 				"Prices are those of a table with source and date; the setting prices of the store (--default), or CHATCTX_PRICES, wins: an object, or a file with one. They are list prices of single requests, without the costs of a plan, a batch or a provider's own tool. Replies of models without a price are listed, with their tokens, and are in no sum. Figures that the program of an imported file gave, not a provider, are called estimated."),
 	}
@@ -212,7 +212,7 @@ func billFor(r *Request, in *billParams) (bills, error) {
 
 // CostQuery says which replies to sum up.
 type CostQuery struct {
-	By      string     `json:"by,omitempty" flag:"by" words:"context branch model day kind" doc:"a line for each {WHAT}: context, branch, model, day (of this machine) or kind"`
+	By      string     `json:"by,omitempty" flag:"per" old:"by" words:"context branch model day kind" doc:"a line for each {WHAT}: context, branch, model, day (of this machine) or kind"`
 	Since   *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until   *time.Time `json:"until,omitempty" doc:"only replies before then"`
 	Context string     `json:"context,omitempty" flag:"context" doc:"only in the conversation {CTX}"`

@@ -52,13 +52,12 @@ func prompting(get func(*record.BranchInfo) string, set func(*chatctx.Batch, str
 type Configuring struct {
 	Target
 	Args   []string `json:"-" arg:"[KEY=VALUE…]"`
-	All    bool     `json:"-" flag:"all" doc:"those of the conversation, for all its branches"`
+	All    bool     `json:"-" flag:"all-branches" old:"all" doc:"those of the conversation, for all its branches"`
 	Accept bool     `json:"-" flag:"accept" doc:"show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"`
 	DryRun
-	Default bool `json:"-" flag:"default" doc:"those of the store, in force where conversation and branch have no value of their own"`
-	Store   bool `json:"-" flag:"store" doc:"the old name of --default"`
+	Default bool `json:"-" flag:"default" old:"store" doc:"those of the store, in force where conversation and branch have no value of their own"`
 
-	File   bool `json:"-" flag:"file" doc:"those of the config file, which are behind all others, with its aliases as alias.NAME and model.NAME"`
+	File   bool `json:"-" flag:"config-file" old:"file" doc:"those of the config file, which are behind all others, with its aliases as alias.NAME and model.NAME"`
 	Origin bool `json:"-" flag:"show-origin" doc:"show from where each value comes"`
 
 	Path   string                                               `json:"-"` // of the config file
@@ -82,9 +81,6 @@ func (in *Configuring) Dry() bool {
 // Storeless reports whether no store is needed.
 func (in *Configuring) Storeless() bool { return in.File }
 
-// OfStore reports whether the store's settings are meant.
-func (in *Configuring) OfStore() bool { return in.Default || in.Store }
-
 // The places of settings.
 const (
 	InFile    = "file" // the config file of the command line
@@ -98,7 +94,7 @@ func (in *Configuring) place() string {
 	switch {
 	case in.File:
 		return InFile
-	case in.OfStore():
+	case in.Default:
 		return InStore
 	case in.All:
 		return InContext
@@ -320,7 +316,7 @@ func (r *Request) heldPlaces(in *Configuring) (places []heldIn, err error) {
 			return r.Store.SetSettings(r.Ctx, set)
 		})
 	}
-	if in.OfStore() {
+	if in.Default {
 		return places, nil
 	}
 	c, info, err := r.conversation(in.Context)

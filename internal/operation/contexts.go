@@ -69,7 +69,7 @@ type Listing struct {
 	Since  *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until  *time.Time `json:"until,omitempty" flag:"until" doc:"only what came or last changed before {WHEN}"`
 	Trash  bool       `json:"trash,omitempty" flag:"trash" doc:"those in the trash instead"`
-	Limit  *int       `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
+	Limit  *int       `json:"limit,omitempty" flag:"n" doc:"at most {N}" api:"up to 1000; 100 without it"`
 	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this conversation"`
 	After  string     `json:"after,omitempty" doc:"the cursor next of the previous page"`
 	Filters
@@ -122,9 +122,9 @@ type NewConversation struct {
 	Title    string                     `json:"title,omitempty" arg:"[TITLE]" doc:"the title; by default the first words of the first message"`
 	System   string                     `json:"system,omitempty" flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
 	Prompt   string                     `json:"prompt,omitempty" flag:"prompt" doc:"the user prompt {TEXT}"`
-	Model    string                     `json:"-" flag:"model,m" doc:"the {MODEL} to ask"`
+	Model    string                     `json:"-" flag:"model,m" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 	Mode     string                     `json:"-" flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
-	From     string                     `json:"-" flag:"from" doc:"copy everything from the conversation {CTX}"`
+	From     string                     `json:"-" flag:"copy-of" old:"from" doc:"copy everything from the conversation {CTX}"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings of the conversation"`
 	Activate bool                       `json:"activate,omitempty" doc:"make it the terminal's current conversation"`
 	RawInput

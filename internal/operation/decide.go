@@ -21,15 +21,15 @@ type Deciding struct {
 	Change
 	Call   record.CallRef `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id if it is unique"`
 	By     string         `json:"-" flag:"by" doc:"the {NAME} of who does it, noted beside the user's"`
-	Reason string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}; that of a denial goes to the model word for word"`
+	Reason string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}, which goes to the model word for word when a call is denied or a task given up"`
 }
 
 // Several names the calls that one decision is about.
 type Several struct {
 	Calls      []record.CallRef `json:"-" arg:"[CALL…]"`
-	All        bool             `json:"-" flag:"all" doc:"all calls that wait on the branch"`
-	Matching   string           `json:"-" flag:"matching" doc:"those on the branch of tools whose name matches {PATTERN}: fs_*"`
-	Everywhere bool             `json:"-" flag:"everywhere" doc:"with --all or --matching: of all conversations and branches; with --context: of that conversation and its sub-contexts"`
+	All        bool             `json:"-" flag:"waiting" old:"all" doc:"all calls that wait on the branch"`
+	Matching   string           `json:"-" flag:"matching" doc:"those of tools whose name matches {PATTERN}: fs_*"`
+	Everywhere bool             `json:"-" flag:"everywhere" doc:"of all conversations and branches"`
 }
 
 // Selects reports whether what the calls are like selects them, not their names.

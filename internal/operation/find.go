@@ -22,7 +22,7 @@ func findOperations() []*Operation {
 }
 
 const searchHelp = `A message must have all of the words; "words in quotes" must be next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: messages that have them as typed come first.
-If no whole word matches, search finds words with that beginning, and if there are none, parts of identifiers with it (http of parseHTTPRequest). It reads messages that are not in the index yet, so it misses none.`
+If no whole word matches, search finds words with that beginning, and if there are none, parts of identifiers with it (http of parseHTTPRequest). It reads messages that are not in the index yet, so it misses none. On the command line -n 0 shows all.`
 
 // Searching says what to look for, and where. The command line takes its words one by one.
 type Searching struct {
@@ -34,18 +34,17 @@ type Searching struct {
 	Labels   []string   `json:"labels,omitempty" flag:"label" doc:"only conversations with the {LABEL}; may be given again"`
 	Folder   string     `json:"folder,omitempty" flag:"folder" doc:"only conversations that were held in the folder {DIR}"`
 	Role     pool.Role  `json:"role,omitempty" flag:"role" doc:"only messages of a {ROLE}: system, user, assistant or tool"`
-	Model    string     `json:"model,omitempty" flag:"model,m" doc:"only messages that the {MODEL} wrote"`
+	Model    string     `json:"model,omitempty" flag:"written-by" old:"model m" doc:"the {MODEL} that wrote the message"`
 	Tool     string     `json:"tool,omitempty" flag:"tool" doc:"only calls of the tool {NAME}, and its results"`
 	Since    *time.Time `json:"since,omitempty" flag:"since" doc:"only what came or changed since {WHEN}"`
 	Until    *time.Time `json:"until,omitempty" flag:"until" doc:"only what came or last changed before {WHEN}"`
-	Trash    bool       `json:"trash,omitempty" flag:"trash" doc:"in the trash too"`
-	Unheld   bool       `json:"unheld,omitempty" flag:"unreferenced" doc:"also messages that no branch holds, as after a rewind"`
-	OldName  bool       `json:"-" flag:"unheld,hidden" doc:"the old name of --unreferenced"`
+	Trash    bool       `json:"trash,omitempty" flag:"with-trash" old:"trash" doc:"in the trash too"`
+	Unheld   bool       `json:"unheld,omitempty" flag:"unreferenced" old:"unheld" doc:"also messages that no branch holds, as after a rewind"`
 	Any      bool       `json:"any,omitempty" flag:"any" doc:"one of the words is enough, as for a question: the best passages first"`
 	First    bool       `json:"first,omitempty" doc:"name only one branch for each message: main, if it was first put there. This is the fastest"`
 	Best     bool       `json:"best,omitempty" flag:"best" doc:"the best matches first; else the newest"`
 	Limit    int        `json:"limit,omitempty" doc:"the most hits, up to 1000; 0 means 100"`
-	Most     int        `json:"-" flag:"n" default:"20" doc:"at most {N}; 0: all"`
+	Most     int        `json:"-" flag:"n" default:"20" doc:"at most {N}"`
 	Reindex  bool       `json:"-" flag:"reindex" doc:"rebuild the index"`
 }
 
@@ -83,7 +82,7 @@ func search(r *Request, in *Searching) (out Hits, err error) {
 		}
 	}
 	o := record.SearchOptions{Text: in.Text, Regexp: in.Regexp, Context: in.Context, Labels: in.Labels, Folders: FolderNames(in.Folder), Any: in.Any, Role: in.Role, Model: in.Model, Tool: in.Tool,
-		Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Unheld: in.Unheld || in.OldName, First: in.First, Best: in.Best, Limit: limit}
+		Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Unheld: in.Unheld, First: in.First, Best: in.Best, Limit: limit}
 	if r.Page == 0 {
 		return r.hunt(in, o)
 	}

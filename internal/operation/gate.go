@@ -24,7 +24,7 @@ func gateOperations() []*Operation {
 		Define("gate.status", "GET /gate", Read, "say of each agent whether its calls are decided here, how, how many wait, and which ran without an answer from here", gateStatus).
 			As("gate status", "chatctx gate status"),
 		Define("gate.install", "POST", Admin, "have an agent ask here before each of its tool calls", installGate).Creating().With(installHelp).
-			As("gate install", "chatctx gate install claude-code\nchatctx gate install codex --mode rules --wait 10m --dry-run"),
+			As("gate install", "chatctx gate install claude-code\nchatctx gate install codex --gate-mode rules --wait 10m --dry-run"),
 		Define("gate.uninstall", "POST", Admin, "take the hooks out of an agent's settings: it decides about its calls itself again", uninstallGate).
 			With("The settings are as they were before gate install if nothing else in them changed since; else only the hooks go.").
 			As("gate uninstall", "chatctx gate uninstall claude-code --dry-run"),
@@ -80,7 +80,7 @@ type GateLine struct {
 // Installing says how an agent's hook is installed.
 type Installing struct {
 	GatedAgent
-	Mode    string        `json:"mode,omitempty" flag:"mode" words:"record rules hold" doc:"how its calls are decided, a {MODE}: record, rules, hold"`
+	Mode    string        `json:"mode,omitempty" flag:"gate-mode" old:"mode" words:"record rules hold" doc:"how its calls are decided, a {MODE}: record, rules, hold"`
 	Wait    time.Duration `json:"wait,omitempty" flag:"wait" default:"1h" doc:"how long to wait for a decision, as a {TIME}"`
 	Program string        `json:"program,omitempty" flag:"program" doc:"the {PATH} of chatctx in the hook's command; else as PATH has it"`
 	DryRun

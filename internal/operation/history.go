@@ -183,7 +183,7 @@ func clearBranch(r *Request, in *Clearing) (contract.Moved, error) {
 // Interrupting says what of an unfinished turn to remove.
 type Interrupting struct {
 	Change
-	Question bool `json:"question,omitempty" flag:"all" doc:"the user's message too"`
+	Question bool `json:"question,omitempty" flag:"question" old:"all" doc:"the user's message too"`
 	DryRun
 	Unasked
 }
@@ -258,7 +258,7 @@ type Merging struct {
 	Change
 	From    string `json:"from" arg:"BRANCH" doc:"the branch whose messages to add"`
 	Append  bool   `json:"-" flag:"append" doc:"put its messages at the end, which is the default"`
-	Summary string `json:"summary,omitempty" flag:"summary" doc:"put one message with this {TEXT} instead, which links to where it came from; - for standard input"`
+	Summary string `json:"summary,omitempty" flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
 	RawInput
 }
 

@@ -31,12 +31,12 @@ type Journal struct {
 	Conversation
 	storeJournal
 	Both  bool `json:"with_store,omitempty" doc:"also the changes of the store that concern the conversation, in their places"`
-	Store bool `json:"-" flag:"store" doc:"what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"`
+	Store bool `json:"-" flag:"global" old:"store" doc:"of the whole store, in place of one conversation"`
 }
 
 type storeJournal struct {
 	After string `json:"after,omitempty" doc:"the last operation of the previous page"`
-	Limit *int   `json:"limit,omitempty" flag:"n" doc:"at most {N}; the API gives at most 1000, and 100 without it"`
+	Limit *int   `json:"limit,omitempty" flag:"n" doc:"at most {N}" api:"up to 1000; 100 without it"`
 }
 
 func listOperations(r *Request, in *Journal) (List[*record.Operation], error) {

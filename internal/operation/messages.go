@@ -194,10 +194,10 @@ type Adding struct {
 	Text   string    `json:"text,omitempty" arg:"[TEXT|-]"`
 	Image  []string  `json:"-" flag:"image" doc:"an image {FILE}, after the text; may be given again"`
 	File   []string  `json:"-" flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
-	Call   string    `json:"-" flag:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
+	Call   string    `json:"-" flag:"answers" old:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
 	Error  bool      `json:"-" flag:"error" doc:"the tool failed"`
-	Model  string    `json:"-" flag:"model,m" doc:"the {MODEL} that said it"`
-	Key    string    `json:"-" flag:"key" doc:"add once for this {KEY} within 24 hours, however often the command is run"`
+	Model  string    `json:"-" flag:"written-by" old:"model m" doc:"the {MODEL} that wrote the message"`
+	Key    string    `json:"-" flag:"key" doc:"store once for this {KEY} within 24 hours, however often the command is run"`
 	Expect *uint64   `json:"-" flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
 	RawInput
 	Message *chatctx.Message `json:"-"`

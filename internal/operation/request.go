@@ -224,7 +224,7 @@ func (in *Owner) ofStore() bool { return in.Context == "" && !in.here }
 // Scoped is an owner that the command line can say too.
 type Scoped struct {
 	Owner
-	Store bool `json:"-" flag:"store" doc:"for all conversations (another store is named before the command: chatctx --store FILE COMMAND)"`
+	Store bool `json:"-" flag:"global" old:"store" doc:"of the whole store, in place of one conversation"`
 }
 
 func (in *Scoped) locate(context, _ string) Place {

@@ -28,11 +28,11 @@ An allow applies if its conditions surely hold: for each element and command, to
 func ruleOperations() []*Operation {
 	return slices.Concat([]*Operation{
 		Define("rules.add", "POST /rules", Admin, "add a rule: allow, deny or ask, for tools whose name matches a pattern", addRule).With(rulesHelp).
-			As("rules add", "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""),
+			As("rules add", "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --global --reason reading"),
 		Define("rules.list", "GET /rules", Read, "list the rules that count here: the conversation's, its parents', the store's", listRules).As("rules ls", "chatctx rules ls"),
 		Define("rules.default", "POST /rules/default", Admin, "say what becomes of calls that no rule decides: they wait, or they are denied", setDefaultRule).
 			With("The default of the nearest scope counts: the branch, the conversation, a parent, the store. A deny that cannot be decided asks; with the default deny it denies.").
-			As("rules default", "chatctx rules default deny --store"),
+			As("rules default", "chatctx rules default deny --global"),
 		Define("rules.remove", "POST /rules/{rule}/remove", Admin, "remove rules", removeRule).As("rules rm", "chatctx rules rm 1a2b3c4d"),
 	}, ruleTrials())
 }
@@ -87,13 +87,13 @@ type RuleTerms struct {
 	Unless []Condition    `json:"unless,omitempty" flag:"unless" doc:"a {CONDITION} under which the rule does not apply: \"tool read_*\"; may be given again, one is enough"`
 	Call   record.CallRef `json:"call,omitempty" flag:"call" doc:"for one {CALL} alone"`
 	Branch string         `json:"branch,omitempty" doc:"for this branch alone; with call, the branch where the call is"`
-	Here   bool           `json:"-" flag:"here" doc:"for this branch alone"`
+	Here   bool           `json:"-" flag:"here" doc:"of this branch alone"`
 	ScopedChange
 	For      *time.Duration `json:"-" flag:"for" doc:"the rule applies for this {TIME}"`
 	Expires  *time.Time     `json:"expires,omitempty" doc:"when the rule ends; without it, never"`
 	Delay    Span           `json:"after,omitempty" flag:"after" doc:"with ask: calls that nobody decides expire after this {TIME}"`
-	Mode     string         `json:"mode,omitempty" flag:"mode" doc:"only while the setting mode is this {MODE}"`
-	Reason   string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}; that of a denial goes to the model word for word"`
+	Mode     string         `json:"mode,omitempty" flag:"in-mode" old:"mode" doc:"only while the setting mode is this {MODE}"`
+	Reason   string         `json:"reason,omitempty" flag:"reason" doc:"the {REASON}, which goes to the model word for word when a call is denied or a task given up"`
 	Examples []string       `json:"examples,omitempty" flag:"example" doc:"a decision that must hold, as {'TOOL JSON => EFFECT'}: stored with the rule, and a change of rules that breaks it is refused; may be given again"`
 
 	at string // the branch of the command line
@@ -131,8 +131,8 @@ type NewRule struct {
 // DefaultRule is what becomes of calls that no rule decides.
 type DefaultRule struct {
 	Effect string `json:"effect" arg:"ask|deny" words:"ask deny" doc:"ask or deny"`
-	Branch string `json:"branch,omitempty" doc:"for this branch alone"`
-	Here   bool   `json:"-" flag:"here" doc:"for this branch alone"`
+	Branch string `json:"branch,omitempty" doc:"of this branch alone"`
+	Here   bool   `json:"-" flag:"here" doc:"of this branch alone"`
 	ScopedChange
 	at string // the branch of the command line
 }

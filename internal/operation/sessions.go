@@ -373,7 +373,7 @@ func (k *compaction) planStretch(w *window.Window) (*window.Plan, error) {
 // Shortening says which tool results to shorten.
 type Shortening struct {
 	Target
-	KeepTokens *int `json:"keep_tokens,omitempty" flag:"keep-tokens" doc:"leave the newest {N} tokens of them; else the setting prune.keep"`
+	KeepTokens *int `json:"keep_tokens,omitempty" flag:"keep-results" old:"keep-tokens" doc:"leave the newest {N} tokens of them; else the setting prune.keep"`
 	DryRun
 }
 

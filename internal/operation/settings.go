@@ -12,7 +12,7 @@ import (
 
 func init() { Register(Group{Heading: "Prompts and settings", Of: settingOperations}) }
 
-const configHelp = "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot), the config file (--file): chatctx/config in the folder for your configuration, or the file that CHATCTX_CONFIG names. If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place."
+const configHelp = "KEY= removes a setting; KEY alone shows it. A text is taken literally, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the conversation (--all-branches), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot), the config file (--file): chatctx/config in the folder for your configuration, or the file that CHATCTX_CONFIG names. If a place has its own base_url or another provider, the address of every wider place no longer counts, nor do the settings there that are marked with its address; a key_env counts only with the base_url of its own place. Without arguments config shows the settings in force, or with --all or --default those of that place."
 
 func settingOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
@@ -23,7 +23,7 @@ func settingOperations() []*Operation {
 		Define("prompts.user", "POST", Write, "show or set the branch's user prompt", prompting(func(b *record.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)).
 			As("prompt", "chatctx prompt - < style.txt"),
 		Define("settings.config", "POST", Write, "show or set the branch's settings", configure).With(configHelp).
-			As("config", "chatctx config model=gpt-4o temperature=0.2\nchatctx config --all mode=plan\nchatctx config --default model=claude-sonnet-4-5"),
+			As("config", "chatctx config model=gpt-4o temperature=0.2\nchatctx config --all-branches mode=plan\nchatctx config --default model=claude-sonnet-4-5"),
 		Define("settings.branch", "GET "+at+"/settings", Read, "get the settings in force on a branch", getBranchSettings),
 		Define("settings.context", "GET "+in+"/settings", Read, "get a conversation's own settings", getContextSettings),
 		Define("settings.store", "GET /settings", Read, "get the store's defaults", getStoreSettings),

@@ -20,7 +20,7 @@ func taskOperations() []*Operation {
 	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
 	return []*Operation{
 		Define("tasks.list", "GET "+in+"/tasks", Read, "show the sub-contexts of the conversation, and theirs, as a tree", listTasks).As("sub ls", "chatctx sub ls --ended").
-			With("A task that runs below one that has ended is shown too, and says so."),
+			With("A task that runs below one that has ended is shown too, and says so. --everywhere also shows those whose conversation is in the trash or gone."),
 		Define("tasks.get", "GET "+in+"/task", Read, "show how far a sub-context has come", getTask).As("sub show", "chatctx sub show \"Find out which tests are slow\""),
 		Define("tasks.start", "POST "+at+"/tasks", Write, "start a sub-context of the branch for a task", startTask).Fails(asking...).
 			As("sub start", "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10").
@@ -41,7 +41,7 @@ type TaskListing struct {
 	Conversation
 	Deep  bool `json:"deep,omitempty" doc:"also list the sub-contexts of sub-contexts"`
 	Ended bool `json:"ended,omitempty" flag:"ended" doc:"those in the trash too"`
-	All   bool `json:"-" flag:"all" doc:"those of all conversations, also of ones that are in the trash or gone"`
+	All   bool `json:"-" flag:"everywhere" old:"all" doc:"of all conversations and branches"`
 }
 
 func listTasks(r *Request, in *TaskListing) (out List[contract.Task], err error) {
@@ -81,9 +81,9 @@ type Starting struct {
 	Goal string `json:"goal" arg:"GOAL|-" doc:"what the task has to do, with everything that it needs to know"`
 	Whom
 	Title    string   `json:"title,omitempty" flag:"title" doc:"its {TITLE}; else from the goal"`
-	System   string   `json:"system,omitempty" flag:"system" doc:"its system prompt: {TEXT}"`
+	System   string   `json:"system,omitempty" flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
 	Mode     string   `json:"-" flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
-	Set      []string `json:"-" flag:"set" doc:"another setting of its own: {KEY=VALUE}; may be given again"`
+	Set      []string `json:"-" flag:"setting" old:"set" doc:"another setting of its own: {KEY=VALUE}; may be given again"`
 	OwnRules bool     `json:"-" flag:"own-rules" doc:"the parent's rules do not apply to it"`
 	NoTools  bool     `json:"-" flag:"no-tools" doc:"it gets none of the parent's tools"`
 	Depth    *int     `json:"-" flag:"depth" doc:"allow {N} levels of tasks; else 4"`
@@ -207,7 +207,7 @@ type Returning struct {
 	Summary string `json:"summary,omitempty" flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
 	Digest  bool   `json:"-" flag:"digest" doc:"a summary made by rules, without a model"`
 	ByModel bool   `json:"-" flag:"by-model" doc:"a summary written by the model"`
-	Branch  string `json:"branch,omitempty" flag:"to" doc:"put it on another {BRANCH} of the parent"`
+	Branch  string `json:"branch,omitempty" flag:"to-branch" old:"to" doc:"put it on another {BRANCH} of the parent"`
 	Keep    bool   `json:"keep,omitempty" flag:"keep" doc:"do not move the sub-context to the trash"`
 	RawInput
 }
@@ -245,7 +245,7 @@ func returnTask(r *Request, in *Returning) (contract.Task, error) {
 // Abandoning gives up a task.
 type Abandoning struct {
 	NamedTask
-	Reason string  `json:"reason,omitempty" flag:"reason" doc:"the {REASON}, which is the result of the call that started it"`
+	Reason string  `json:"reason,omitempty" flag:"reason" doc:"the {REASON}, which goes to the model word for word when a call is denied or a task given up"`
 	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have; any other is a conflict. Over HTTP also If-Match"`
 	Keyed
 }

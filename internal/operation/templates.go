@@ -21,11 +21,11 @@ func init() {
 func templateOperations() []*Operation {
 	return []*Operation{
 		Define("templates.save", "POST", Admin, "keep a template: a text in which {{KEY}} is a gap", saveTemplate).Creating().
-			With("send --template NAME -p KEY=VALUE fills the gaps and sends it; so does ask. A value is put in as it is, and no gap is looked for in it. A system prompt becomes that of the branch to which the text is sent. It is kept in the store, or with --file in a file of your own: NAME.txt, and NAME.system.txt for the system prompt, in the folder templates beside the config file; of two with one name the file's counts. No export, import or copy carries templates.").
+			With("send --template NAME -p KEY=VALUE fills the gaps and sends it; so does ask. A value is put in as it is, and no gap is looked for in it. A system prompt becomes that of the branch to which the text is sent. It is kept in the store, or with --in-file in a file of your own: NAME.txt, and NAME.system.txt for the system prompt, in the folder templates beside the config file; of two with one name the file's counts. No export, import or copy carries templates.").
 			As("template save", "chatctx template save review \"Review this {{language}} code:\"\nchatctx template save review - --system \"You are strict.\" < review.txt"),
 		Define("templates.list", "GET", Read, "list the templates, with their gaps and where they are", listTemplates).As("template ls", "chatctx template ls"),
 		Define("templates.show", "GET", Read, "show a template", showTemplate).Fails("not_found").As("template show", "chatctx template show review"),
-		Define("templates.remove", "POST", Admin, "remove a template from the store, or with --file its files", removeTemplate).Fails("not_found").As("template rm", "chatctx template rm review"),
+		Define("templates.remove", "POST", Admin, "remove a template from the store, or with --in-file its files", removeTemplate).Fails("not_found").As("template rm", "chatctx template rm review"),
 	}
 }
 
@@ -165,8 +165,8 @@ type NewTemplate struct {
 	TemplateFolder
 	Name   string `json:"template" arg:"NAME" doc:"the name: letters, digits, - and _"`
 	Text   string `json:"text" arg:"[TEXT|-]" doc:"the text; {{KEY}} in it is a gap"`
-	System string `json:"system,omitempty" flag:"system" doc:"the system {PROMPT} that goes with it"`
-	File   bool   `json:"-" flag:"file" doc:"keep it in a file beside the config file"`
+	System string `json:"system,omitempty" flag:"system" doc:"the system prompt {TEXT}, - for standard input"`
+	File   bool   `json:"-" flag:"in-file" old:"file" doc:"of a file beside the config file, in place of the store"`
 	RawInput
 }
 
@@ -239,7 +239,7 @@ func WriteWhole(path, text string) error {
 // OldTemplate names the template that is removed.
 type OldTemplate struct {
 	TemplateRef
-	File bool `json:"-" flag:"file" doc:"remove its files"`
+	File bool `json:"-" flag:"in-file" old:"file" doc:"of a file beside the config file, in place of the store"`
 }
 
 func removeTemplate(r *Request, in *OldTemplate) (Template, error) {

@@ -19,7 +19,7 @@ func init() { Register(Group{Heading: "Conversations", Of: titleOperations}) }
 func titleOperations() []*Operation {
 	return []*Operation{
 		Define("titles.find", "", Run, "let a model give titles to conversations that have none of their own", findTitles).Fails(asking...).Fails("not_found", "ambiguous", "purged", "empty").
-			As("title", "chatctx title --auto --all --dry-run").
+			As("title", "chatctx title --auto --untitled --dry-run").
 			With("The model reads the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. The command first says what it will cost. It never replaces a title that a person or a file gave; rename does. One undo takes all titles of one command back. Exit code 8: some failed; 7: all failed."),
 	}
 }
@@ -30,7 +30,7 @@ type Titling struct {
 	Contexts []string `json:"contexts,omitempty" arg:"[CTX…]"`
 	Whom
 	Auto bool `json:"-" flag:"auto" doc:"let a model find the title"`
-	All  bool `json:"all,omitempty" flag:"all" doc:"all conversations without a title, in place of CTX"`
+	All  bool `json:"all,omitempty" flag:"untitled" old:"all" doc:"only those that nobody gave a title"`
 	Unasked
 	DryRun
 	found []*untitled // before the question

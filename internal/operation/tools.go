@@ -26,7 +26,7 @@ const toolsHelp = "The command is a list of arguments after --, never a shell's 
 func toolOperations() []*Operation {
 	return []*Operation{
 		Define("tools.put", "POST /tools", Admin, "add a tool: a command, or with --mcp the tools of an MCP server", putTool).With(toolsHelp).Creating().
-			As("tools add", "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"),
+			As("tools add", "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --global"),
 		Define("tools.list", "GET /tools", Read, "list the tools of the conversation and of the store", listTools).As("tools ls", "chatctx tools ls"),
 		Define("tools.get", "GET /tools/{tool}", Read, "show a tool", getTool).As("tools show", "chatctx tools show read_file"),
 		Define("tools.remove", "POST /tools/{tool}/remove", Admin, "remove a tool", removeTool).As("tools rm", "chatctx tools rm read_file"),
