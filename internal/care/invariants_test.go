@@ -344,6 +344,7 @@ var damages = []struct {
 	}},
 
 	{5, "the record of a waiting call is missing", func(p *planting) { p.remove(base.CallBucket, p.callKey(1)) }},
+	{5, "the record of an answered call is missing", func(p *planting) { p.remove(base.CallBucket, p.callKey(0)) }},
 	{5, "the record of a call is damaged", func(p *planting) { p.flip(base.CallBucket, p.callKey(0)) }},
 	{5, "a call has a key that is none", func(p *planting) { p.put(base.CallBucket, base.Under(p.c, 1), p.get(base.CallBucket, p.callKey(1))) }},
 	{5, "a claim has no call", func(p *planting) { p.put(base.ClaimBucket, p.callKey(8), p.get(base.ClaimBucket, p.callKey(2))) }},
@@ -403,6 +404,7 @@ var damages = []struct {
 	}},
 	{7, "the newest operation is about another branch", func(p *planting) { p.operation(func(op *base.Operation) { op.Chains[0].Branch = p.of["side"] }) }},
 	{7, "a branch is at another revision", func(p *planting) { p.branch("main", func(b *branch.Branch) { b.Revision++ }) }},
+	{7, "a branch is at an earlier revision", func(p *planting) { p.branch("main", func(b *branch.Branch) { b.Revision-- }) }},
 	{7, "the conversation is at another revision", func(p *planting) { p.record(func(rec *base.ContextRecord) { rec.Revision++ }) }},
 	{7, "an operation is about a branch that is lost", func(p *planting) {
 		p.operation(func(op *base.Operation) { op.Chains = append(op.Chains, base.Chain{Name: "lost", Branch: someID}) })
@@ -420,6 +422,7 @@ var damages = []struct {
 		p.must(base.PutRecord(p.tx, base.ContextBucket, p.task[:], rec))
 	}},
 
+	{9, "the id of the store is too short", func(p *planting) { p.put(base.MetaBucket, base.MetaStore, []byte("x")) }},
 	{9, "the store has no id", func(p *planting) { p.remove(base.MetaBucket, base.MetaStore) }},
 
 	{10, "the state of the search index is damaged", func(p *planting) { p.flip(index.TermBucket, p.keys(index.TermBucket, nil)[0]) }},

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/storetest"
@@ -107,7 +108,11 @@ func (p *planting) differences(before, after map[string]string) (lines []string)
 		if now, has := after[key]; !has {
 			lines = append(lines, p.plain("-", 0, key, ""))
 		} else if now != value {
-			lines = append(lines, p.plain("~", 0, key, ""))
+			value := ""
+			if bucket, _, _ := strings.Cut(key, " "); bucket == base.ContextBucket || bucket == branchstore.Bucket {
+				value = storetest.Shown([]byte(now))
+			}
+			lines = append(lines, p.plain("~", 0, key, value))
 		}
 	}
 	for key := range after {

@@ -105,12 +105,12 @@ func (s *Scene) Plain(text string) string {
 		out.WriteString(name)
 		text = text[n:]
 	}
-	return process.ReplaceAllString(otherID.ReplaceAllString(out.String(), "ID"), "process PID")
+	return process.ReplaceAllString(otherID.ReplaceAllString(out.String(), "ID"), "$1 N")
 }
 
 // otherID is an id that has no name, such as a claim's.
 var (
-	process = regexp.MustCompile(`process [0-9]+`)
+	process = regexp.MustCompile(`(process|the claim) [0-9a-f]+`)
 	otherID = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?7[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}`)
 )
 
@@ -160,7 +160,7 @@ func (s *Scene) records() map[string]string {
 	s.Must(base.Of(s.Store).DB.View(s.T.Context(), func(tx kv.Tx) error {
 		for _, bucket := range looked {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
-				all[fmt.Sprintf("%s %x", bucket, key)] = shown(value)
+				all[fmt.Sprintf("%s %x", bucket, key)] = Shown(value)
 				return nil
 			})
 			if err != nil {
@@ -172,8 +172,8 @@ func (s *Scene) records() map[string]string {
 	return all
 }
 
-// shown returns a record as a text, without its checksum, which depends on ids.
-func shown(value []byte) string {
+// Shown returns a record as a text, without its checksum, which depends on ids.
+func Shown(value []byte) string {
 	raw := value
 	if of, err := stored.Unseal(value); err == nil {
 		raw = of
@@ -187,7 +187,10 @@ func shown(value []byte) string {
 	}
 	return nested.ReplaceAllStringFunc(text, func(of string) string {
 		raw, err := hex.DecodeString(of[2 : len(of)-1])
-		if in := shown(raw); err == nil && strings.HasPrefix(in, "{") {
+		if err == nil && json.Valid(raw) {
+			return string(raw)
+		}
+		if in := Shown(raw); err == nil && strings.HasPrefix(in, "{") {
 			return in
 		}
 		return of
@@ -244,6 +247,9 @@ func Batch(what, on string, steps func(b *chatctx.Batch)) Step {
 // Tell tells stories, each in a store of its own, and compares what happens with a file.
 func Tell(t *testing.T, golden string, update bool, o func() chatctx.Options, stories []Story) {
 	t.Helper()
+	local := time.Local
+	time.Local = time.UTC // some messages have times of the day
+	t.Cleanup(func() { time.Local = local })
 	var out strings.Builder
 	for _, story := range stories {
 		s := NewScene(t, o())
