@@ -411,7 +411,7 @@ func (t *Txn) RestoreBranch(name, as string) error {
 	}
 	if err := t.free(cmp.Or(as, all[0].Name)); err != nil {
 		if as == "" && errors.Is(err, base.ErrConflict) {
-			err = base.Conflict("there is a branch %q already: give the removed one another name, chatctx branch restore %q --as NAME", name, name)
+			err = base.Conflict("there is a branch %q already: give the removed one another name, chatctx branch restore %q --new-name NAME", name, name)
 		}
 		return err
 	}

@@ -192,12 +192,18 @@ type Step struct {
 	Skipped bool   `json:"skipped,omitempty"`
 }
 
-func explain(r *Request, in *Explaining) (v Explained, err error) {
-	c, snap, err := r.snapshot(in.Target)
+// nextRequest returns the branch that is meant, and the request that would be sent for it.
+func (r *Request) nextRequest(in Target) (*chatctx.ChatContext, *chatctx.Snapshot, *turn.Request, error) {
+	c, snap, err := r.snapshot(in)
 	if err != nil {
-		return v, err
+		return nil, nil, nil, err
 	}
 	req, err := r.turnOn(c, snap.Info.Name).Request(r.Ctx)
+	return c, snap, req, err
+}
+
+func explain(r *Request, in *Explaining) (v Explained, err error) {
+	c, snap, req, err := r.nextRequest(in.Target)
 	if err != nil {
 		return v, err
 	}
@@ -341,11 +347,7 @@ type Repair struct {
 }
 
 func showRequest(r *Request, in *RequestShowing) (v RequestBody, err error) {
-	c, snap, err := r.snapshot(in.Target)
-	if err != nil {
-		return v, err
-	}
-	req, err := r.turnOn(c, snap.Info.Name).Request(r.Ctx)
+	_, _, req, err := r.nextRequest(in.Target)
 	if err != nil {
 		return v, err
 	}

@@ -323,7 +323,7 @@ func taskBranch(t *journal.Txn, child *journal.Txn, name string) (*branch.Branch
 		return nil, err
 	}
 	if b == nil {
-		return nil, base.Conflict("the branch %q, from which %q was started, is gone: chatctx sub return --to BRANCH returns to another one", child.Rec.Task.BranchName, child.Rec.Title)
+		return nil, base.Conflict("the branch %q, from which %q was started, is gone: chatctx sub return --to-branch BRANCH returns to another one", child.Rec.Task.BranchName, child.Rec.Title)
 	}
 	return t.Branch(b.Name)
 }

@@ -78,7 +78,7 @@ func Denied(c *record.Call, r *record.Ruling) error {
 	}
 	where := "--context " + r.Rule.Context.String()
 	if r.Rule.Context == (pool.ID{}) {
-		where = "--store"
+		where = "--global"
 	}
 	return base.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s removes the rule", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
 }
