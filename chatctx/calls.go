@@ -81,10 +81,17 @@ func (b *Batch) Decide(ref record.CallRef, v record.Verdict) {
 	if v.Status == pool.Denied {
 		b.ready([]*Message{denial})
 	}
-	b.step(map[pool.Status]string{pool.Approved: "approve", pool.Denied: "deny"}[v.Status], func(t *journal.Txn, s *Step) error {
+	if v.Key != "" {
+		b.keys = append(b.keys, v.Key)
+	}
+	what := map[pool.Status]string{pool.Approved: "approve", pool.Denied: "deny"}[v.Status]
+	b.steps = append(b.steps, step{what: what, key: v.Key, do: func(t *journal.Txn, s *Step) error {
 		at, err := toolcall.FindCall(t.Reader(), t.Target, b.branch != "", ref)
 		if err != nil {
 			return err
+		}
+		if v.Key != "" {
+			t.On(s, t.Target)
 		}
 		name, err := toolcall.Decide(t, at, &v, denial)
 		if err != nil {
@@ -92,7 +99,7 @@ func (b *Batch) Decide(ref record.CallRef, v record.Verdict) {
 		}
 		s.Call, err = toolcall.DescribeCall(t.Reader(), at, t.Now, name)
 		return err
-	})
+	}})
 }
 
 // ExpireCall sets the time at which a call that waits for a decision is denied; zero means never.

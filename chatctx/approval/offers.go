@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
@@ -36,14 +35,17 @@ func Offers(q record.Question) []*record.Rule {
 
 // offer adds a rule if it allows the call.
 func offer(out []*record.Rule, q *record.Question, r *record.Rule) []*record.Rule {
-	at := *q
-	r.Context = at.Context
-	ready := Rules{}.ready(r)
-	allows := ready == nil && Rules{}.Judge([]*record.Rule{r}, &at).Effect == record.Allow
-	if r.Context = (chatctx.ID{}); allows {
+	if (Rules{}).ready(r) == nil && Allows(r, *q) {
 		out = append(out, r)
 	}
 	return out
+}
+
+// Allows reports whether a rule for the context of a question would allow its call.
+func Allows(r *record.Rule, q record.Question) bool {
+	own := *r
+	own.Context = q.Context
+	return Rules{}.ready(&own) == nil && Rules{}.Judge([]*record.Rule{&own}, &q).Effect == record.Allow
 }
 
 // like returns conditions for arguments of the same kind: paths in the same folders, commands that begin with the same words and open the same files. It

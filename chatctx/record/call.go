@@ -172,6 +172,10 @@ type Verdict struct {
 	Reason string // the reason of a denial goes to the model unchanged
 	// Arguments, of an approval, replace the proposed arguments. Nil keeps those.
 	Arguments json.RawMessage
+	// Runs, of an approval, is what the tool has to run with, as it was shown: if it is another by now, nothing is decided. Nil takes any.
+	Runs *Runs
+	// Key makes the decision once, as AppendOptions.Key does: the second one with it changes nothing.
+	Key string
 }
 
 // Claimed is what a claim of a call gives: the right to run it.

@@ -42,7 +42,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 		"history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@1"}}, "history.merge": {"from": "other"}, "marks.set": {"messages": []string{"@1"}, "mark": "pinned"},
 		"tags.set": {"message": "@1", "tag": "x"}, "take": {"message": "@2"}, "prompts.set": {"system": "x"}, "settings.setBranch": {"settings": object{"model": "m"}},
 		"settings.setContext": {"settings": object{"model": "m"}}, "rules.add": {"context": id, "effect": "ask", "tool": "x"}, "rules.remove": {"context": id}, "rules.default": {"context": id, "effect": "deny"}, "tools.put": {"context": id, "tool": "x", "command": []string{"true"}},
-		"tools.remove": {"context": id}, "tasks.start": {"goal": "x"}, "calls.resolve": {"text": "x"},
+		"tools.remove": {"context": id}, "tasks.start": {"goal": "x"}, "calls.resolve": {"text": "x"}, "calls.decide": {"verdict": "approve", "seen": "x"},
 	}
 	state := func() string {
 		return fmt.Sprint(a.get("/contexts/"+id), a.get("/contexts/"+id+"/operations"), a.get("/contexts/"+id+"/tasks"), a.get("/contexts/"+task))

@@ -78,7 +78,7 @@ func TestWhatATokenDoesBearsItsName(t *testing.T) {
 	for _, in := range []object{{"effect": "deny", "tool": "x"}, {"effect": "deny", "tool": "y", "context": id}} {
 		a.want(a.post("/rules", in), "ann (phone)", "by")
 	}
-	a.post(main+"/calls/c1/approve", object{"always": 1})
+	a.post(main+"/calls/c1/approve", object{"always": object{"effect": "allow", "tool": "sail"}})
 	rules := a.get("/rules?context=" + id)
 	for i := range rules["items"].([]any) {
 		a.want(rules, "ann (phone)", "items", i, "by")

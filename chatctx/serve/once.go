@@ -153,7 +153,7 @@ func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
 	}
 	if o != nil {
 		r.body = io.TeeReader(r.body, o.body)
-		defer func() { s.keys.end(o, done.err == nil || m.Shape == operation.Events, done) }() // what a stream did stays done, even if it failed in the end
+		defer func() { s.keys.end(o, done.err == nil || m.Shape == operation.Events && !m.Goes, done) }() // what a stream did stays done, even if it failed in the end
 	}
 	done = s.run(r, m, in)
 	done.begun = r.begun

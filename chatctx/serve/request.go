@@ -61,6 +61,7 @@ func (r *request) equip() {
 	r.Reserve = func(size int) error { return r.lease.want(r.Ctx, size) }
 	r.Whole = func(most int) ([]byte, error) { return whole(r, r.body, -1, most) }
 	r.Teller = func() operation.Teller { return newPump(r.Ctx, r.Tell, r.room) }
+	r.Outlive = func() (context.Context, func()) { return contextOf(context.WithoutCancel(r.Ctx), s.ctx) }
 	r.Dismiss = func() { s.dismiss(r.Ctx) }
 }
 

@@ -349,7 +349,7 @@ func TestCallsAreDecidedByName(t *testing.T) {
 	if offers, _ := shown["offers"].([]any); len(offers) < 2 {
 		t.Errorf("the call has the offers %v", offers)
 	}
-	a.want(a.do(403, "POST", call+"/approve", object{"always": 1}), "forbidden", "error", "kind")
+	a.want(a.do(403, "POST", call+"/approve", object{"always": at(shown, "offers", 0)}), "forbidden", "error", "kind")
 	if _, err := a.store.PutTool(t.Context(), record.Tool{Name: "sail", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)}); err != nil {
 		t.Fatal(err)
 	}

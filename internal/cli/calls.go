@@ -35,7 +35,7 @@ func callLooks() map[string]look {
 			as(func(r *run, _ *operation.CallListing, v contract.Call) { r.judgedLine(v) })).
 			orNone(func(r *run) { r.note("no call is open") }),
 		"calls.log": as(func(r *run, _ *operation.CallSteps, v contract.Step) { r.stepLine(v.CallStep) }),
-		"calls.get": as(func(r *run, _ *operation.NamedCall, v operation.ShownCall) { r.printCall(v) }),
+		"calls.get": as(func(r *run, _ *operation.CallShowing, v operation.ShownCall) { r.printCall(v) }),
 		"calls.claim": preparing(checkClaim, as(func(r *run, in *operation.Claiming, v contract.Claim) {
 			if in.Renew != "" {
 				r.printf("%s is still yours\n", callName(v.Call.Call))

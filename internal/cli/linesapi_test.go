@@ -145,7 +145,7 @@ var apiValues = map[string]string{
 	"models": `["gpt-4o"]`, "times": `1`, "question": `true`, "summary": `"In short"`, "mark": `"pinned"`, "brief": `true`,
 	"by": `"model"`, "regexp": `"Lis.*"`, "role": `"user"`,
 	"unheld": `true`, "first": `true`, "best": `true`, "state": `"pending"`, "arguments": `{"path":"notes.txt"}`,
-	"reason": `"because"`, "always": `1`, "again": `true`, "hold": `60`,
+	"reason": `"because"`, "always": `{"effect":"allow","tool":"shell"}`, "verdict": `"approve"`, "seen": `"0"`, "run": `true`, "go_on": `true`, "recent": `true`, "again": `true`, "hold": `60`,
 	"json": `{}`, "is_error": `true`, "when": `[]`, "unless": `[]`, "examples": `[]`, "default": `true`,
 	"expires": `"2026-01-01T00:00:00Z"`, "mode": `"ask"`, "description": `"words"`,
 	"schema": `{"type":"object"}`, "command": `["cat"]`, "stdin": `true`, "dashes": `true`, "mcp": `false`,
@@ -161,7 +161,7 @@ var apiOwn = map[string]string{
 	"tree from": `0`, "tokens from": `1`,
 	"branches.remove branch": `"trains"`, "history.merge branch": `"main"`, "rules.add tool": `"write_file"`,
 	"tools.put tool": `"cat"`, "tokens.add token": `"laptop"`,
-	"calls.expire at": `"2026-01-01T00:00:00Z"`, "calls.renew token": `"t"`, "calls.resolve token": `"t"`,
+	"calls.decide rule": `{"effect":"allow","tool":"shell"}`, "calls.expire at": `"2026-01-01T00:00:00Z"`, "calls.renew token": `"t"`, "calls.resolve token": `"t"`,
 	"send message":         `{"role":"user","content":"Hello"}`,
 	"tasks.return context": `"{ID7}"`, "tasks.abandon context": `"{ID7}"`,
 }

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
@@ -44,6 +45,8 @@ type Error struct {
 	Candidates []string `json:"candidates,omitempty"`
 	RetryAfter float64  `json:"retry_after,omitempty"`     // seconds to wait, if a provider says so
 	More       int      `json:"more_candidates,omitempty"` // how many there are beyond those listed
+
+	Card json.RawMessage `json:"card,omitempty"` // of a decision about what is not so any more: the call as calls.get shows it now
 }
 
 // PartialError is work that was done in part: an error stopped it, and Done says what is there nevertheless.

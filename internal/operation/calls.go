@@ -48,7 +48,7 @@ func callOperations() []*Operation {
 		Define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
 		Define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall).
 			As("calls resolve", "chatctx calls resolve @:1 --result \"It is 15 degrees.\"").With("The result message and the call's end are stored together."),
-	}, callRuns(at))
+	}, []*Operation{callDecision(at)}, callRuns(at))
 }
 
 // CallListing says which open calls to list.
@@ -240,6 +240,12 @@ type NamedCall struct {
 	CallName
 }
 
+// CallShowing names a call to show.
+type CallShowing struct {
+	NamedCall
+	Recent bool `json:"recent,omitempty" doc:"also how many of the last calls each offer would have decided"`
+}
+
 // callChange is a change of a call.
 type callChange struct {
 	Change
@@ -258,8 +264,9 @@ func (r *Request) call(on Target, name CallName) (*record.Call, error) {
 // ShownCall is a call with everything that a person needs for the decision.
 type ShownCall struct {
 	contract.Shown
-	Ruling *ruling         `json:"ruling,omitempty"` // for a call that waits
-	Offers []contract.Rule `json:"offers"`           // rules that would allow calls like it, the narrowest first
+	Ruling *ruling `json:"ruling,omitempty"` // for a call that waits
+	Offers []Offer `json:"offers"`           // rules that would allow calls like it, the narrowest first
+	Seen   string  `json:"seen"`             // a hash of what is shown, for calls.decide
 
 	Judged   *record.Ruling `json:"-"` // what Ruling is of
 	Plan     *approval.Plan `json:"-"` // what it runs; nil if that is unknown
@@ -281,11 +288,16 @@ type ruleNote struct {
 	Holds bool       `json:"holds"`
 }
 
-func getCall(r *Request, in *NamedCall) (ShownCall, error) {
+func getCall(r *Request, in *CallShowing) (ShownCall, error) {
 	c, err := r.call(in.Target, in.CallName)
 	if err != nil {
 		return ShownCall{}, err
 	}
+	return r.shown(c, in.Recent)
+}
+
+// shown returns a call with everything that a person needs for the decision; with recent also what each offer would have decided lately.
+func (r *Request) shown(c *record.Call, recent bool) (ShownCall, error) {
 	v, j, err := (&judging{r: r}).call(c)
 	if err != nil {
 		return ShownCall{}, err
@@ -294,7 +306,11 @@ func getCall(r *Request, in *NamedCall) (ShownCall, error) {
 	if err != nil {
 		return ShownCall{}, err
 	}
-	out := ShownCall{Shown: contract.ShownOf(c, v, plan), Offers: []contract.Rule{}, Judged: j, Plan: plan}
+	runs, err := toolcall.RunsNow(r.Ctx, base.Of(r.Store), c)
+	if err != nil {
+		return ShownCall{}, err
+	}
+	out := ShownCall{Shown: contract.ShownOf(c, v, plan), Offers: []Offer{}, Seen: seenOf(c, plan, runs), Judged: j, Plan: plan}
 	if out.Replaced, err = toolcall.Replaced(r.Ctx, base.Of(r.Store), c); err != nil {
 		return out, err
 	}
@@ -307,11 +323,15 @@ func getCall(r *Request, in *NamedCall) (ShownCall, error) {
 		for _, n := range j.Notes {
 			out.Ruling.Notes = append(out.Ruling.Notes, ruleNote{n.Rule.ID, n.Why, n.Holds})
 		}
-		for _, offer := range approval.Offers(j.Question) {
-			out.Offers = append(out.Offers, contract.RuleOf(offer))
+		rules := approval.Offers(j.Question)
+		for _, offer := range rules {
+			out.Offers = append(out.Offers, offerOf(offer))
+		}
+		if recent {
+			err = r.recent(c, j.Question, out.Offers, rules)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // plan returns what the server runs for a call.

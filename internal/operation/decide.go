@@ -7,12 +7,9 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/plural"
-	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -43,7 +40,7 @@ type Approving struct {
 	Arguments json.RawMessage `json:"arguments,omitempty" flag:"arguments" doc:"run it with this {JSON} in place of the arguments that the model proposed"`
 	Several
 	Deciding
-	Always int `json:"always,omitempty" doc:"also add a rule: its number among the call's offers, from 1; 0 means none. Needs admin"`
+	Always *Offer `json:"always,omitempty" doc:"also add this rule, one of the call's offers, whole as it was shown. Needs admin"`
 }
 
 // Denying denies calls.
@@ -82,7 +79,7 @@ func approveCalls(r *Request, in *Approving) (Decided, error) {
 		in.Arguments = nil
 	}
 	v := record.Verdict{Status: pool.Approved, Arguments: in.Arguments}
-	if in.Always == 0 {
+	if in.Always == nil {
 		return r.decide(&in.Deciding, &in.Several, v, "approved")
 	}
 	if err := r.need(Admin); err != nil {
@@ -102,36 +99,25 @@ func cancelCalls(r *Request, in *Cancelling) (Decided, error) {
 // decide makes a decision about the call that the API names, or prepares it for those that the command line names.
 func (r *Request) decide(in *Deciding, which *Several, v record.Verdict, word string) (Decided, error) {
 	if in.Call != "" {
-		return r.decideOne(in, v, 0)
+		return r.decideOne(in, v, nil)
 	}
 	v.Name, v.Reason = cmp.Or(in.By, r.By), in.Reason
 	return Decided{Decisions: &Decisions{r: r, in: in, which: which, verdict: v, word: word, together: map[chatctx.ID]*chatctx.Batch{}}}, nil
 }
 
-// decideOne decides about a call. always is the number of the offered rule that it adds; 0 means none.
-func (r *Request) decideOne(in *Deciding, v record.Verdict, always int) (out Decided, err error) {
+// decideOne decides about a call, and adds a rule unless it is nil.
+func (r *Request) decideOne(in *Deciding, v record.Verdict, always *Offer) (out Decided, err error) {
 	c, err := r.call(in.Target, CallName{in.Call})
 	if err != nil {
 		return out, err
 	}
 	b := r.Store.Begin(c.Context.String(), c.Branch)
-	if always != 0 {
-		j, err := toolcall.Judge(r.Ctx, base.Of(r.Store), c)
-		if err != nil {
+	v.Name, v.Reason = r.By, in.Reason
+	if always != nil {
+		if err := r.addGiven(b, always, c, &v); err != nil {
 			return out, err
 		}
-		if v.Arguments != nil {
-			j.Question.Arguments = v.Arguments
-		}
-		offers := approval.Offers(j.Question)
-		if always < 1 || always > len(offers) {
-			return out, base.Invalid("always is %d, and the call has %d offers", always, len(offers))
-		}
-		rule := offers[always-1]
-		rule.Reason = in.Reason
-		b.AddRule(*rule, record.RuleScope{})
 	}
-	v.Name, v.Reason = r.By, in.Reason
 	b.Decide(c.Ref(), v)
 	done, err := b.Commit(r.Ctx)
 	if err != nil {

@@ -58,6 +58,7 @@ type Operation struct {
 	Shape  Shape
 	Upload bool    // it reads bytes; over HTTP they are the body, and the other parameters are in the query
 	Long   bool    // an answer that may take long, and ends with its request
+	Goes   bool    // a repeated request goes on where one that failed ended
 	Tells  []Event // the events of a stream, without done and error
 	In     reflect.Type
 	Out    reflect.Type
@@ -154,6 +155,9 @@ func (o *Operation) Bytes() *Operation { o.Shape = Content; return o }
 
 // Lasting marks an operation that may take long.
 func (o *Operation) Lasting() *Operation { o.Long = true; return o }
+
+// Resuming marks an operation of which a request with the key of one that failed goes on where that ended.
+func (o *Operation) Resuming() *Operation { o.Goes = true; return o }
 
 // TakesBytes marks an operation that reads bytes.
 func (o *Operation) TakesBytes() *Operation { o.Upload = true; return o }

@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/codec"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/gate"
 	"github.com/chatctx/chatctx/internal/view"
@@ -36,10 +37,11 @@ type Request struct {
 	Write    func(mediaType, name string) (io.Writer, error) // for an operation that writes bytes; it is called once
 	Whole    func(most int) ([]byte, error)                  // reads the bytes that came
 	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
-	Turn     func(*turn.Turn)  // prepares a turn before it asks a model
-	Path     string            // of the store, which may be a URL
-	Home     *gate.Home        // of the caller, where his agents keep their settings
-	Progress func(text string) // says how far a long operation has come; nil for nobody
+	Outlive  func() (ctx context.Context, end func()) // for what is finished also if the caller goes away; nil: nothing is
+	Turn     func(*turn.Turn)                         // prepares a turn before it asks a model
+	Path     string                                   // of the store, which may be a URL
+	Home     *gate.Home                               // of the caller, where his agents keep their settings
+	Progress func(text string)                        // says how far a long operation has come; nil for nobody
 	// WriteFile writes a file completely or not at all, and returns its size.
 	WriteFile func(target string, fill func(io.Writer) error) (int64, error)
 	Save      func(dir, name, mediaType string, place int, b []byte) (path string, err error) // writes a new file, named after a part of a message or its place there
@@ -83,6 +85,10 @@ func Classify(err error) (code int, kind string) {
 // ErrorOf returns the JSON of an error that has a code and a kind.
 func ErrorOf(err error, code int, kind string) contract.Error {
 	e := contract.ErrorOf(err, code, kind)
+	var stale *StaleError
+	if errors.As(err, &stale) {
+		e.Card, _ = codec.AppendAnswer(nil, stale.Now) // it always encodes
+	}
 	if kind == "interrupted" {
 		e.Message = strings.ReplaceAll(e.Message, context.Canceled.Error(), "interrupted: the request was cancelled, or its connection or input ended")
 	}

@@ -122,6 +122,9 @@ func Decide(t *journal.Txn, a *callAt, v *record.Verdict, denial *pool.Message) 
 		if d.Runs, _, err = view.RunsNow(t.Tx, t.ID, t.Rec, holder, a.Rec.Tool); err != nil {
 			return "", err
 		}
+		if v.Runs != nil && !v.Runs.Same(d.Runs) {
+			return "", base.Conflict("the tool of call %s is another by now", a.name())
+		}
 	}
 	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied || a.Rec.Gate != nil {
 		return holder.Name, err

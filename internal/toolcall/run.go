@@ -132,18 +132,24 @@ func Replaced(ctx context.Context, s *base.Store, c *record.Call) (why string, e
 	if c.State() != record.CallState(pool.Approved, pool.NotRun) {
 		return "", nil
 	}
+	runs, err := RunsNow(ctx, s, c)
+	if err != nil {
+		return "", err
+	}
+	return replaced(c.Decisions, runs), nil
+}
+
+// RunsNow returns what the tool of a call of a branch runs with, as the store has it now.
+func RunsNow(ctx context.Context, s *base.Store, c *record.Call) (runs *record.Runs, err error) {
 	err = view.At(ctx, &base.Conversation{ID: c.Context, Store: s}, func(tx kv.Tx, rec *base.ContextRecord) error {
 		b, err := view.BranchOf(tx, c.Context, rec, c.Branch)
 		if err != nil {
 			return err
 		}
-		runs, _, err := view.RunsNow(tx, c.Context, rec, b, c.Tool)
-		if err == nil {
-			why = replaced(c.Decisions, runs)
-		}
+		runs, _, err = view.RunsNow(tx, c.Context, rec, b, c.Tool)
 		return err
 	})
-	return why, err
+	return runs, err
 }
 
 func (a *callAt) replaced(runs *record.Runs) string { return replaced(a.Rec.Decisions, runs) }

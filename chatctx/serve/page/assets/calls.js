@@ -134,7 +134,7 @@ export class Calls {
   // always offers rules, narrowest first.
   async always(c) {
     await ask("Always approve", [{ name: "n", label: "Which calls", kind: "choice", choices: c.offers.map((o, i) => ({ value: String(i + 1), text: ruleText(o) })), value: "1" }],
-      { yes: "Approve always", text: "A rule that denies still wins over this one.", act: (a) => api.approve(c, { always: Number(a.n) }) });
+      { yes: "Approve always", text: "A rule that denies still wins over this one.", act: (a) => api.approve(c, { always: c.offers[a.n - 1] }) });
   }
 }
 
