@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,12 @@ func (a *api) calls(main string, ids ...string) (at []string) {
 // pressed is the press of the longest button of a card.
 func (a *api) pressed(call string, more object) object {
 	a.t.Helper()
-	body := object{"verdict": "approve", "run": true, "go_on": true, "seen": a.get(call)["seen"]}
+	query := ""
+	if arguments, ok := more["arguments"]; ok {
+		raw, _ := json.Marshal(arguments)
+		query = "?arguments=" + url.QueryEscape(string(raw))
+	}
+	body := object{"verdict": "approve", "run": true, "go_on": true, "seen": a.get(call + query)["seen"]}
 	for name, v := range more {
 		if body[name] = v; v == nil {
 			delete(body, name)
@@ -122,10 +128,14 @@ func TestWhatIsPressedIsWhatWasShown(t *testing.T) {
 		"the folder is another": func(a *api, id, _ string, _ object) {
 			a.post("/contexts/"+id+"/settings", object{"settings": object{"calls.folder": "/tmp"}})
 		},
-		"somebody decided":          func(a *api, _, call string, _ object) { a.post(call+"/approve", nil) },
-		"somebody denied":           func(a *api, _, call string, _ object) { a.post(call+"/deny", nil) },
-		"another hash":              func(_ *api, _, _ string, body object) { body["seen"] = "00" },
-		"a rule that is none":       func(_ *api, _, _ string, body object) { body["rule"] = object{"effect": "allow", "tool": "*"} },
+		"somebody decided":    func(a *api, _, call string, _ object) { a.post(call+"/approve", nil) },
+		"somebody denied":     func(a *api, _, call string, _ object) { a.post(call+"/deny", nil) },
+		"another hash":        func(_ *api, _, _ string, body object) { body["seen"] = "00" },
+		"a rule that is none": func(_ *api, _, _ string, body object) { body["rule"] = object{"effect": "allow", "tool": "*"} },
+		"other arguments": func(a *api, _, call string, body object) {
+			body["arguments"] = object{"to": "Kiel"}
+			delete(body, "rule")
+		},
 		"a rule of other arguments": func(_ *api, _, _ string, body object) { body["arguments"] = object{"to": "Kiel"} },
 	} {
 		for _, verdict := range []string{"approve", "deny"} {

@@ -161,7 +161,7 @@ var apiOwn = map[string]string{
 	"tree from": `0`, "tokens from": `1`,
 	"branches.remove branch": `"trains"`, "history.merge branch": `"main"`, "rules.add tool": `"write_file"`,
 	"tools.put tool": `"cat"`, "tokens.add token": `"laptop"`,
-	"calls.decide rule": `{"effect":"allow","tool":"shell"}`, "calls.expire at": `"2026-01-01T00:00:00Z"`, "calls.renew token": `"t"`, "calls.resolve token": `"t"`,
+	"calls.get arguments": `"{}"`, "calls.decide rule": `{"effect":"allow","tool":"shell"}`, "calls.expire at": `"2026-01-01T00:00:00Z"`, "calls.renew token": `"t"`, "calls.resolve token": `"t"`,
 	"send message":         `{"role":"user","content":"Hello"}`,
 	"tasks.return context": `"{ID7}"`, "tasks.abandon context": `"{ID7}"`,
 }

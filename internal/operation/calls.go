@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -243,7 +244,8 @@ type NamedCall struct {
 // CallShowing names a call to show.
 type CallShowing struct {
 	NamedCall
-	Recent bool `json:"recent,omitempty" doc:"also how many of the last calls each offer would have decided"`
+	Recent    bool   `json:"recent,omitempty" doc:"also how many of the last calls each offer would have decided"`
+	Arguments string `json:"arguments,omitempty" doc:"as it would be with these arguments, as JSON"`
 }
 
 // callChange is a change of a call.
@@ -266,6 +268,7 @@ type ShownCall struct {
 	contract.Shown
 	Ruling *ruling `json:"ruling,omitempty"` // for a call that waits
 	Offers []Offer `json:"offers"`           // rules that would allow calls like it, the narrowest first
+	Beside int     `json:"beside"`           // how many other calls of its turn are open
 	Seen   string  `json:"seen"`             // a hash of what is shown, for calls.decide
 
 	Judged   *record.Ruling `json:"-"` // what Ruling is of
@@ -293,6 +296,12 @@ func getCall(r *Request, in *CallShowing) (ShownCall, error) {
 	if err != nil {
 		return ShownCall{}, err
 	}
+	if in.Arguments != "" {
+		if _, err := jsontree.Parse([]byte(in.Arguments)); err != nil {
+			return ShownCall{}, base.Invalid("the arguments cannot be read: %v", err)
+		}
+		c.Effective = json.RawMessage(in.Arguments)
+	}
 	return r.shown(c, in.Recent)
 }
 
@@ -311,6 +320,13 @@ func (r *Request) shown(c *record.Call, recent bool) (ShownCall, error) {
 		return ShownCall{}, err
 	}
 	out := ShownCall{Shown: contract.ShownOf(c, v, plan), Offers: []Offer{}, Seen: seenOf(c, plan, runs), Judged: j, Plan: plan}
+	cc, err := r.Store.Context(r.Ctx, c.Context.String())
+	if err == nil {
+		out.Beside, err = openBeside(r, cc, c)
+	}
+	if err != nil {
+		return out, err
+	}
 	if out.Replaced, err = toolcall.Replaced(r.Ctx, base.Of(r.Store), c); err != nil {
 		return out, err
 	}

@@ -34,7 +34,7 @@ type decisionParams struct {
 	Rule      *Offer          `json:"rule,omitempty" doc:"also add this rule, one of the call's offers, whole as it was shown. Needs admin"`
 	Run       bool            `json:"run,omitempty" doc:"run the approved call. Needs run"`
 	GoOn      bool            `json:"go_on,omitempty" doc:"let the model go on if no other call of the turn is open. Needs run"`
-	Seen      string          `json:"seen" doc:"the hash seen of calls.get: if the call, its tool or its folder is another by now, nothing is stored and the conflict has the call as it is"`
+	Seen      string          `json:"seen" doc:"the hash seen of calls.get, with the same arguments if there are other ones: if the call, its tool or its folder is another by now, nothing is stored and the conflict has the call as it is"`
 }
 
 // StaleError means that a decision is about what is not so any more. It is an ErrConflict, and its JSON has the call as it is now.
@@ -168,11 +168,15 @@ func (r *Request) decideSeen(in *decisionParams, c *record.Call, teller Teller) 
 	if err != nil {
 		return nil, err
 	}
-	plan, err := r.plan(c)
+	with := *c
+	if in.Arguments != nil {
+		with.Effective = in.Arguments
+	}
+	plan, err := r.plan(&with)
 	if err != nil {
 		return nil, err
 	}
-	fresh := seenOf(c, plan, runs) == in.Seen
+	fresh := seenOf(&with, plan, runs) == in.Seen
 	if v.Runs = runs; v.Status == pool.Denied || c.Gate != nil {
 		v.Runs = nil
 	}

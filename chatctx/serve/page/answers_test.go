@@ -211,10 +211,14 @@ func TestACallIsDecidedInTheTalk(t *testing.T) {
 			r.until(button)
 			value[any](r, button+`.click()`)
 			r.said("Nothing was decided")
+			value[any](r, `(performance.now = () => 1e6, 0)`)
+			value[any](r, button+`.click()`)
+			r.said("scroll to the end")
 			if call, err := r.store.Call(t.Context(), c.ID.String(), "main", "a"); err != nil || call.Status != pool.Pending {
 				t.Fatalf("the call is %+v, %v", call, err)
 			}
-			value[any](r, `(performance.now = () => 1e6, 0)`)
+			value[any](r, `(document.querySelector("main .call .what").scrollTop = 1e6)`)
+			r.until(button + `.ariaDisabled !== "true"`)
 			if by == "mouse" {
 				value[any](r, button+`.click()`)
 			} else {

@@ -265,6 +265,20 @@ func (r *reader) click(within, name string) {
 		one?.click(); return Boolean(one); })()`, quoted(within), quoted(name)))
 }
 
+// later lets the page believe that a second has passed: a press is not taken as one for what stood there before.
+func (r *reader) later() {
+	r.t.Helper()
+	value[any](r, `(() => { const real = Performance.prototype.now; window.skipped = (window.skipped ?? 0) + 1000; performance.now = () => real.call(performance) + window.skipped; })()`)
+}
+
+// decides presses a button of a call once it is live.
+func (r *reader) decides(within, name string) {
+	r.t.Helper()
+	r.until(fmt.Sprintf(`[...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll(".call button")]).some((b) => b.innerText.trim() === %s && b.ariaDisabled !== "true" && b.checkVisibility())`, quoted(within), quoted(name)))
+	r.later()
+	r.click(within, name)
+}
+
 // first opens the first conversation of the list.
 func (r *reader) first() {
 	r.t.Helper()

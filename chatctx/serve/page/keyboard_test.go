@@ -197,33 +197,37 @@ func TestACallWaitsByKeyboard(t *testing.T) {
 	r.enter("Approvals 2")
 	r.sees("No rule decides this call.")
 	r.sees("Sea · main")
-	r.enter("Change…")
-	r.on("Arguments, as JSON")
-	r.keys("a", chromedp.ModifierCtrl)
-	r.keys(`{"at":"land"}`)
-	r.enter("Approve these")
+	r.later()
+	r.enter("Deny…")
+	r.on("Reason (the model gets it)")
+	r.keys("too high" + kb.Enter)
 	r.on("Call of look")
 	if at := value[string](r, `document.activeElement.innerText`); !strings.Contains(at, "sky") {
 		t.Errorf("the focus is on %s", at)
 	}
-	r.enter("Deny…")
-	r.on("Reason (the model gets it)")
-	r.keys("too high" + kb.Enter)
+	r.later()
+	r.keys("e")
+	r.on("Arguments, as JSON")
+	r.keys("a", chromedp.ModifierCtrl)
+	r.keys(`{"at":"land"}`)
+	r.sees("echo seen: land")
+	r.keys(kb.Enter, chromedp.ModifierCtrl)
+	r.on("Call of look")
+	r.until(`document.querySelector(".queue .main").ariaDisabled !== "true"`)
+	r.later()
+	r.keys("a")
 	r.on("Calls that wait")
 	r.sees("No call waits for you.")
-	call, err := r.store.Call(t.Context(), c.ID.String(), "main", "a")
+	call, err := r.store.Call(t.Context(), c.ID.String(), "main", "b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(call.RunArguments()) != `{"at":"land"}` || call.Status != pool.Approved {
 		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
 	}
-	r.enter("Run")
-	r.on("Calls that wait")
-	r.said("look was run")
+	r.said("look ran; that cannot be undone")
 	r.keys("n" + kb.Enter)
 	r.keeps(`document.querySelector("main").innerText.includes("My name is plain.")`)
-	r.said("The answer on main is complete")
 }
 
 // TestWalkingByKeyboard, with the keyboard alone: walk through the tree, compare two places, look at the window; the focus stays, whatever others write

@@ -238,10 +238,22 @@ func TestACallWaits(t *testing.T) {
 	r.until(`[...document.querySelectorAll(".queue pre")].some((p) => p.textContent.length === 24000)`)
 	r.shot("approvals")
 	r.accessible("approvals")
+	r.until(`[...document.querySelectorAll(".queue button")].find((b) => b.innerText === "Approve, run, go on").ariaDisabled === "true"`) // its end was not on the screen
+	r.later()
 	r.click(".queue", "Change…")
-	r.fills("Arguments, as JSON", `{"at":"land"}`)
-	r.click("dialog", "Approve these")
+	r.types(".queue textarea", `{"at":"land`)
+	r.sees("This is not JSON")
+	r.types(".queue textarea", `{"at":"land"}`)
+	r.until(`[...document.querySelectorAll(".queue .runs pre")].some((p) => p.textContent === "echo seen: land")`)
+	changed := func(within, by string) { // what runs, and what the model asked for beside it, with who changed it
+		r.until(`[...document.querySelectorAll("` + within + ` pre")].some((p) => p.textContent.includes("land") && !p.closest("details"))`)
+		r.until(`[...document.querySelectorAll("` + within + ` details.changed")].some((d) => d.querySelector("summary").textContent.startsWith("Changed by ` + by + `") && d.textContent.includes("sea"))`)
+	}
+	changed(".queue", "you")
+	r.accessible("a changed call")
+	r.decides(".queue", "Approve, run, go on")
 	r.sees("No call waits for you.")
+	r.sees("look ran; that cannot be undone")
 	call, err := r.store.Call(t.Context(), c.ID.String(), "main", "a")
 	if err != nil {
 		t.Fatal(err)
@@ -249,18 +261,9 @@ func TestACallWaits(t *testing.T) {
 	if string(call.RunArguments()) != `{"at":"land"}` || call.Status != pool.Approved {
 		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
 	}
-	changed := func(within string) { // what runs, and what the model asked for beside it, with who changed it
-		r.until(`[...document.querySelectorAll("` + within + ` pre")].some((p) => p.textContent.includes("land") && !p.closest("details"))`)
-		r.until(`[...document.querySelectorAll("` + within + ` details.changed")].some((d) => d.querySelector("summary").textContent.startsWith("Changed by person ann") && d.textContent.includes("sea"))`)
-	}
-	changed(".queue")
-	r.until(`[...document.querySelectorAll(".queue .runs pre")].some((p) => p.textContent === "echo seen: land")`)
-	r.accessible("a changed call")
-	r.click(".queue", "Run")
-	r.sees("look was run.")
-	r.click("#status", "Let the model go on")
+	r.click("#status", "Look at it")
 	r.until(`[...document.querySelectorAll("main article details")].some((d) => d.textContent.includes("seen: land"))`)
-	changed("main article .call")
+	changed("main article .call", "person ann")
 	r.sees("My name is plain.")
 }
 
@@ -289,7 +292,8 @@ func TestManyCallsWait(t *testing.T) {
 	if n := value[int](r, `new Set([...document.querySelectorAll(".queue > *")].map((e) => e.dataset.key)).size`); n != 130 {
 		t.Errorf("%d of 130 calls are shown", n)
 	}
-	r.click(".queue > :last-child", "Approve")
+	value[any](r, `document.querySelector(".queue > :last-child .end").scrollIntoView()`)
+	r.decides(".queue > :last-child", "Approve")
 	r.until(`document.querySelector("#views .badge").textContent === "129"`)
 }
 
@@ -307,7 +311,7 @@ func TestNoticeOfACallGoes(t *testing.T) {
 	r.click("form", "Send Ctrl ↵")
 	r.until(`document.querySelector("#status").innerText.includes("A call waits for you.")`)
 	r.click("#views", "Approvals 1")
-	r.click(".queue", "Approve")
+	r.decides(".queue", "Approve, run, go on")
 	r.until(`!document.querySelector("#status").innerText.includes("A call waits for you.")`)
 }
 
@@ -326,7 +330,7 @@ func TestTwoTabs(t *testing.T) {
 		value[any](tab, `location.hash = "#/calls"`)
 		tab.until(`document.querySelectorAll(".queue > *").length === 2`)
 	}
-	r.click(".queue", "Approve")
+	r.decides(".queue", "Approve")
 	for _, tab := range []*reader{r, two} {
 		tab.until(`document.querySelectorAll('.queue[data-state="pending"] > *').length === 1 && document.querySelector("#views .badge").textContent === "1"`)
 	}
@@ -355,8 +359,8 @@ func TestFocusElsewhere(t *testing.T) {
 	r.sees("Hello")
 	value[any](r, `location.hash = "#/calls"`)
 	r.until(`document.querySelectorAll(".queue > *").length === 1`)
-	free := r.slow("/approve")
-	r.click(".queue", "Approve")
+	free := r.slow("/decide")
+	r.decides(".queue", "Approve")
 	value[any](r, `location.hash = "#/history"`)
 	r.sees("What was done")
 	value[any](r, `document.querySelector("#side input").focus()`)

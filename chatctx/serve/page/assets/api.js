@@ -3,10 +3,11 @@
 const base = "/api/v1";
 
 export class Failure extends Error {
-  constructor(status, { message, kind, hint } = {}) {
+  constructor(status, { message, kind, hint, card } = {}) {
     super(hint ? `${message} (${hint})` : message ?? `The server answered with status ${status}.`);
     this.status = status;
     this.kind = kind;
+    this.card = card; // of a decision about what is not so any more: the call as it is now
   }
 }
 
@@ -120,8 +121,8 @@ export const api = {
 
   calls: (state, after, limit) => get("/calls", { state, after, limit }),
   pending: async () => (await get("/calls", { state: "pending", limit: mostPending })).items,
-  call: (c) => get(callAt(c)),
-  approve: (c, body) => post(`${callAt(c)}/approve`, body),
+  call: (c, parameters) => get(callAt(c), parameters),
+  decide: (c, body, told, signal) => stream(`${callAt(c)}/decide`, body, told, signal),
   deny: (c, reason) => post(`${callAt(c)}/deny`, { reason: reason || undefined }),
   run: (c) => post(`${callAt(c)}/run`),
 

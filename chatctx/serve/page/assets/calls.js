@@ -1,5 +1,5 @@
 import { api, mostPending } from "./api.js";
-import { runs } from "./call.js";
+import { Card, runs } from "./call.js";
 import { ask } from "./dialog.js";
 import { ago, button, el, focusOn, hidden, say } from "./dom.js";
 import { asked } from "./message.js";
@@ -62,25 +62,45 @@ export class Calls {
     return { calls: await shown(items), next };
   }
 
-  // act is a button for a call. The focus never goes from it to the button of another call, which who presses Enter twice would decide: when the call has gone from its
-  // queue, it goes to the call that stands there now as a whole, unless the reader has gone elsewhere meanwhile.
-  act(c, text, run, props) {
+  // decided does something about a call. The focus never goes from it to the button of another call, which who presses Enter twice would decide: what is returned gives it
+  // to the call that stands there now as a whole, when the call has gone from its queue, unless the reader has gone elsewhere meanwhile.
+  async decided(c, queue, run) {
     const key = keyOf(c);
-    return button(text, (e) => this.app.run(async () => {
-      const queue = e.target.closest(".queue").dataset.state;
-      const turn = this.app.routing;
-      this.ours.add(key);
-      const at = [...e.target.closest(".queue").children].findIndex((o) => o.dataset.key === key);
-      await this.app.afresh(run, () => this.open());
-      const now = [...(this.root.querySelector(`.queue[data-state="${queue}"]`)?.children ?? [])];
-      const stays = now.some((o) => o.dataset.key === key);
-      if (stays) this.ours.delete(key); // nothing was decided
-      if (turn === this.app.routing && !stays) focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
-    }), { ...props, "data-key": `${key} ${c.approval_status}` });
+    const turn = this.app.routing;
+    this.ours.add(key);
+    const list = () => [...(this.root.querySelector(`.queue[data-state="${queue}"]`)?.children ?? [])];
+    const at = list().findIndex((o) => o.dataset.key === key);
+    try {
+      await run();
+    } catch (error) {
+      this.ours.delete(key); // nothing was decided
+      throw error;
+    } finally {
+      if (turn === this.app.routing && (queue !== "pending" || this.ours.has(key))) await this.open();
+    }
+    const now = list();
+    return () => turn === this.app.routing && !now.some((o) => o.dataset.key === key) && focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
   }
 
-  deciding(c) {
-    return [this.act(c, "Approve", () => this.approve(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c)), this.act(c, "Change…", () => this.change(c)), this.act(c, "Always…", () => this.always(c))];
+  // act is a button for a call that is approved already.
+  act(c, text, run, props) {
+    return button(text, () => this.app.run(async () => (await this.decided(c, "approved", run))()), { ...props, "data-key": `${keyOf(c)} ${c.approval_status}` });
+  }
+
+  // card is a call that waits. What its decision leads to is told in the status line, from where one press goes to the answer; nobody waits here for the model.
+  card(c) {
+    const tool = hidden(c.tool_name);
+    const look = { name: "Look at it", run: () => this.app.go({ context: c.context, branch: c.branch }) };
+    const decided = (decide) => new Promise((yes, no) => {
+      let settled = false;
+      const settle = () => ((settled = true), yes());
+      decide((event, e) => {
+        if (event === "decided") say(`${e.approval_status === "denied" ? "Denied" : "Approved"}: ${tool}`);
+        if (event === "ran") notice(`${tool} ran; that cannot be undone`, look);
+        if (event === "request") settle();
+      }).then(settle, (error) => (settled ? this.app.failed(error) : no(error)));
+    });
+    return new Card(this.app, { context: c.context, branch: c.branch, call: c.call }, (_, decide) => this.decided(c, "pending", () => decided(decide))).show(c).element;
   }
 
   // run runs a call with the tool that is kept, and lets the model go on where it was the last that the branch waited for.
@@ -97,53 +117,26 @@ export class Calls {
   }
 
   call(c) {
-    const acts = c.approval_status === "pending" ? this.deciding(c) : [this.act(c, "Run", () => this.run(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c))];
-    return el("article", { "aria-label": `Call of ${hidden(c.tool_name)}`, tabindex: -1, "data-key": keyOf(c) },
-      el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
+    const waits = c.approval_status === "pending";
+    return el("article", { "aria-label": `Call of ${hidden(c.tool_name)}`, tabindex: -1, "data-key": keyOf(c), onkeydown: (e) => e.target === e.currentTarget && waits && this.pass(e) },
+      el("div", {}, waits ? null : el("strong", {}, hidden(c.tool_name), " "), el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
         el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, `${hidden(c.title || "untitled")} · ${hidden(c.branch)}`)),
       c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
-      asked(c, Infinity), runs(c),
-      c.approval_status === "pending" ? this.ruling(c.ruling) : null,
-      el("div", { class: "acts" }, acts));
+      waits ? this.card(c) : [asked(c, Infinity), runs(c), el("div", { class: "acts" }, this.act(c, "Run", () => this.run(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c)))]);
   }
 
-  // ruling says which rule would decide, and why the others do not.
-  ruling(r) {
-    if (!r?.rule) return el("p", { class: "soft" }, "No rule decides this call.", this.notes(r));
-    return el("p", { class: "soft" }, `A rule says ${r.effect}: `, el("code", {}, hidden(ruleText(r.rule))), r.why ? `: ${hidden(r.why)}` : "", this.notes(r));
-  }
-
-  notes(r) {
-    return r?.notes?.length ? el("details", {}, el("summary", {}, "What each rule says"), el("ul", {}, r.notes.map((n) => el("li", {}, `${n.holds ? "holds" : "does not hold"}: ${hidden(n.text)}`)))) : null;
-  }
-
-  async approve(c) {
-    await api.approve(c, {});
-    say(`Approved: ${c.tool_name}`);
+  // pass gives a key of a call as a whole to its card; j and k walk.
+  pass(e) {
+    const next = { j: e.currentTarget.nextElementSibling, k: e.currentTarget.previousElementSibling }[e.key];
+    if (next) next.focus();
+    else if ("ader".includes(e.key) && !e.repeat) e.currentTarget.querySelector(`.call [data-does=${e.key}]`)?.click();
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
   }
 
   async deny(c) {
     await ask("Deny the call", [{ name: "reason", label: "Reason (the model gets it)" }], { yes: "Deny", danger: true, act: (a) => api.deny(c, a.reason) });
-  }
-
-  async change(c) {
-    await ask("Approve with other arguments", [{ name: "arguments", label: "Arguments, as JSON", kind: "long", value: JSON.stringify(c.effective_arguments ?? c.arguments, null, 2) }],
-      { yes: "Approve these", act: (a) => api.approve(c, { arguments: jsonOf(a.arguments) }) });
-  }
-
-  // always offers rules, narrowest first.
-  async always(c) {
-    await ask("Always approve", [{ name: "n", label: "Which calls", kind: "choice", choices: c.offers.map((o, i) => ({ value: String(i + 1), text: ruleText(o) })), value: "1" }],
-      { yes: "Approve always", text: "A rule that denies still wins over this one.", act: (a) => api.approve(c, { always: c.offers[a.n - 1] }) });
-  }
-}
-
-// jsonOf is a value that a person wrote as JSON.
-function jsonOf(text) {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`This is not JSON: ${error.message}`);
   }
 }
 
@@ -159,10 +152,4 @@ async function shown(calls) {
   const read = await Promise.allSettled(calls.map(async (c) => ({ ...(await api.call(c)), title: await titleOf(c.context) })));
   for (const r of read) if (r.status === "rejected") notice(r.reason.message);
   return read.filter((r) => r.status === "fulfilled").map((r) => r.value);
-}
-
-// ruleText is a rule as the command line writes it.
-export function ruleText(r) {
-  const condition = (c) => [c.argument, c.op, JSON.stringify(c.value)].filter(Boolean).join(" ");
-  return [r.effect, r.default ? "by default" : r.tool, ...(r.when ?? []).map((c) => `when ${condition(c)}`), ...(r.unless ?? []).map((c) => `unless ${condition(c)}`), r.call ? "this call only" : "", r.scope].filter(Boolean).join(" ");
 }

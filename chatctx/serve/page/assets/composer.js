@@ -212,7 +212,9 @@ export class Composer {
     this.runs();
     answers.begin();
     try {
-      this.came(await run((event, e) => this.hears(where, answers, names, event, e), stop.signal));
+      const done = await run((event, e) => this.hears(where, answers, names, event, e), stop.signal);
+      this.came(done);
+      return done;
     } catch (error) {
       if (error.name === "AbortError") say("Stopped");
       throw error;

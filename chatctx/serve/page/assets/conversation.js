@@ -210,9 +210,9 @@ export class Conversation {
       const n = m.fork?.siblings.length;
       return n && this.alternative(m, (m.fork.index - 1 + by + n) % n);
     };
-    const waits = (m.tool_calls ?? []).some((c) => c.approval_status === "pending") && { a: () => this.waiting.key(m, "a", e), d: () => this.waiting.key(m, "d", e) };
-    return { ...waits, f: () => acts.fork(m), e: () => this.edit(m), r: () => acts.again(m), R: () => acts.againWith(m), t: () => acts.tag(m), u: () => acts.undo(false), U: () => acts.undo(true), y: () => acts.copy(m), ".": () => this.menuOf(m),
-      v: () => m.fork && this.showBeside(m), ArrowLeft: () => step(-1), ArrowRight: () => step(1), "]": () => acts.nextFork(m, 1), "[": () => acts.nextFork(m, -1) };
+    const waits = (m.tool_calls ?? []).some((c) => c.approval_status === "pending") && Object.fromEntries([..."ader"].map((letter) => [letter, () => this.waiting.key(m, letter, e)]));
+    return { f: () => acts.fork(m), e: () => this.edit(m), r: () => acts.again(m), R: () => acts.againWith(m), t: () => acts.tag(m), u: () => acts.undo(false), U: () => acts.undo(true), y: () => acts.copy(m), ".": () => this.menuOf(m),
+      v: () => m.fork && this.showBeside(m), ArrowLeft: () => step(-1), ArrowRight: () => step(1), "]": () => acts.nextFork(m, 1), "[": () => acts.nextFork(m, -1), ...waits };
   }
 
   menuOf(m) {

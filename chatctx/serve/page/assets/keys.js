@@ -6,7 +6,7 @@ const keys = [
   ["Everywhere", "/", "search"], ["Everywhere", "w", "write"], ["Everywhere", "n", "the status line, with Undo"], ["Everywhere", "b", "the tree, or not"], ["Everywhere", "h", "what was done"], ["Everywhere", "i", "what waits for you"], ["Everywhere", "u U", "undo, do again"],
   ["Everywhere", "?", "these keys"],
   ["At a message", "j k", "next, previous message"], ["At a message", "Home End", "first, last"], ["At a message", "← →", "the other alternatives here"], ["At a message", "v", "alternatives side by side"], ["At a message", "e", "edit"],
-  ["At a message", "r R", "ask again, with another model"], ["At a message", "f", "branch here"], ["At a message", "] [", "next, previous fork"], ["At a call that waits", "a d", "approve, deny"], ["At a message", "t", "tag"], ["At a message", "y", "copy"], ["At a message", ".", "more"],
+  ["At a message", "r R", "ask again, with another model"], ["At a message", "f", "branch here"], ["At a message", "] [", "next, previous fork"], ["At a call that waits", "a d e r", "approve, deny, change, always"], ["At a message", "t", "tag"], ["At a message", "y", "copy"], ["At a message", ".", "more"],
   ["At answers side by side", "1 … 9", "go on with the nth"], ["At answers side by side", "v", "one at a time, or all"], ["At answers side by side", "m", "mark differences"], ["At answers side by side", "Esc", "close"],
   ["In the field", "Ctrl-Enter", "send"], ["In the field", "Ctrl-Shift-Enter", "each model from its own answer"], ["In the field", "Alt-M", "add a model"], ["In the field", "↑", "to the answers, where nothing is written"], ["In the field", "Esc", "to the messages"],
   ["In the tree", "arrows Enter Space", "walk and fold, open, mark to compare"], ["In the tree", "+ −", "zoom"],
@@ -30,7 +30,7 @@ const inField = (e) => e.target.matches("input, textarea, select");
 
 // listen lets keys act.
 export function listen(app) {
-  const open = { "?": () => help(), b: () => app.conversation.panel.toggle(), h: () => app.conversation.panel.open("History"), i: () => app.go({ view: "calls" }), u: () => app.conversation.acts.undo(false), U: () => app.conversation.acts.undo(true) };
+  const open = { "?": () => help(), b: () => app.conversation.panel.toggle(), h: () => app.conversation.panel.open("History"), i: () => app.go({ view: "calls" }).then(() => document.querySelector(".queue > article")?.focus()), u: () => app.conversation.acts.undo(false), U: () => app.conversation.acts.undo(true) };
   const talks = new Set(["b", "h", "u", "U"]);
   const to = { "/": () => (app.showSide(true), app.list.input), w: () => app.conversation.composer.text, n: () => document.querySelector("#status button") };
   const letter = (e) => {
