@@ -16,7 +16,7 @@ import (
 
 // unexpecting are the methods that change something but accept no revision, with the reason.
 var unexpecting = map[string]string{
-	"gate.mode":    "the store's gate has no revision",
+	"calls.ensure": "what is there already is found", "gate.mode": "the store's gate has no revision",
 	"contexts.new": "makes something new", "contexts.copy": "makes something new, and leaves the original as it is", "contexts.activate": "changes what the terminal works on, and no conversation",
 	"artifacts.put": "bytes are named by their hash", "uploads.add": "a file is nobody else's", "import": "files name the conversations that they change",
 	"settings.setStore": "the store has no revision", "tokens.add": "a name that is taken is refused", "tokens.remove": "there is one of a name",

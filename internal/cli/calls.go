@@ -20,7 +20,7 @@ const callFields = "call, id, message, context, branch, tool_name, arguments, ex
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
-		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}, {name: "approve"}, {name: "deny"}, {name: "cancel"}, {name: "expire"}, {name: "claim"}, {name: "resolve"}, {name: "run"}, {name: "wait"}, {name: "watch"}},
+		subs: slices.Concat([]*command{{name: "ls"}, {name: "show"}, {name: "approve"}, {name: "deny"}, {name: "cancel"}, {name: "expire"}, {name: "claim"}, {name: "resolve"}, {name: "run"}, {name: "wait"}, {name: "ensure"}, {name: "watch"}},
 			callReview())}}
 }
 

@@ -110,8 +110,12 @@ func callRunLooks() map[string]look {
 	ran.then = func(r *run, _, out any) error { return r.afterRuns(out.(operation.Ran).Runs) }
 	return map[string]look{
 		"calls.run": ran,
-		"calls.wait": as(func(r *run, _ *operation.AwaitedCalls, v contract.Call) {
-			r.printf("%s is %s\n", callName(v.Call), callState(v.Call))
+		"calls.wait": as(func(r *run, _ *operation.AwaitedCalls, v operation.Awaited) {
+			r.printf("%s is %s\n", callName(v.Call.Call), callState(v.Call.Call))
+			if v.RunArguments != nil {
+				r.printf("%s\n", clean(string(v.RunArguments)))
+				r.note("end it: %s", r.again("calls resolve "+callName(v.Call.Call)+" --token "+v.Token.String()+" --result TEXT"))
+			}
 		}),
 		"calls.watch": preparing(func(r *run, in *operation.CallWatching) error { return r.atLeastOne(in.Limit) },
 			as(func(r *run, _ *operation.CallWatching, v contract.Call) { r.judgedLine(v) })),

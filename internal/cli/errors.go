@@ -24,11 +24,13 @@ const (
 	exitWaits       = contract.Waits
 	exitProvider    = contract.Provider
 	exitPartial     = contract.Partial
+	exitUndecided   = contract.Undecided
 	exitNoStore     = contract.NoStore
 	exitLocked      = contract.Locked
 	exitDamaged     = contract.Damaged
 	exitVersion     = contract.Version
 	exitAway        = contract.Away
+	exitWithdrawn   = contract.Withdrawn
 	exitInterrupted = contract.Interrupted
 )
 
@@ -46,11 +48,13 @@ var exitCodes = []struct {
 	{exitWaits, "a call waits for approval, was denied, or its time is over"},
 	{exitProvider, "the provider refused or failed"},
 	{exitPartial, "done in part"},
+	{exitUndecided, "calls wait --then-claim: nobody decided in time"},
 	{exitNoStore, "no store there"},
 	{exitLocked, "another program holds the store"},
 	{exitDamaged, "the store is damaged, or the file is no store"},
 	{exitVersion, "the store is from a newer version, or from one that is too old"},
 	{exitAway, "the server that keeps the store cannot be reached"},
+	{exitWithdrawn, "calls wait --then-claim: whoever asked for the call is gone"},
 	{exitInterrupted, "interrupted"},
 }
 
@@ -99,6 +103,7 @@ func classify(err error) (code int, kind string) {
 	var waits *waitsError
 	var denied *operation.DeniedError
 	var undecided *operation.UndecidedError
+	var withdrawn *operation.WithdrawnError
 	switch {
 	case err == nil, errors.Is(err, errBroken):
 		return exitDone, ""
@@ -106,6 +111,10 @@ func classify(err error) (code int, kind string) {
 		return exitInterrupted, "interrupted"
 	case errors.As(err, &partial):
 		return exitPartial, "partial"
+	case errors.As(err, &undecided) && undecided.Claims:
+		return exitUndecided, "waits"
+	case errors.As(err, &withdrawn):
+		return exitWithdrawn, "withdrawn"
 	case errors.As(err, &waits), errors.As(err, &undecided):
 		return exitWaits, "waits"
 	case errors.As(err, &denied):

@@ -20,12 +20,14 @@ func gateLooks() map[string]look {
 	install.why, install.question = "gate install changes the agent's settings", "Change it?"
 	install.plan = printPlan
 	install.fails = gateFails
+	install.then = func(r *run, in, _ any) error { return r.trustCodex(in.(*operation.Installing)) }
 	uninstall := as(printHooked[operation.Uninstalling])
 	uninstall.why, uninstall.question = "gate uninstall changes the agent's settings", "Change it?"
 	uninstall.plan = printPlan
 	uninstall.fails = gateFails
 	return map[string]look{
 		"gate.status":    as(printGateStatus),
+		"calls.ensure":   as(printEnsured),
 		"gate.install":   install,
 		"gate.uninstall": uninstall,
 		"gate.mode":      as(func(r *run, _ *operation.GateMode, v operation.GateLine) { r.printGate(v) }),
@@ -92,6 +94,37 @@ func printHooked[In any](r *run, in *In, v operation.Hooked) {
 	}
 }
 
+// trustCodex shows the hooks that Codex does not trust yet, asks, and has it trust them.
+func (r *run) trustCodex(in *operation.Installing) error {
+	if in.Agent != "codex" || in.Dry() {
+		return nil
+	}
+	const by = "start codex, type /hooks and trust them: it skips others without a word"
+	hooks, err := gate.CodexTrust(r.ctx, *home())
+	if err != nil {
+		r.note("codex was not asked to trust the hooks (%s): %s", clean(err.Error()), by)
+		return nil
+	}
+	hooks = slices.DeleteFunc(hooks, func(t gate.Trust) bool { return t.Holds() })
+	if len(hooks) == 0 {
+		return nil
+	}
+	for _, t := range hooks {
+		r.note("%s  %s\n  %s", clean(t.Event), clean(t.Hash), clean(t.Command))
+	}
+	if err := r.confirm(yesFlag{in.Yes}, "Have Codex trust these hooks?", &usageError{"the hooks are written, and Codex does not trust them", by}); err != nil {
+		return err
+	}
+	if _, err = gate.TrustCodex(r.ctx, *home(), hooks); err != nil {
+		return err
+	}
+	if problem := gate.Untrusted(r.ctx, *home()); problem != "" {
+		return &hinted{errors.New(problem), by}
+	}
+	r.note("codex trusts the hooks")
+	return nil
+}
+
 // gateFails adds what to do about an agent's settings.
 func gateFails(_ *run, _ any, err error) error {
 	var s *gate.SettingsError
@@ -127,5 +160,13 @@ func printGateStatus(r *run, _ *struct{}, v operation.GateStatus) {
 	}
 	for _, a := range v.Alarms {
 		r.printf("              ran past the gate: %s %s, session %s, %s\n", clean(string(a.Call)), clean(a.Tool), clean(a.Session), a.At)
+	}
+}
+
+// printEnsured prints what an agent is to do about its call.
+func printEnsured(r *run, _ *operation.Ensuring, v operation.Ensured) {
+	r.printf("%s  %s  %s\n", callName(v.Call.Call), v.Answer, clean(v.Why))
+	if v.Changed {
+		r.note("its id was known with other arguments: this is another call")
 	}
 }

@@ -28,11 +28,13 @@ const (
 	Waits       = 6
 	Provider    = 7
 	Partial     = 8
+	Undecided   = 9
 	NoStore     = 10
 	Locked      = 11
 	Damaged     = 12
 	Version     = 13
 	Away        = 14
+	Withdrawn   = 15
 	Interrupted = 130
 )
 

@@ -57,8 +57,6 @@ func (a *Agent) Notes() (all []string) {
 	switch a.Name {
 	case "claude-code":
 		all = append(all, "a repository's .claude/settings.json can switch all hooks off")
-	case "codex":
-		all = append(all, "Codex skips hooks that are not trusted, without a word: start codex, type /hooks, and trust these; again after each change of them")
 	case "gemini":
 		all = append(all, "without a person at the terminal Gemini CLI offers its shell only with -y, and the hook is then the only gate")
 	}

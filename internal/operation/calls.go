@@ -49,6 +49,8 @@ func callOperations() []*Operation {
 		Define("calls.renew", "POST "+at+"/renew", Run, "extend a claim", renewCall),
 		Define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall).
 			As("calls resolve", "chatctx calls resolve @:1 --result \"It is 15 degrees.\"").With("The result message and the call's end are stored together."),
+		Define("calls.ensure", "POST /calls/ensure", Run, "bring a call of another program's agent before it runs, or find it, and say what the agent is to do", ensureCall).With(ensureHelp).Fails("conflict").
+			As("calls ensure", "chatctx calls ensure ls {} --agent mine --session 7 --id c1"),
 	}, []*Operation{callDecision(at)}, callRuns(at))
 }
 

@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +28,8 @@ func callRuns(at string) []*Operation {
 			As("calls run", "chatctx calls run\nchatctx calls run @:1 --again").
 			With("Without CALL: the branch's calls that rules allow or that are approved. A call is claimed before its tool starts, so nothing runs twice. Exit code 6: calls still wait."),
 		Define("calls.wait", "", Read, "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", waitForCalls).Judging().
-			As("calls wait", "chatctx calls wait @:1 --give-up 10m && ./run-the-tool"),
+			As("calls wait", "chatctx calls wait @:1 --give-up 10m && ./run-the-tool").
+			With("With --then-claim the exit codes are 0 when the call is yours to run, 6 denied, 9 not decided in time, 15 withdrawn: whoever asked for it is gone."),
 		Define("calls.watch", "GET", Read, "print open calls as they come up, also from other programs", watchCalls).Following().
 			As("calls watch", "chatctx calls watch --json"),
 	}
@@ -229,9 +232,20 @@ func (e *ElsewhereError) Unwrap() error { return chatctx.ErrConflict }
 
 // UndecidedError means that nobody decided within the time limit.
 type UndecidedError struct {
-	Call *record.Call
-	Time time.Duration
+	Call   *record.Call
+	Time   time.Duration
+	Claims bool // it was to be claimed
 }
+
+// WithdrawnError means that whoever asked for a call is gone, so that nothing runs it.
+type WithdrawnError struct{ Call *record.Call }
+
+func (e *WithdrawnError) Error() string {
+	return fmt.Sprintf("call %s is withdrawn: nobody waits for it any more", NameOf(e.Call))
+}
+
+// Unwrap returns ErrConflict.
+func (e *WithdrawnError) Unwrap() error { return chatctx.ErrConflict }
 
 func (e *UndecidedError) Error() string {
 	return fmt.Sprintf("call %s still waits for a decision after %s", NameOf(e.Call), e.Time)
@@ -241,10 +255,23 @@ func (e *UndecidedError) Error() string {
 type AwaitedCalls struct {
 	Target
 	Calls   []record.CallRef `json:"calls" arg:"CALL…"`
-	Timeout time.Duration    `json:"timeout,omitempty" flag:"give-up" old:"timeout" doc:"give up after this {TIME}, with exit code 6"`
+	Timeout time.Duration    `json:"timeout,omitempty" flag:"give-up" old:"timeout" doc:"give up after this {TIME}, with exit code 6, and with --then-claim 9"`
+	Claim   bool             `json:"-" flag:"then-claim" doc:"take the call to run it as soon as it is approved, as calls claim does"`
+	PID     *int             `json:"-" flag:"pid" doc:"the {PROCESS} whose end ends the claim"`
+	Hold    *time.Duration   `json:"-" flag:"hold" doc:"how long the claim lasts without being renewed, as a {TIME}"`
 }
 
-func waitForCalls(r *Request, in *AwaitedCalls) (out List[contract.Call], err error) {
+// Awaited is a call that was decided. If it is claimed, it has what calls claim says.
+type Awaited struct {
+	contract.Call
+	Token        chatctx.ID      `json:"token,omitzero"`
+	RunArguments json.RawMessage `json:"run_arguments,omitempty"`
+}
+
+func waitForCalls(r *Request, in *AwaitedCalls) (out List[Awaited], err error) {
+	if in.Claim && len(in.Calls) != 1 {
+		return out, base.Invalid("calls wait --then-claim takes one CALL")
+	}
 	var calls []*record.Call
 	for _, ref := range in.Calls {
 		c, err := r.call(in.Target, CallName{ref})
@@ -253,12 +280,12 @@ func waitForCalls(r *Request, in *AwaitedCalls) (out List[contract.Call], err er
 		}
 		calls = append(calls, c)
 	}
-	out.all = func(yield func(contract.Call, error) bool) {
+	out.all = func(yield func(Awaited, error) bool) {
 		ctx, cancel := context.WithCancel(r.Ctx)
 		defer cancel()
 		changes, err := r.Store.Watch(ctx)
 		if err != nil {
-			yield(contract.Call{}, err)
+			yield(Awaited{}, err)
 			return
 		}
 		if in.Timeout > 0 { // a server may take longer to listen than the person wants to wait
@@ -267,15 +294,19 @@ func waitForCalls(r *Request, in *AwaitedCalls) (out List[contract.Call], err er
 		}
 		for _, c := range calls {
 			c, err := r.awaited(ctx, c, changes, in.Timeout)
+			var late *UndecidedError
+			if in.Claim && errors.As(err, &late) {
+				late.Claims = true
+			}
+			var v Awaited
+			if err == nil {
+				v, err = r.decided(c, in)
+			}
+			if v.Call.Call != nil && !yield(v, nil) {
+				return
+			}
 			if err != nil {
-				yield(contract.Call{}, err)
-				return
-			}
-			if !yield(contract.CallOf(c), nil) {
-				return
-			}
-			if err := verdictOf(c); err != nil {
-				yield(contract.Call{}, err)
+				yield(Awaited{}, err)
 				return
 			}
 		}
@@ -283,11 +314,44 @@ func waitForCalls(r *Request, in *AwaitedCalls) (out List[contract.Call], err er
 	return out, nil
 }
 
+// decided returns a call that was decided, and claims it if that is wanted. The error is that of one which was not approved.
+func (r *Request) decided(c *record.Call, in *AwaitedCalls) (v Awaited, err error) {
+	v.Call = contract.CallOf(c)
+	if c.Status == pool.Withdrawn && in.Claim {
+		return v, &WithdrawnError{c}
+	}
+	if err := verdictOf(c); err != nil || !in.Claim {
+		return v, err
+	}
+	pid := -1
+	if in.PID != nil {
+		pid = *in.PID
+	}
+	if c.Gate != nil {
+		said, err := toolcall.Collect(r.Ctx, base.Of(r.Store), &toolcall.Asked{Gate: *c.Gate, AgentPID: max(pid, 0)}, c, toolcall.EndNot, "")
+		if err != nil || said.Say != toolcall.SayAllow {
+			return Awaited{}, cmp.Or(err, error(&record.ConflictError{Text: said.Reason}))
+		}
+		return Awaited{contract.CallOf(said.Call), said.Token, said.Call.RunArguments()}, nil
+	}
+	o := record.ClaimOptions{PID: pid, Name: r.By}
+	if in.Hold != nil {
+		o.Hold = *in.Hold
+	}
+	k, err := r.Store.ClaimCall(r.Ctx, c.Context.String(), c.Branch, c.Ref(), o)
+	if err != nil {
+		return Awaited{}, err
+	}
+	return Awaited{contract.CallOf(k.Call), k.Token, k.Call.RunArguments()}, nil
+}
+
 // verdictOf returns an error if a decided call was not approved here.
 func verdictOf(c *record.Call) error {
 	switch {
 	case c.Status == pool.Denied:
 		return &DeniedError{c}
+	case c.Status == pool.Withdrawn, c.Status == pool.Left:
+		return &ElsewhereError{c}
 	case !slices.ContainsFunc(c.Decisions, func(d record.Decision) bool { return !d.Said }):
 		return &ElsewhereError{c}
 	}
@@ -336,7 +400,7 @@ func (r *Request) awaited(ctx context.Context, c *record.Call, changes <-chan re
 			if r.Ctx.Err() != nil {
 				return nil, context.Canceled
 			}
-			return nil, &UndecidedError{now, limit}
+			return nil, &UndecidedError{Call: now, Time: limit}
 		}
 	}
 }

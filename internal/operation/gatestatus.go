@@ -92,6 +92,8 @@ func (r *Request) hookStatus(a *gate.Agent) *HookStatus {
 		v.Problem = in.Off + " switches the hooks off"
 	} else if err != nil || here != v.Store {
 		v.Problem = "its calls go to another store"
+	} else if a.Name == "codex" {
+		v.Problem = gate.Untrusted(r.Ctx, *r.Home)
 	}
 	return v
 }

@@ -32,7 +32,7 @@ type Asked struct {
 	CallID      string // the provider's; "": the agent's hook has none
 	Tool        string
 	Arguments   json.RawMessage
-	PID         int           // who waits; 0: this process
+	PID         int           // who waits; 0: this process, -1: none that is known
 	AgentPID    int           // who runs the call once it is let; 0: unknown
 	Wait        time.Duration // how long the waiter's lease lasts
 	Token       pool.ID       // of an answer "allow" that the same waiter had for this call
@@ -431,7 +431,7 @@ func (g *gating) step(status pool.Status, execution pool.Execution, d record.Dec
 func (g *gating) waiter() *record.Claim {
 	claim := g.t.Store.NewClaim()
 	if g.in.PID != 0 {
-		claim.PID, claim.Begun = g.in.PID, 0
+		claim.PID, claim.Begun = max(g.in.PID, 0), 0
 	}
 	base.Hold(claim, g.t.Now, holdOf(g.in.Wait+leaseMargin))
 	return claim
