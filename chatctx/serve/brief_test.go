@@ -121,7 +121,7 @@ func changing(t *testing.T, name string) (a *api, params object) {
 		"settings.setBranch": {"settings": object{"model": "m"}}, "settings.setContext": {"settings": object{"model": "m"}}, "settings.setStore": {"settings": object{"model": "m"}},
 		"rules.add": {"effect": "ask", "tool": "x"}, "rules.default": {"effect": "deny"}, "tools.put": {"tool": "x", "command": []string{"true"}}, "tools.remove": {"tool": "sail"}, "tasks.start": {"goal": "x"},
 		"tasks.return": {"context": task, "summary": "Found"}, "tasks.abandon": {"context": task}, "operations.undo": {"operation": "s2"}, "tokens.add": {"token": "x", "scopes": []string{"read"}}, "tokens.remove": {"token": "t"},
-		"calls.ensure": {"agent": "mine", "session": "s", "tool_name": "sail", "arguments": object{}}, "calls.ensure": {"agent": "mine", "session": "s", "tool_name": "sail", "arguments": object{}}, "gate.mode": {"agent": "codex", "mode": "record"}, "calls.approve": {"reason": "x"}, "calls.expire": {"at": "2099-01-01T00:00:00Z"}, "calls.resolve": {"text": "x"},
+		"calls.ensure": {"agent": "mine", "session": "s", "tool_name": "sail", "arguments": object{}}, "gate.mode": {"agent": "codex", "mode": "record"}, "calls.approve": {"reason": "x"}, "calls.expire": {"at": "2099-01-01T00:00:00Z"}, "calls.resolve": {"text": "x"},
 	}[name]
 	if params == nil {
 		params = object{}

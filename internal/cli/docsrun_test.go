@@ -161,6 +161,7 @@ var notRun = map[string]string{
 	"calls watch":  "it goes on until Ctrl-C; calls.txtar runs it",
 	"calls review": "it needs a terminal; review.txtar types into one",
 	"gate hook":    "an agent starts it; gate.txtar runs it",
+	"gate run":     "it starts an agent; gaterun.txtar runs it",
 	"gate install": "it changes an agent's settings; gateinstall.txtar runs it",
 	"serve":        "it goes on until Ctrl-C; serve.txtar runs it",
 	"mcp":          "it goes on until its input ends; mcp.txtar runs it",

@@ -104,11 +104,14 @@ func classify(err error) (code int, kind string) {
 	var denied *operation.DeniedError
 	var undecided *operation.UndecidedError
 	var withdrawn *operation.WithdrawnError
+	var ended *endedError
 	switch {
 	case err == nil, errors.Is(err, errBroken):
 		return exitDone, ""
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted"
+	case errors.As(err, &ended):
+		return ended.code, "ended"
 	case errors.As(err, &partial):
 		return exitPartial, "partial"
 	case errors.As(err, &undecided) && undecided.Claims:

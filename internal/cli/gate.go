@@ -16,6 +16,7 @@ func gateCommands() []*command {
 			{name: "hook", does: "answer one event of an agent's hook; gate install has the agent start it", scope: onStore, run: in(doGateHook),
 				more: "It reads the event from standard input, stores the call, waits while nobody has decided, and prints one JSON object. Of the environment it takes only ids of the agent: the store is what --store names. A failure denies the call.",
 				json: "the answer in the agent's own form", example: "chatctx gate hook claude-code --store chats.db --wait 1h < event.json"},
+			gateRunCommand(),
 		}},
 	}
 }

@@ -46,6 +46,9 @@ type Entry struct {
 	Wait    time.Duration // for a decision
 }
 
+// DefaultWait is how long an agent waits for a decision.
+const DefaultWait = time.Hour
+
 // command is the line that the agent has its shell run for an event. A program that is missing, or that crashes, denies.
 func (e *Entry) command(a *Agent, event string) string {
 	words := shellWord(e.Program) + " gate hook " + a.Name + " --store " + shellWord(e.Store) + " --wait " + e.Wait.String()

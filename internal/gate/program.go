@@ -62,3 +62,11 @@ func (a *Agent) Notes() (all []string) {
 	}
 	return all
 }
+
+// HookStore returns the store as the hook's command names it. Agents show that command to models.
+func HookStore(path string) (string, error) {
+	if strings.Contains(path, "://") {
+		return "", base.Invalid("the hook's command names a store in a file: agents show it to models, and an address may hold a password")
+	}
+	return filepath.Abs(path)
+}

@@ -26,7 +26,7 @@ type Ensuring struct {
 	Session     string          `json:"session" flag:"session" doc:"the agent's {SESSION}"`
 	SubAgent    string          `json:"sub_agent,omitempty" flag:"sub-agent" doc:"the {ID} of the sub-agent that asks"`
 	Turn        string          `json:"turn,omitempty" flag:"turn" doc:"the {ID} of the turn"`
-	Folder      string          `json:"folder,omitempty" flag:"folder" doc:"the {FOLDER} in which the agent works"`
+	Folder      string          `json:"folder,omitempty" flag:"in-folder" doc:"the {DIR} in which the agent works"`
 	Head        string          `json:"head,omitempty" flag:"head" doc:"the {COMMIT} of the folder's repository"`
 	Permissions string          `json:"permissions,omitempty" flag:"permissions" doc:"the agent's permission {MODE}, in its words"`
 	ID          string          `json:"id,omitempty" flag:"id" doc:"the provider's {ID} of the call"`

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -118,7 +116,7 @@ func installGate(r *Request, in *Installing) (v Hooked, err error) {
 	if e.Program, err = gate.Program(in.Program, os.Args[0]); err != nil {
 		return v, err
 	}
-	if e.Store, err = hookStore(r.Path); err != nil {
+	if e.Store, err = gate.HookStore(r.Path); err != nil {
 		return v, err
 	}
 	v.Program = e.Program
@@ -137,14 +135,6 @@ func installGate(r *Request, in *Installing) (v Hooked, err error) {
 		v.Backup, err = v.Change.Write()
 	}
 	return v, err
-}
-
-// hookStore returns the store as the hook's command names it. Agents show that command to models.
-func hookStore(path string) (string, error) {
-	if strings.Contains(path, "://") {
-		return "", base.Invalid("the hook's command names a store in a file: agents show it to models, and an address may hold a password")
-	}
-	return filepath.Abs(path)
 }
 
 // Uninstalling says whose hooks go.

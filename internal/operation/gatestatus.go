@@ -85,7 +85,7 @@ func (r *Request) hookStatus(a *gate.Agent) *HookStatus {
 		return v
 	}
 	v.Program, v.Store, v.Wait = in.Entry.Program, in.Entry.Store, in.Entry.Wait.String()
-	here, err := hookStore(r.Path)
+	here, err := gate.HookStore(r.Path)
 	if in.Entry.Gone() {
 		v.Problem = "the program is gone, so every call is denied: run gate install again"
 	} else if in.Off != "" {
