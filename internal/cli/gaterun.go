@@ -38,7 +38,7 @@ func doGateRun(r *run, in *gateRunIn) error {
 		return err
 	}
 	a, e := gate.Named(in.Agent), &gate.Entry{Wait: gate.DefaultWait}
-	if a.Installed(*home()).Entry == nil {
+	if in.Agent == "claude-code" && a.Installed(*home()).Entry == nil {
 		q := r.request()
 		if e.Program, err = gate.Program("", os.Args[0]); err == nil {
 			e.Store, err = gate.HookStore(q.Path)
