@@ -29,6 +29,7 @@ type sailing struct {
 	runs  atomic.Int64
 	begun chan struct{} // not nil: it says that it runs, and waits for go
 	goes  chan struct{}
+	both  *sync.WaitGroup // not nil: a call that has its result waits for the other one's
 }
 
 func (s *sailing) options() Options {
@@ -44,6 +45,14 @@ func (s *sailing) options() Options {
 			}
 			return pool.Result{Text: "at " + string(in.Arguments)}, nil
 		}}}
+		if both := s.both; both != nil {
+			e.Show = func(ev approval.Event) {
+				if ev.Step == approval.StepResolved {
+					both.Done()
+					both.Wait()
+				}
+			}
+		}
 		return e, e.Close
 	}}
 }
@@ -331,6 +340,10 @@ func TestOfTwoLastDecisionsOneGoesOn(t *testing.T) {
 		both := []object{a.pressed(calls[0], nil), a.pressed(calls[1], nil)}
 		if round%3 == 2 { // one of them denies
 			both[1] = object{"verdict": "deny", "go_on": true, "seen": both[1]["seen"]}
+		}
+		if s.both = nil; round%3 == 0 { // each finds that no call is open
+			s.both = &sync.WaitGroup{}
+			s.both.Add(2)
 		}
 		went := make([]bool, 2)
 		var wg sync.WaitGroup
