@@ -226,8 +226,8 @@ func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (
 }
 
 func branchInfo(b *view.BranchInfo) *record.BranchInfo {
-	return &record.BranchInfo{ID: b.ID, Name: b.Name, Active: b.Active, Revision: b.Revision, Messages: b.Messages, Head: b.Head, From: b.From, At: b.At, Created: b.Created,
-		System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, AppData: b.AppData, Sessions: b.Sessions, Tokens: b.Tokens}
+	return &record.BranchInfo{ID: b.ID, Name: b.Name, Active: b.Active, Revision: b.Revision, Messages: b.Messages, Turns: b.Turns, Head: b.Head, From: b.From, At: b.At,
+		Created: b.Created, SystemID: b.Branch.System, PromptID: b.Branch.Prompt, System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, AppData: b.AppData, Sessions: b.Sessions, Tokens: b.Tokens}
 }
 
 // Branches returns all branches in the order in which they were made; of those made in one operation main comes first.

@@ -41,10 +41,13 @@ type BranchInfo struct {
 	Name     string                     `json:"branch"`
 	Active   bool                       `json:"active"`
 	Messages int                        `json:"messages"`
-	Head     pool.ID                    `json:"head" empty:"null"` // zero if the branch is empty
-	Revision uint64                     `json:"revision"`          // grows with each change, undo included: one number never names two states
-	From     string                     `json:"from" empty:"null"` // the name of the branch from which it was forked; "" if it is no fork or that branch is gone
-	At       pool.ID                    `json:"at" empty:"null"`   // the last message that both shared then
+	Turns    int                        `json:"turns"`
+	Head     pool.ID                    `json:"head" empty:"null"`      // zero if the branch is empty
+	Revision uint64                     `json:"revision"`               // grows with each change, undo included: one number never names two states
+	From     string                     `json:"from" empty:"null"`      // the name of the branch from which it was forked; "" if it is no fork or that branch is gone
+	At       pool.ID                    `json:"at" empty:"null"`        // the last message that both shared then
+	SystemID string                     `json:"system_id" empty:"null"` // of the system prompt, the same for the same text; "" for none
+	PromptID string                     `json:"prompt_id" empty:"null"` // of the user prompt
 	Created  pool.Time                  `json:"-"`
 	System   string                     `json:"-"` // the branch's system prompt
 	Prompt   string                     `json:"-"` // its user prompt

@@ -92,7 +92,7 @@ func (r *run) branchLine(b *record.BranchInfo) {
 	}
 	head := "empty"
 	if b.Messages > 0 {
-		head = fmt.Sprintf("%s, head %s", count(b.Messages, "message"), short(b.Head))
+		head = fmt.Sprintf("%s, %s, head %s", count(b.Messages, "message"), count(b.Turns, "turn"), short(b.Head))
 	}
 	from := ""
 	if b.From != "" {

@@ -42,6 +42,9 @@ func readNew(r *run, in *operation.NewConversation) (err error) {
 		}
 		return nil
 	}
+	if in.Branch != "" {
+		return usagef("--branch goes with --copy-of: it is the branch to copy")
+	}
 	for _, s := range []string{in.Title, in.Prompt, in.Model, in.Mode} {
 		if err := validText(s); err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 func messageCommands() []*command {
 	placed := "context, branch, message, position, revision; operation, again"
 	return []*command{
-		{name: "add"},
+		{name: "add"}, {name: "shorten"},
 		{name: "append", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, run: in(doAppend),
 			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; if the command stops, it says how many are stored. With --key each line is stored once, for the key and the number of the line.",
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
@@ -51,7 +51,19 @@ func messageLooks() map[string]look {
 			}
 			r.printf("added %s as #%d to %s\n", short(v.Message), v.Position, placed(v.Done))
 		}
-	}})}
+	}}), "messages.shorten": preparing(func(r *run, in *operation.ShortForm) (err error) {
+		if in.Clear != (in.Text == "") {
+			return usagef("shorten takes the short form's text, or --clear to remove it")
+		}
+		in.Text, err = r.text(in.Text, rawFlag(in.RawInput))
+		return err
+	}, as(func(r *run, in *operation.ShortForm, v operation.Shorter) {
+		if v.Summary == nil {
+			r.printf("removed the short form of %s\n", short(v.Message))
+			return
+		}
+		r.printf("set the short form of %s\n", short(v.Message))
+	}))}
 }
 
 // errEmptyText is the error for an empty message.
@@ -66,8 +78,11 @@ func (r *run) newMessage(in *operation.Adding) (*chatctx.Message, error) {
 	if in.Text == "" && len(in.Image)+len(in.File) == 0 {
 		return nil, &usageError{"add needs the text", `usage: chatctx add ROLE TEXT, or - for standard input`}
 	}
-	if in.Role != pool.ToolRole && (in.Call != "" || in.Error) {
-		return nil, usagef("--answers and --error are for the role tool")
+	switch {
+	case in.Role != pool.ToolRole && (in.Call != "" || in.Error || in.Short != ""):
+		return nil, usagef("--answers, --error and --summary are for the role tool")
+	case in.Short != "" && in.Call == "":
+		return nil, usagef("--summary is the short form of a result, and --answers names the call that it answers")
 	}
 	text, err := r.text(in.Text, rawFlag(in.RawInput))
 	if err != nil {
@@ -85,7 +100,7 @@ func (r *run) newMessage(in *operation.Adding) (*chatctx.Message, error) {
 		return nil, errEmptyText
 	}
 	if in.Call != "" {
-		m.Result = &pool.Result{RequestID: in.Call, IsError: in.Error, Text: text}
+		m.Result = &pool.Result{RequestID: in.Call, IsError: in.Error, Text: text, CompactSummary: in.Short}
 		if len(m.Content) > 1 {
 			m.Result.Text, m.Result.Parts = "", m.Content
 		}

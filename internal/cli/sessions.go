@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/operation"
 	"github.com/chatctx/chatctx/internal/window"
 )
@@ -18,6 +19,9 @@ func init() { lookGroups = append(lookGroups, sessionLooks) }
 func sessionLooks() map[string]look {
 	compacted := preparing((*run).readCompacting, look{text: func(r *run, _, out any) {
 		switch v := out.(type) {
+		case contract.Where:
+			r.printf("nothing to compact on %s: the session holds no more than is kept\n", clean(v.Branch))
+			r.note("keep less: %s", r.again("compact --keep-tokens 1000"))
 		case operation.CompactionPlan:
 			r.compactPlan(&v)
 		case operation.Compacted:
@@ -109,9 +113,6 @@ func (r *run) compactHint(_ *operation.Compacting, err error) error {
 	var ranged *operation.RangeError
 	if errors.As(err, &ranged) {
 		return &hinted{err, "up to it: " + r.again("compact .."+quote(string(ranged.Ref)))}
-	}
-	if errors.Is(err, enhancer.ErrNothingToCompact) {
-		return &hinted{err, "keep less: compact --keep-tokens 1000"}
 	}
 	if errors.Is(err, enhancer.ErrNoSession) {
 		return &hinted{err, "make one: chatctx compact"}

@@ -29,7 +29,7 @@ func (r *run) printStatus(_ *operation.Target, s *operation.Status) {
 	line("conversation", named(s.Title, s.Context))
 	head := "empty"
 	if s.Head != nil {
-		head = fmt.Sprintf("%s, head %s", count(s.Messages, "message"), short(*s.Head))
+		head = fmt.Sprintf("%s, %s, head %s", count(s.Messages, "message"), count(s.Turns, "turn"), short(*s.Head))
 	}
 	line("branch", fmt.Sprintf("%s: %s, revision %d", clean(s.Branch), head, s.Revision))
 	model := cmp.Or(plainValue(s.Model), "none is set")

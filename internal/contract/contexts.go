@@ -45,6 +45,7 @@ type Tree struct {
 // Prompt is a prompt of a branch.
 type Prompt struct {
 	Where
+	ID   *string `json:"id"` // the same for the same text
 	Text *string `json:"text"`
 }
 

@@ -16,8 +16,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Copy makes a new context with everything of another except its journal, and returns its id. An empty title means the other's. With use, the copy becomes the current one.
-func Copy(ctx context.Context, s *base.Store, ref, title string, use bool) (pool.ID, error) {
+// Copy makes a new context with everything of another except its journal, and returns its id. With the name of a branch it has that one alone. An empty title means
+// the other's. With use, the copy becomes the current one.
+func Copy(ctx context.Context, s *base.Store, ref, name, title string, use bool) (pool.ID, error) {
 	if err := s.Title(&title); err != nil {
 		return pool.ID{}, err
 	}
@@ -27,7 +28,7 @@ func Copy(ctx context.Context, s *base.Store, ref, title string, use bool) (pool
 		if err != nil {
 			return err
 		}
-		return copyContext(st, from, id, title, use)
+		return copyContext(st, from, id, name, title, use)
 	})
 	return id, err
 }
@@ -52,14 +53,14 @@ type copied struct {
 	copy *branch.Branch
 }
 
-func copyContext(st *journal.StoreTxn, from, id pool.ID, title string, use bool) error {
+func copyContext(st *journal.StoreTxn, from, id pool.ID, name, title string, use bool) error {
 	rec, _, err := base.GetContext(st.Tx, from)
 	if err != nil {
 		return err
 	}
 	c := &copier{st: st, id: id, title: title, ids: map[pool.ID]pool.ID{}, homes: map[pool.ID]pool.Home{}, loose: map[pool.ID]*pool.Message{}}
 	at := func(fn func(kv.Tx, *base.ContextRecord) error) error { return fn(st.Tx, rec) }
-	if err := view.Stream(from, at, c.put); err != nil {
+	if err := view.Stream(from, name, at, c.put); err != nil {
 		return err
 	}
 	if err := c.tools(from); err != nil {

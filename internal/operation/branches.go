@@ -85,7 +85,8 @@ func listBranches(r *Request, in *BranchList) (List[ListedBranch], error) {
 		out = nil
 		all, err := view.RemovedBranches(tx, c.ID, rec)
 		for _, b := range all {
-			info := &record.BranchInfo{ID: b.ID, Name: b.Name, Revision: b.Revision, Messages: b.Messages, Head: b.Head, From: b.From, At: b.At, Created: b.Created}
+			info := &record.BranchInfo{ID: b.ID, Name: b.Name, Revision: b.Revision, Messages: b.Messages, Turns: b.Turns, Head: b.Head, From: b.From, At: b.At,
+				SystemID: b.System, PromptID: b.Prompt, Created: b.Created}
 			out = append(out, ListedBranch{info, fmt.Sprint(b.Operation), b.Removed, b.Removed + keptFor})
 		}
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/branchstore"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/view"
@@ -34,7 +35,7 @@ func prompting(get func(*record.BranchInfo) string, set func(*chatctx.Batch, str
 			if err != nil {
 				return v, err
 			}
-			return contract.Prompt{Where: contract.Where{Context: c.ID, Branch: snap.Info.Name}, Text: contract.String(get(snap.Info))}, nil
+			return contract.Prompt{Where: contract.Where{Context: c.ID, Branch: snap.Info.Name}, ID: promptID(get(snap.Info)), Text: contract.String(get(snap.Info))}, nil
 		}
 		text := ""
 		if in.Text != nil {
@@ -44,9 +45,12 @@ func prompting(get func(*record.BranchInfo) string, set func(*chatctx.Batch, str
 		if err != nil {
 			return v, err
 		}
-		return contract.Prompt{Where: contract.WhereOf(done), Text: contract.String(text)}, nil
+		return contract.Prompt{Where: contract.WhereOf(done), ID: promptID(text), Text: contract.String(text)}, nil
 	}
 }
+
+// promptID returns the id of a prompt with this text, nil for none.
+func promptID(text string) *string { return contract.String(branchstore.PromptID(text)) }
 
 // Configuring says which settings to show, to set or to put in force, and where they stand.
 type Configuring struct {

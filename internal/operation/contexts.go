@@ -125,6 +125,7 @@ type NewConversation struct {
 	Model    string                     `json:"-" flag:"model,m" doc:"the {MODEL}; else the setting model, else CHATCTX_MODEL"`
 	Mode     string                     `json:"-" flag:"mode" doc:"the {MODE}, a word that tools and rules can ask for"`
 	From     string                     `json:"-" flag:"copy-of" old:"from" doc:"copy everything from the conversation {CTX}"`
+	Branch   string                     `json:"-" flag:"branch" doc:"with --copy-of: copy only the branch {BRANCH}"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings of the conversation"`
 	Activate bool                       `json:"activate,omitempty" doc:"make it the terminal's current conversation"`
 	RawInput
@@ -139,7 +140,7 @@ func newContext(r *Request, in *NewConversation) (v contract.Named, err error) {
 	}
 	var c *chatctx.ChatContext
 	if in.From != "" {
-		c, err = r.Store.Copy(r.Ctx, in.From, in.Title, in.Activate)
+		c, err = r.Store.CopyBranch(r.Ctx, in.From, in.Branch, in.Title, in.Activate)
 	} else {
 		c, err = r.Store.New(r.Ctx, record.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
 	}
@@ -209,11 +210,12 @@ type copyParams struct {
 	Conversation
 	Keyed
 	Title    string `json:"title,omitempty" doc:"the copy's title; by default the title of the original"`
+	Branch   string `json:"branch,omitempty" doc:"copy only this branch"`
 	Activate bool   `json:"activate,omitempty" doc:"make the copy the terminal's current conversation"`
 }
 
 func copyContext(r *Request, in *copyParams) (contract.Named, error) {
-	c, err := r.Store.Copy(r.Ctx, in.Context, in.Title, false)
+	c, err := r.Store.CopyBranch(r.Ctx, in.Context, in.Branch, in.Title, false)
 	if err == nil && in.Activate {
 		_, err = r.Store.Use(r.Ctx, c.ID.String())
 	}

@@ -196,6 +196,7 @@ type Adding struct {
 	File   []string  `json:"-" flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
 	Call   string    `json:"-" flag:"answers" old:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
 	Error  bool      `json:"-" flag:"error" doc:"the tool failed"`
+	Short  string    `json:"-" flag:"summary" doc:"with the role tool: a short form {TEXT} of the result, sent in its place when results are shortened"`
 	Model  string    `json:"-" flag:"written-by" old:"model m" doc:"the {MODEL} that wrote the message"`
 	Key    string    `json:"-" flag:"key" doc:"store once for this {KEY} within 24 hours, however often the command is run"`
 	Expect *uint64   `json:"-" flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`

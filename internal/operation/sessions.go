@@ -98,7 +98,7 @@ type Compacting struct {
 	Target
 	Range        string     `json:"range,omitempty" arg:"[A..B]"`
 	KeepTokens   *int       `json:"keep_tokens,omitempty" flag:"keep-tokens" doc:"keep the newest {N} tokens as they are; else the setting compact.keep"`
-	KeepMessages *int       `json:"keep_messages,omitempty" flag:"keep-messages" doc:"keep the newest {N} messages instead"`
+	KeepMessages *int       `json:"keep_messages,omitempty" flag:"keep-messages" doc:"keep the newest {N} messages instead; 0 begins a session with the summary alone"`
 	From         record.Ref `json:"from,omitempty" flag:"from" doc:"summarise a stretch in the middle alone, from {REF} on"`
 	To           record.Ref `json:"to,omitempty" flag:"to" doc:"the last message {REF} of that stretch"`
 	Anew         bool       `json:"anew,omitempty" flag:"anew" doc:"make the newest summary again, of the messages as they are now"`
@@ -133,6 +133,7 @@ type Compacted struct {
 	// Summaries says what each part of the summary stands for.
 	Summaries []window.Stands  `json:"summaries"`
 	Note      string           `json:"note,omitempty"`
+	None      []contract.Where `json:"-" when:""` // in place of the rest: there was nothing to do
 	Plan      []CompactionPlan `json:"-" when:"dry-run"`
 
 	Notice       string    `json:"-"`
@@ -199,7 +200,7 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 	if in.DryRun.DryRun {
 		plan, err := k.plan()
 		if err != nil {
-			return v, &CompactionError{error: err}
+			return k.nothing(&CompactionError{error: err})
 		}
 		return Compacted{Plan: []CompactionPlan{plan}}, nil
 	}
@@ -213,7 +214,7 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 		done, err = window.Compact(r.Ctx, k.c, k.branch, k.options, k.asked)
 	}
 	if err != nil {
-		return v, &CompactionError{err, k.asked.Provider != nil, k.asked.Completer != nil}
+		return k.nothing(&CompactionError{err, k.asked.Provider != nil, k.asked.Completer != nil})
 	}
 	r.Done = &record.Committed{Operation: done.Operation, Context: k.c.ID, Branch: done.Branch}
 	if next, err := r.foresee(r.turnOn(k.c, k.branch)); err == nil {
@@ -223,6 +224,14 @@ func compactBranch(r *Request, in *Compacting) (v Compacted, err error) {
 		Summary: done.Summary, Messages: done.Messages, Before: done.Before, After: done.After, System: done.System, Size: done.SummarySize, Kept: done.Kept,
 		Tools: done.Tools, Calls: done.Calls, Budget: orNull(done.Budget), Summaries: done.Parts, Note: done.Note,
 		Notice: done.Notice(), Next: v.Next, Unsearchable: v.Unsearchable}, nil
+}
+
+// nothing returns the result of a compaction that has nothing to do, and any other error.
+func (k *compaction) nothing(err error) (v Compacted, _ error) {
+	if errors.Is(err, enhancer.ErrNothingToCompact) {
+		v.None, err = []contract.Where{{Context: k.c.ID, Branch: k.branch}}, nil
+	}
+	return v, err
 }
 
 // prepare finds the settings, the stretch, and who makes the summary.
@@ -235,7 +244,7 @@ func (k *compaction) prepare() (err error) {
 		k.options.CompactKeep = *k.in.KeepTokens
 	}
 	if k.in.KeepMessages != nil {
-		k.options.CompactMessages, k.options.CompactKeepMessages = 1, *k.in.KeepMessages
+		k.options.CompactMessages, k.options.CompactKeepMessages, k.options.KeepsNothing = 1, *k.in.KeepMessages, *k.in.KeepMessages == 0
 	}
 	if k.in.Stretch() {
 		if k.from, k.to, err = k.stretch(); err != nil {

@@ -34,8 +34,10 @@ type Status struct {
 	Title    string          `json:"title"`
 	Branch   string          `json:"branch"`
 	Messages int             `json:"messages"`
+	Turns    int             `json:"turns"`
 	Head     *chatctx.ID     `json:"head"`
 	Revision uint64          `json:"revision"`
+	SystemID *string         `json:"system_id"`
 	Model    json.RawMessage `json:"model"`
 	Provider json.RawMessage `json:"provider"`
 	Mode     json.RawMessage `json:"mode"`
@@ -73,7 +75,8 @@ func status(r *Request, in *Target) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Store: r.Name, Context: c.ID, Title: info.Title, Trashed: info.Trashed, Branch: snap.Info.Name, Messages: snap.Len(), Head: contract.ID(snap.Info.Head),
+	s := &Status{Store: r.Name, Context: c.ID, Title: info.Title, Trashed: info.Trashed, Branch: snap.Info.Name,
+		SystemID: contract.String(snap.Info.SystemID), Messages: snap.Len(), Turns: snap.Info.Turns, Head: contract.ID(snap.Info.Head),
 		Revision: snap.Info.Revision, Session: max(branchstore.Current(snap.Info.Sessions)+1, 1)}
 	for _, fill := range []func(*Request, *chatctx.ChatContext, *chatctx.Snapshot) error{s.figures, s.window, s.work} {
 		if err := fill(r, c, snap); err != nil {

@@ -158,6 +158,7 @@ type BranchInfo struct {
 	From       string // the name of the branch that it was forked from; "" if it is no fork or that branch is gone
 	Active     bool
 	Messages   int
+	Turns      int
 	Head       pool.ID // zero if the branch is empty
 	SystemText string
 	PromptText string
@@ -179,6 +180,9 @@ func DescribeBranch(tx kv.Tx, id pool.ID, rec *base.ContextRecord, b *branch.Bra
 	if info.Head, err = branchstore.Head(tx, id, b.Pieces); err != nil {
 		return nil, err
 	}
+	if info.Turns, err = branchstore.Turns(tx, id, b.Pieces, info.Messages); err != nil {
+		return nil, err
+	}
 	if info.SystemText, err = branchstore.Prompt(tx, id, b.System); err != nil {
 		return nil, err
 	}
@@ -190,6 +194,7 @@ func DescribeBranch(tx kv.Tx, id pool.ID, rec *base.ContextRecord, b *branch.Bra
 func DescribedKeys(id pool.ID, b *branch.Branch) []kv.Key {
 	keys := []kv.Key{{Bucket: branchstore.Bucket, Key: branchstore.Key(id, b.From)}}
 	keys = append(keys, branchstore.EntryKeys(id, b.Pieces, branchstore.Len(b)-1)...)
+	keys = append(keys, branchstore.TurnKeys(id, b.Pieces, branchstore.Len(b))...)
 	return append(keys, branchstore.PromptKeys(id, b.System, b.Prompt)...)
 }
 

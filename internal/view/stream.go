@@ -15,9 +15,9 @@ import (
 )
 
 // Stream passes a conversation to put, record by record, as it is at the first look. at runs a function in a reading transaction, which may be another one each
-// time. Between these the caller may take its time.
-func Stream(id pool.ID, at func(func(kv.Tx, *base.ContextRecord) error) error, put func(record.Streamed) error) error {
-	s := &streamer{id: id, at: at, put: put, calls: map[pool.ID][]*record.NativeCall{}, tags: map[string]pool.ID{}, index: map[step]int{}, seen: map[pool.ID]bool{}}
+// time. Between these the caller may take its time. With the name of a branch it passes that one alone, as no fork, with the tags and marks of its messages.
+func Stream(id pool.ID, only string, at func(func(kv.Tx, *base.ContextRecord) error) error, put func(record.Streamed) error) error {
+	s := &streamer{id: id, only: only, at: at, put: put, calls: map[pool.ID][]*record.NativeCall{}, tags: map[string]pool.ID{}, index: map[step]int{}, seen: map[pool.ID]bool{}}
 	var head *record.Native
 	err := at(func(tx kv.Tx, rec *base.ContextRecord) (err error) {
 		head, err = s.look(tx, rec)
@@ -46,6 +46,7 @@ func Stream(id pool.ID, at func(func(kv.Tx, *base.ContextRecord) error) error, p
 // streamer is the state of Stream. What was passed on is a tree of paths with common beginnings.
 type streamer struct {
 	id       pool.ID
+	only     string // the one branch that is passed on; "" for all
 	at       func(func(kv.Tx, *base.ContextRecord) error) error
 	put      func(record.Streamed) error
 	branches []*BranchInfo
@@ -69,8 +70,11 @@ func (s *streamer) look(tx kv.Tx, rec *base.ContextRecord) (*record.Native, erro
 	if err != nil {
 		return nil, err
 	}
-	if s.branches, err = BranchInfos(tx, s.id, rec); err != nil {
+	if s.branches, err = s.chosen(tx, rec); err != nil {
 		return nil, err
+	}
+	if s.only != "" {
+		active = &s.branches[0].Branch
 	}
 	if s.marks, err = Marks(tx, s.id); err != nil {
 		return nil, err
@@ -97,6 +101,22 @@ func (s *streamer) look(tx kv.Tx, rec *base.ContextRecord) (*record.Native, erro
 	}
 	return &record.Native{ID: s.id, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Gated: rec.Gated, Parent: rec.Parent, Settings: rec.Settings, AppData: rec.AppData,
 		Labels: rec.Labels, Active: active.Name, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}, err
+}
+
+// chosen returns the branches to pass on.
+func (s *streamer) chosen(tx kv.Tx, rec *base.ContextRecord) ([]*BranchInfo, error) {
+	if s.only == "" {
+		return BranchInfos(tx, s.id, rec)
+	}
+	b, err := BranchOf(tx, s.id, rec, s.only)
+	if err != nil {
+		return nil, err
+	}
+	info, err := DescribeBranch(tx, s.id, rec, b)
+	if err == nil {
+		info.From, info.At = "", pool.ID{}
+	}
+	return []*BranchInfo{info}, err
 }
 
 func (s *streamer) branch(b *BranchInfo) error {
@@ -197,10 +217,13 @@ func (s *streamer) loose() error {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.tags)) {
-		wanted = append(wanted, s.tags[name])
+	if s.only == "" {
+		for _, name := range slices.Sorted(maps.Keys(s.tags)) {
+			wanted = append(wanted, s.tags[name])
+		}
+		wanted = append(wanted, s.marked()...)
 	}
-	for _, id := range append(wanted, s.marked()...) {
+	for _, id := range wanted {
 		if s.seen[id] || id == (pool.ID{}) {
 			continue
 		}

@@ -108,8 +108,8 @@ func Used(w *Window, d *chatctx.Draft) int {
 }
 
 // PlanCompaction returns where to cut. The tail has the newest messages that take at most Options.CompactKeep tokens, or CompactKeepMessages messages if their
-// number makes the compaction due. A cut never parts a call from its result; the tail begins with a user message if one is in reach, and it always has the
-// newest message. The error is ErrNothingToCompact if no message would go.
+// number makes the compaction due. A cut never parts a call from its result; the tail begins with a user message if one is in reach, and without
+// Options.KeepsNothing it always has the newest message. The error is ErrNothingToCompact if no message would go.
 func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft) (*Plan, error) {
 	return planFrom(ctx, w, o, d, nil)
 }
@@ -121,6 +121,9 @@ func planFrom(ctx context.Context, w *Window, o Options, d *chatctx.Draft, old *
 	}
 	l := layoutOf(d.Messages)
 	cut := turnStart(d.Messages, l.may, tailCut(w, o, d, l.may))
+	if o.KeepsNothing {
+		cut = firstWaiting(d.Messages, l)
+	}
 	if old != nil {
 		if cut = slices.IndexFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position >= old.Start }); cut < 0 {
 			cut = len(d.Messages)
@@ -166,6 +169,16 @@ func standing(g *branch.Digest, messages []*chatctx.DraftMessage) bool {
 		}
 	}
 	return hashOf(behind) == g.Of
+}
+
+// firstWaiting returns the index of the first message with a call that waits, the number of messages if there is none.
+func firstWaiting(messages []*chatctx.DraftMessage, l layout) int {
+	for i, m := range messages {
+		if l.may[i] && slices.ContainsFunc(m.Calls, func(c pool.Call) bool { return c.Open() }) {
+			return i
+		}
+	}
+	return len(messages)
 }
 
 // tailCut returns the first index from which the tail is short enough.

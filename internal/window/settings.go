@@ -22,6 +22,8 @@ type Options struct {
 	InForce func(sessions []branch.Session) int
 	// ProviderCompacts means that a compaction that is due is left to the provider, see Request.Provider.
 	ProviderCompacts bool
+	// KeepsNothing makes a compaction keep no message but those with calls that wait for a result, and what follows them.
+	KeepsNothing bool
 }
 
 // DefaultOptions returns the options of no settings.
