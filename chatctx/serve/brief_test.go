@@ -117,7 +117,7 @@ func changing(t *testing.T, name string) (a *api, params object) {
 		"contexts.new": {"title": "x", "activate": true}, "contexts.copy": {"activate": true}, "contexts.rename": {"title": "x"}, "labels.add": {"label": "x"}, "labels.remove": {"label": "l"}, "branches.fork": {"name": "x"},
 		"branches.edit": {"message": "@1", "text": "x"}, "branches.rename": {"name": "x"}, "branches.remove": {"branch": "other"}, "branches.prune": {"branches": []string{"other"}}, "messages.append": {"messages": []object{{"role": "user", "content": "x"}}},
 		"history.rewind": {"message": "@1"}, "history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@-1"}}, "history.merge": {"from": "other"},
-		"marks.set": {"messages": []string{"@1"}, "mark": "pinned"}, "tags.set": {"message": "@1", "tag": "x"}, "tags.remove": {"tag": "t"}, "take": {"branch": "other", "message": "@1"}, "prompts.set": {"system": "x"},
+		"messages.shorten": {"text": "x"}, "marks.set": {"messages": []string{"@1"}, "mark": "pinned"}, "tags.set": {"message": "@1", "tag": "x"}, "tags.remove": {"tag": "t"}, "take": {"branch": "other", "message": "@1"}, "prompts.set": {"system": "x"},
 		"settings.setBranch": {"settings": object{"model": "m"}}, "settings.setContext": {"settings": object{"model": "m"}}, "settings.setStore": {"settings": object{"model": "m"}},
 		"rules.add": {"effect": "ask", "tool": "x"}, "rules.default": {"effect": "deny"}, "tools.put": {"tool": "x", "command": []string{"true"}}, "tools.remove": {"tool": "sail"}, "tasks.start": {"goal": "x"},
 		"tasks.return": {"context": task, "summary": "Found"}, "tasks.abandon": {"context": task}, "operations.undo": {"operation": "s2"}, "tokens.add": {"token": "x", "scopes": []string{"read"}}, "tokens.remove": {"token": "t"},
@@ -127,6 +127,9 @@ func changing(t *testing.T, name string) (a *api, params object) {
 		params = object{}
 	}
 	switch name { // what must be there before
+	case "messages.shorten":
+		params["message"] = "@4"
+		a.must("messages.append", of(object{"messages": []object{{"role": "tool", "tool_result": object{"request_id": "c1", "result": "boats"}}}}))
 	case "contexts.restore":
 		a.must("contexts.trash", object{"context": first})
 	case "branches.restore":

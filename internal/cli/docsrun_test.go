@@ -260,6 +260,7 @@ var examplesNeed = map[string]string{
 	"rules test":     aCallWaits,
 	"serve token rm": "chatctx serve token add phone --scope read\n",
 	"send":           "echo 'Petrel, Tern' > notes.txt\n",
+	"shorten":        "chatctx append - <<'END'\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c9\",\"tool_name\":\"test\",\"arguments\":{},\"approval_status\":\"approved\"}]}\n{\"role\":\"tool\",\"tool_result\":{\"request_id\":\"c9\",\"result\":\"3 fail\"}}\nEND\n",
 	"show":           "ID=$(chatctx show @-1 --json | field id)\n",
 	"sub abandon":    aSub,
 	"sub return":     aSub,

@@ -9,7 +9,8 @@ import (
 
 // severalMeanings are the flags that have more than one type or sentence, and why.
 var severalMeanings = map[string]string{
-	"model": "send, ask, retry and replay take it several times, since they can ask several models; the sentence is the same",
+	"branch": "of new the branch to copy, of cost the branch to count",
+	"model":  "send, ask, retry and replay take it several times, since they can ask several models; the sentence is the same",
 }
 
 // TestFlagsMeanOneThing: what help shows has one type and one sentence a flag, but for those that say why not.

@@ -12,7 +12,7 @@ func shortenOperations() []*Operation {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*Operation{
 		Define("messages.shorten", "POST "+at+"/messages/{message}/shorten", Run, "set the short form of a tool result", shortenMessage).
-			As("shorten", "chatctx shorten @-2 \"3 of 240 tests fail, all in parser_test.go\"\nchatctx shorten @-2 --clear").
+			As("shorten", "chatctx shorten @ \"3 of 240 tests fail, all in parser_test.go\"\nchatctx shorten @ --clear").
 			With("The short form stands for the result where old results are shortened (chatctx prune) and in summaries made by rules. The result itself stays."),
 	}
 }
