@@ -84,8 +84,14 @@ func (r *run) newMessage(in *operation.Adding) (*chatctx.Message, error) {
 	case in.Short != "" && in.Call == "":
 		return nil, usagef("--summary is the short form of a result, and --answers names the call that it answers")
 	}
+	if in.Text == "-" && in.Short == "-" {
+		return nil, usagef("standard input is the text or the summary, not both")
+	}
 	text, err := r.text(in.Text, rawFlag(in.RawInput))
 	if err != nil {
+		return nil, err
+	}
+	if in.Short, err = r.text(in.Short, rawFlag(in.RawInput)); err != nil {
 		return nil, err
 	}
 	m := &chatctx.Message{Role: in.Role}

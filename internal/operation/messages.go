@@ -28,7 +28,7 @@ func messageOperations() []*Operation {
 		Define("messages.get", "GET "+at+"/messages/{message}", Read, "get one message", getMessage),
 		Define("messages.add", "", Write, "put a message at the end of the branch", addMessage).
 			As("add", "chatctx add user \"Where should we go in May?\"\ngit diff | chatctx add user - --key diff-42").
-			With("ROLE is system, user, assistant or tool. If there is no store or no conversation yet, add makes one."),
+			With("ROLE is system, user, assistant or tool. If there is no store or no conversation yet, add makes one. The summary of a tool result is its short form, which is sent in its place when results are shortened; shorten sets it later."),
 		Define("messages.append", "POST "+at+"/messages", Write, "add messages at the end of a branch", appendMessages),
 		Define("artifacts.get", "GET /artifacts/{sha256}", Read, "get the bytes of an image, a document or a long output", getArtifact).Bytes(),
 		Define("artifacts.put", "POST /artifacts", Write, "store bytes for messages to refer to", putArtifact).TakesBytes(),
@@ -196,7 +196,7 @@ type Adding struct {
 	File   []string  `json:"-" flag:"file" doc:"a {FILE} of any kind, after the text; may be given again"`
 	Call   string    `json:"-" flag:"answers" old:"call" doc:"with the role tool: the {CALLID} of the call that this answers"`
 	Error  bool      `json:"-" flag:"error" doc:"the tool failed"`
-	Short  string    `json:"-" flag:"summary" doc:"with the role tool: a short form {TEXT} of the result, sent in its place when results are shortened"`
+	Short  string    `json:"-" flag:"summary" doc:"the summary's {TEXT}; - for standard input"`
 	Model  string    `json:"-" flag:"written-by" old:"model m" doc:"the {MODEL} that wrote the message"`
 	Key    string    `json:"-" flag:"key" doc:"store once for this {KEY} within 24 hours, however often the command is run"`
 	Expect *uint64   `json:"-" flag:"expect" doc:"only while the branch has this {REVISION}: it stops when somebody else adds to it"`
