@@ -97,7 +97,8 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv": "reads and writes",
 	},
 	"chatctx/kv/kvtest": {
-		"chatctx/kv": "reads and writes",
+		"internal/engine": "purposes and roles",
+		"chatctx/kv":      "reads and writes",
 	},
 	"internal/branchstore": {
 		"pool":            "messages and ids",
@@ -202,6 +203,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv":                 "reads and writes",
 	},
 	"internal/view": {
+		"internal/engine":        "purposes and roles",
 		"internal/stored":        "bytes of records",
 		"internal/poolstore":     "messages in a transaction",
 		"internal/branchstore":   "histories in a transaction",
@@ -672,6 +674,10 @@ var rooms = map[string]map[string]string{
 	"internal/quote": {
 		"chatctx/secrets": "leaves keys out",
 	},
+	"internal/machine": {
+		"chatctx":          "the store",
+		"chatctx/exchange": "reads their files",
+	},
 	"internal/operation": {
 		"internal/gate":              "agents and their settings",
 		"adapter":                    "no model is named",
@@ -756,6 +762,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/sys/unix": "looks for the agent",
 	},
 	"internal/cli": {
+		"internal/machine":                "finds other programs",
 		"internal/mcpserver":              "answers agents",
 		"internal/gate":                   "hooks of other agents",
 		"internal/window":                 "fits the window",

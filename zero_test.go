@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -21,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/intake"
 	"github.com/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/internal/machine"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/internal/tokens"
 	"github.com/chatctx/chatctx/internal/window"
@@ -33,11 +33,10 @@ import (
 func TestZeroArguments(t *testing.T) {
 	ctx := context.Background()
 	functions := map[string]any{
-		"adapter.Normalise":       adapter.Normalise,
-		"approval.CheckArguments": approval.CheckArguments, "approval.CheckSchema": approval.CheckSchema, "approval.Expand": approval.Expand,
+
 		"approval.Offers": approval.Offers, "approval.Watch": approval.Watch, "approval.Discover": approval.Discover,
-		"compare.Of": compare.Of, "compare.FiguresOf": compare.FiguresOf, "compare.Text": compare.Text, "compare.Words": compare.Words,
-		"cost.Parse": cost.Parse, "cost.Spent": cost.Spent, "cost.UsageOf": cost.UsageOf,
+		"compare.Of": compare.Of, "compare.Text": compare.Text, "compare.Words": compare.Words,
+		"cost.Parse": cost.Parse, "cost.Spent": cost.Spent,
 		"window.Compact": window.Compact, "window.CompactStretch": window.CompactStretch, "window.PlanCompaction": window.PlanCompaction, "window.PlanFor": window.PlanFor,
 		"window.PlanPruning": window.PlanPruning, "window.SetPruned": window.SetPruned, "window.Resume": window.Resume, "window.Standard": window.Standard,
 		"window.SearchSessions": window.SearchSessions, "window.ListSessions": window.ListSessions, "window.ReadArtifact": window.ReadArtifact,
@@ -96,7 +95,7 @@ func TestZeroArguments(t *testing.T) {
 		"Money":    func(s *chatctx.Store, c *chatctx.ChatContext) any { return cost.Money(0) },
 		"Message":  func(s *chatctx.Store, c *chatctx.ChatContext) any { return &pool.Message{} },
 		"Branch":   func(s *chatctx.Store, c *chatctx.ChatContext) any { return &branch.Branch{} },
-		"Follower": func(s *chatctx.Store, c *chatctx.ChatContext) any { return &exchange.Follower{} },
+		"Follower": func(s *chatctx.Store, c *chatctx.ChatContext) any { return &machine.Follower{} },
 		"Rules":    func(s *chatctx.Store, c *chatctx.ChatContext) any { return approval.Rules{} },
 		"Once":     func(s *chatctx.Store, c *chatctx.ChatContext) any { return &window.Once{} },
 	}

@@ -94,8 +94,8 @@ type Tool struct {
 	Schema      json.RawMessage
 }
 
-// Normalise returns a draft in normal form and adds a note to the draft for each repair. It is a chatctx.ErrEmpty if the draft has no messages.
-func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
+// normalise returns a draft in normal form and adds a note to the draft for each repair. It is a chatctx.ErrEmpty if the draft has no messages.
+func normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	if len(d.Messages) == 0 && d.Summary == nil {
 		return nil, chatctx.ErrEmpty
 	}

@@ -18,7 +18,7 @@ func (p Provider[R, Body]) Adapt(d *chatctx.Draft) (Body, error) {
 	if err != nil {
 		return none, err
 	}
-	c, err := Normalise(d, own)
+	c, err := normalise(d, own)
 	if err != nil {
 		return none, err
 	}

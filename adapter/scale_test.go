@@ -173,7 +173,7 @@ func TestALaterImageChangesNoEarlierByte(t *testing.T) {
 		for range n {
 			d.Messages = append(d.Messages, &chatctx.DraftMessage{Entry: pool.Entry{Message: &pool.Message{ID: pool.NewID(), Role: pool.User, Content: []pool.Part{{Type: pool.ImagePart, Data: asPNG(t, picture(300, 300))}}}}})
 		}
-		c, err := Normalise(d, rules)
+		c, err := normalise(d, rules)
 		if err != nil {
 			t.Fatal(err)
 		}

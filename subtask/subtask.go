@@ -126,7 +126,7 @@ func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	if !info.Running() {
+	if !isRunning(&info.Task) {
 		return nil, base.Says(chatctx.ErrConflict, "%q is %s already", info.Title, info.State)
 	}
 	rounds, spent, err := soFar(ctx, child)
@@ -206,7 +206,7 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 	}
 	var out []Carried
 	for _, info := range tasks {
-		if !info.Running() || info.Branch != b.ID {
+		if !isRunning(&info.Task) || info.Branch != b.ID {
 			continue
 		}
 		child, err := parent.Store().Context(ctx, info.ID.String())
@@ -423,7 +423,7 @@ func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*r
 		return nil, err
 	}
 	for _, info := range below {
-		if !info.Running() {
+		if !isRunning(&info.Task) {
 			continue
 		}
 		c, err := child.Store().Context(ctx, info.ID.String())

@@ -40,7 +40,7 @@ const noHelper = 127
 // runCommand runs a command without a shell, so each argument arrives unchanged. Standard input is empty, or has the arguments as JSON if the tool wants
 // that. The environment is clean, and the whole group of processes ends with the command.
 func (e *Executor) runCommand(ctx context.Context, t *record.Tool, in Invocation) (a record.CallAnswer, err error) {
-	argv, err := Expand(t, in.Arguments)
+	argv, err := expand(t, in.Arguments)
 	if err != nil {
 		return a, err
 	}
@@ -91,11 +91,11 @@ func folderOf(t *record.Tool) error {
 	return nil
 }
 
-// Expand fills arguments into the template of a tool's command. In an element, {name} stands for the argument of that name, written as in conditions, and
+// expand fills arguments into the template of a tool's command. In an element, {name} stands for the argument of that name, written as in conditions, and
 // {} for all arguments as JSON. Strings arrive as they are, other values as JSON. A missing or null argument is an error; {name?} removes its element
 // instead. An argument's text is not expanded again, so a brace in it stands for itself. A value that begins with a dash is refused if the command could
 // take it for a flag: unless an element -- comes before it, or a = in its own element. Numbers are no flags, and a tool with Dashes accepts all values.
-func Expand(t *record.Tool, arguments json.RawMessage) ([]string, error) {
+func expand(t *record.Tool, arguments json.RawMessage) ([]string, error) {
 	args, err := jsontree.Arguments(arguments)
 	if err != nil {
 		return nil, fmt.Errorf("the arguments cannot be read: %w", err)

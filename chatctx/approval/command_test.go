@@ -34,12 +34,12 @@ func TestExpand(t *testing.T) {
 		{[]string{"x", "--", "{dash}"}, []string{"x", "--", "-rf"}},
 		{[]string{"x", "--k={dash}"}, []string{"x", "--k=-rf"}},
 	} {
-		got, err := Expand(&record.Tool{Command: c.template}, json.RawMessage(args))
+		got, err := expand(&record.Tool{Command: c.template}, json.RawMessage(args))
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q gives %q, %v, want %q", c.template, got, err, c.want)
 		}
 	}
-	if got, err := Expand(&record.Tool{Command: []string{"x", "{dash}"}, Dashes: true}, json.RawMessage(args)); err != nil || got[1] != "-rf" {
+	if got, err := expand(&record.Tool{Command: []string{"x", "{dash}"}, Dashes: true}, json.RawMessage(args)); err != nil || got[1] != "-rf" {
 		t.Errorf("a tool with dashes gives %q, %v", got, err)
 	}
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestExpand(t *testing.T) {
 		{[]string{"x", "{dash}"}, args, "dash"}, {[]string{"x", "{lone}"}, args, "dash"}, {[]string{"x", "-{dash}"}, args, "dash"}, {[]string{"x", "{dash}", "--"}, args, "dash"},
 		{[]string{"x", "a{dash}=1"}, args, "dash"}, {[]string{"x", "{deep.z}"}, args, "deep.z is missing"}, {[]string{"x", "{Path}"}, args, "Path is missing"},
 	} {
-		if got, err := Expand(&record.Tool{Command: c.template}, json.RawMessage(c.args)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if got, err := expand(&record.Tool{Command: c.template}, json.RawMessage(c.args)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q with %s gives %q, %v", c.template, c.args, got, err)
 		}
 	}
@@ -67,7 +67,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		argv, err := Expand(&record.Tool{Command: []string{"x", "--", "{a}", element}}, raw)
+		argv, err := expand(&record.Tool{Command: []string{"x", "--", "{a}", element}}, raw)
 		if err != nil {
 			return
 		}

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
@@ -21,6 +19,7 @@ import (
 	"github.com/chatctx/chatctx/internal/toolcall"
 	"github.com/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
+	"golang.org/x/sync/semaphore"
 )
 
 // Function is a tool of the program itself. An error becomes a failed result with its text; ErrHandedOver leaves the call running.
@@ -338,9 +337,9 @@ func (w *working) takeBack(ctx context.Context, c *record.Call, t *record.Tool) 
 // checkCall returns an error if a tool does not take the arguments of a call. A tool that the store does not have takes any object.
 func checkCall(c *record.Call, t *record.Tool) error {
 	if t == nil {
-		return CheckArguments(nil, c.RunArguments())
+		return checkArguments(nil, c.RunArguments())
 	}
-	return CheckArguments(t.Schema, c.RunArguments())
+	return checkArguments(t.Schema, c.RunArguments())
 }
 
 // allow approves a call of a tool that needs no decision.

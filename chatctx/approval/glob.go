@@ -175,8 +175,8 @@ func quoteInClass(c rune) string {
 	return string(c)
 }
 
-// QuoteGlob returns a pattern that matches only this text.
-func QuoteGlob(s string) string {
+// quoteGlob returns a pattern that matches only this text.
+func quoteGlob(s string) string {
 	var b strings.Builder
 	for _, c := range s {
 		if strings.ContainsRune(`\*?[]{},`, c) {

@@ -15,11 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // servers are the MCP servers that an Executor has started or reached. They stay open for further calls.
@@ -293,7 +292,7 @@ func Discover(ctx context.Context, t *record.Tool) (out []record.Remote, leftOut
 		}
 		schema, err := json.Marshal(tool.InputSchema)
 		if err == nil {
-			err = CheckSchema(schema)
+			err = checkSchema(schema)
 		}
 		if err != nil {
 			leftOut = append(leftOut, LeftOut{tool.Name, err.Error()})

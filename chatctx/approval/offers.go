@@ -21,7 +21,7 @@ var (
 // takes a path (its folder) or a command (its words); this tool. The question is that of the call's Ruling, perhaps with other arguments. Each rule but the
 // last allows this very call, and none leaves a path or a command open.
 func Offers(q record.Question) []*record.Rule {
-	tool := QuoteGlob(q.Tool)
+	tool := quoteGlob(q.Tool)
 	var out []*record.Rule
 	args, err := jsontree.Arguments(q.Arguments)
 	if err == nil {
@@ -87,7 +87,7 @@ func likeScript(argument string, s *script) []record.Condition {
 	when := []record.Condition{{Argument: argument, Op: Each, Value: value}}
 	var files, names []string
 	for _, f := range s.files {
-		files = append(files, quotedField(QuoteGlob(f.name.text)))
+		files = append(files, quotedField(quoteGlob(f.name.text)))
 	}
 	for _, name := range s.names {
 		names = append(names, quotedField(name))
@@ -151,7 +151,7 @@ func beginnings(s *script) string {
 		if cmd.through {
 			continue
 		}
-		words := []string{QuoteGlob(cmd.words[0].text)}
+		words := []string{quoteGlob(cmd.words[0].text)}
 		if len(cmd.words) > 1 && cmd.words[1].literal && plainWord(cmd.words[1].text) {
 			words = append(words, cmd.words[1].text)
 		}

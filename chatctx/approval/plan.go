@@ -68,7 +68,7 @@ func ranWith(c *record.Call) *record.Runs {
 func planOf(r *record.Runs, arguments json.RawMessage) *Plan {
 	p := &Plan{Runs: r}
 	if !r.MCP {
-		p.Argv, p.Why = Expand(&record.Tool{Command: r.Command, Dashes: r.Dashes}, arguments)
+		p.Argv, p.Why = expand(&record.Tool{Command: r.Command, Dashes: r.Dashes}, arguments)
 	}
 	return p
 }

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/internal/toolcall"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Rules is the language of rules: the Judge to open a store with.
@@ -90,7 +90,7 @@ func parseRule(r *record.Rule) (*rule, error) {
 		return nil, err
 	}
 	for _, example := range r.Examples {
-		if _, _, _, err := record.ParseExample(example); err != nil {
+		if _, _, _, err := toolcall.ParseExample(example); err != nil {
 			return nil, err
 		}
 	}

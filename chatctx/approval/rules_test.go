@@ -450,7 +450,7 @@ func TestOffers(t *testing.T) {
 		{"x", `{"command":"$(x)"}`, "", `{"command":"y"}`},
 	} {
 		q := record.Question{Tool: c.tool, Arguments: json.RawMessage(c.args), Dir: at}
-		tool := "allow " + QuoteGlob(c.tool)
+		tool := "allow " + quoteGlob(c.tool)
 		want := []string{tool + " when {} equals " + c.args}
 		if c.like != "" {
 			want = append(want, tool+" when "+c.like)

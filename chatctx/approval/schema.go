@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
-
-	"github.com/chatctx/chatctx/chatctx/record"
-	"github.com/chatctx/chatctx/internal/base"
-	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Tool checks that a tool's schema is a JSON Schema that providers accept, and that its command can be expanded.
@@ -27,18 +26,18 @@ func (Rules) Tool(t *record.Tool) error {
 
 // Arguments checks arguments by a tool's schema.
 func (Rules) Arguments(schema, arguments json.RawMessage) error {
-	if err := CheckArguments(schema, arguments); err != nil {
+	if err := checkArguments(schema, arguments); err != nil {
 		return base.Invalid("%v", err)
 	}
 	return nil
 }
 
 func checkTool(t *record.Tool) error {
-	if err := CheckSchema(t.Schema); err != nil {
+	if err := checkSchema(t.Schema); err != nil {
 		return err
 	}
 	for _, r := range t.Remotes {
-		if err := CheckSchema(r.Schema); err != nil {
+		if err := checkSchema(r.Schema); err != nil {
 			return fmt.Errorf("%s: %w", r.Name, err)
 		}
 	}
@@ -55,8 +54,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s refers to something outside: a tool's schema must contain everything it needs", url)
 }
 
-// CheckSchema returns an error if a model cannot be given a schema. A nil schema stands for any object.
-func CheckSchema(raw json.RawMessage) error {
+// checkSchema returns an error if a model cannot be given a schema. A nil schema stands for any object.
+func checkSchema(raw json.RawMessage) error {
 	if raw == nil {
 		return nil
 	}
@@ -99,8 +98,8 @@ func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// CheckArguments returns an error if arguments do not fit a tool's schema, in words from which a model can correct them. With a nil schema any object fits.
-func CheckArguments(schema, arguments json.RawMessage) error {
+// checkArguments returns an error if arguments do not fit a tool's schema, in words from which a model can correct them. With a nil schema any object fits.
+func checkArguments(schema, arguments json.RawMessage) error {
 	tree, err := jsontree.Arguments(arguments)
 	if err != nil {
 		return fmt.Errorf("the arguments cannot be read: %w", err)

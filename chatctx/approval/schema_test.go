@@ -41,7 +41,7 @@ func TestSchemasByEveryDoor(t *testing.T) {
 	}
 	check := func(schema string) {
 		t.Helper()
-		want := CheckSchema(json.RawMessage(schema))
+		want := checkSchema(json.RawMessage(schema))
 		for _, d := range doors {
 			if err := d.put(record.Tool{Name: "t", Schema: json.RawMessage(schema)}); (err == nil) != (want == nil) || err != nil && !errors.Is(err, chatctx.ErrInvalid) {
 				t.Errorf("%s: %s: %v; the command says %v", d.name, schema, err, want)

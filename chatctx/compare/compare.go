@@ -71,7 +71,7 @@ func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...
 	for _, turn := range found.Turns {
 		row := &ComparedTurn{Turn: turn.Turn}
 		for i, entries := range turn.Cells {
-			cell := Cell{Messages: append([]*chatctx.Entry{}, entries...), Text: Text(entries), Figures: FiguresOf(entries, prices)}
+			cell := Cell{Messages: append([]*chatctx.Entry{}, entries...), Text: Text(entries), Figures: figuresOf(entries, prices)}
 			if i > 0 && len(entries) > 0 && len(turn.Cells[0]) > 0 {
 				if edits := Words(row.Cells[0].Text, cell.Text); Alike(edits) >= alikeEnough {
 					cell.Edits = edits

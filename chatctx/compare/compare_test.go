@@ -57,7 +57,7 @@ func TestFiguresAddUp(t *testing.T) {
 	if want := "assistant: A small\n→ look({\"at\":1})\n\ntool: ← seen\n\nassistant: loud bird"; cells[1].Text != want {
 		t.Errorf("the text is %q, want %q", cells[1].Text, want)
 	}
-	if f := FiguresOf(nil, nil); f != nil || f.Words() != nil {
+	if f := figuresOf(nil, nil); f != nil || f.Words() != nil {
 		t.Errorf("nobody's figures are %v", f)
 	}
 }

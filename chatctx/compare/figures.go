@@ -29,9 +29,9 @@ type Figures struct {
 	Error      string   `json:"error,omitempty"`
 }
 
-// FiguresOf adds up the figures of messages at the given prices; nil prices mean those of the table. It returns nil if none of the messages is an
+// figuresOf adds up the figures of messages at the given prices; nil prices mean those of the table. It returns nil if none of the messages is an
 // assistant's.
-func FiguresOf(entries []*chatctx.Entry, prices *cost.Prices) *Figures {
+func figuresOf(entries []*chatctx.Entry, prices *cost.Prices) *Figures {
 	var f *Figures
 	known := true
 	for _, e := range entries {

@@ -125,23 +125,23 @@ func TestLongRequestsCostMore(t *testing.T) {
 
 func TestUsageOf(t *testing.T) {
 	m := &pool.Metadata{InputTokens: n(1000), OutputTokens: n(50), CacheRead: n(700), CacheWrite: n(200), ReasoningTokens: n(30), Usage: json.RawMessage(`{"cache_creation":{"ephemeral_1h_input_tokens":150}}`)}
-	u, origin := UsageOf(m, true)
+	u, origin := usageOf(m, true)
 	if want := (Usage{100, 700, 50, 150, 50, 30}); u != want || origin != Reported || AllInput(u) != 1000 {
 		t.Errorf("%+v %s, want %+v", u, origin, want)
 	}
 	m = &pool.Metadata{InputTokens: n(10), OutputTokens: n(-5), CacheRead: n(math.MaxInt64), CacheWrite: n(math.MaxInt64), ReasoningTokens: n(9), Usage: json.RawMessage(`{"cache_creation":{"ephemeral_1h_input_tokens":-1}}`)}
-	if u, _ := UsageOf(m, false); u.Input != 0 || u.Output != 0 || u.Reasoning != 0 || u.CacheWriteHour != 0 || u.CacheRead != most {
+	if u, _ := usageOf(m, false); u.Input != 0 || u.Output != 0 || u.Reasoning != 0 || u.CacheWriteHour != 0 || u.CacheRead != most {
 		t.Errorf("figures that cannot be are %+v", u)
 	}
 	m = &pool.Metadata{InputTokens: n(23), OutputTokens: n(4), Usage: json.RawMessage(`{"iterations":[{"type":"compaction","input_tokens":180,"output_tokens":35,"cache_read_input_tokens":7,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":2}},
 		{"type":"message","input_tokens":23,"output_tokens":4},{"type":"compaction","input_tokens":-9}]}`)}
-	if u, _ := UsageOf(m, false); u != (Usage{Input: 203, CacheRead: 7, CacheWrite: 3, CacheWriteHour: 2, Output: 39}) {
+	if u, _ := usageOf(m, false); u != (Usage{Input: 203, CacheRead: 7, CacheWrite: 3, CacheWriteHour: 2, Output: 39}) {
 		t.Errorf("with a compaction %+v", u)
 	}
-	if _, origin := UsageOf(&pool.Metadata{InputTokens: n(1), OutputTokens: n(1)}, true); origin != Estimated {
+	if _, origin := usageOf(&pool.Metadata{InputTokens: n(1), OutputTokens: n(1)}, true); origin != Estimated {
 		t.Errorf("figures of a file alone are %s", origin)
 	}
-	if _, origin := UsageOf(&pool.Metadata{OutputTokens: n(1)}, false); origin != Missing {
+	if _, origin := usageOf(&pool.Metadata{OutputTokens: n(1)}, false); origin != Missing {
 		t.Errorf("half of the figures are %s", origin)
 	}
 }

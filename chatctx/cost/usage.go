@@ -43,8 +43,8 @@ const (
 // most is the largest count that is believed.
 const most = 1 << 40
 
-// UsageOf returns the usage that a message states.
-func UsageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
+// usageOf returns the usage that a message states.
+func usageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
 	count := func(n *int64) int64 {
 		if n == nil {
 			return 0
@@ -142,7 +142,7 @@ func (p *Prices) reply(m *pool.Facts) *Reply {
 	if r.At.IsZero() {
 		r.At = m.Created.Time()
 	}
-	r.Usage, r.Origin = UsageOf(&m.Meta, m.Source != nil)
+	r.Usage, r.Origin = usageOf(&m.Meta, m.Source != nil)
 	if r.Price = p.Of(r.Provider, r.Model, r.At); r.Price != nil && r.Origin != Missing {
 		r.Cost = r.Price.Of(r.Usage)
 	}

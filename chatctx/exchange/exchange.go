@@ -32,7 +32,7 @@ type Options struct {
 	Purged   bool           // bring what was purged here, too
 	Limits   Limits         // zero fields mean the defaults
 
-	finished bool // leave out what may still be written; see Follower
+	Finished bool // leaves out answers that may still be written: nothing follows them, and their program did not mark them as finished
 }
 
 // Limits bound what an import accepts from files that may be malicious. A zero field means its default.
@@ -495,7 +495,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return nil
 	}
 	im.report.Files++
-	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report, finished: im.opts.finished,
+	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report, finished: im.opts.Finished,
 		sink: im.sink, native: im.native, below: im.below, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
 	im.beginNote()
 	if err := im.shelved(r, fm.read); err != nil || fm.name == nativeName {

@@ -1,37 +1,39 @@
-package exchange
+package exchange_test
 
 import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/machine"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
 
 // TestFollower writes a session line by line, with a clock of its own: a message is imported when it is finished, or when the file did not change for a while.
 func TestFollower(t *testing.T) {
 	ctx := context.Background()
-	s := memoryStore(t)
+	s := exchange.MemoryStore(t)
 	now := time.Unix(1_800_000_000, 0)
 	reports := 0
-	f := &Follower{Store: s, Now: func() time.Time { return now }, Report: func(string, *Report) { reports++ }}
+	f := &machine.Follower{Store: s, Now: func() time.Time { return now }, Report: func(string, *exchange.Report) { reports++ }}
 	file := filepath.Join(t.TempDir(), "session.jsonl")
 	lines := []string{
-		ccText("user", "u1", "", "what is here"),
-		ccText("assistant", "a1", "u1", "I look"),
-		ccText("user", "u2", "a1", "go on"),
+		exchange.CCText("user", "u1", "", "what is here"),
+		exchange.CCText("assistant", "a1", "u1", "I look"),
+		exchange.CCText("user", "u2", "a1", "go on"),
 		`{"type":"assistant","uuid":"a2","parentUuid":"u2","sessionId":"s","message":{"role":"assistant","content":"done","stop_reason":"end_turn"}}` + "\n",
-		ccText("assistant", "a3", "a2", "and more"),
+		exchange.CCText("assistant", "a3", "a2", "and more"),
 	}
 	said := func() string {
-		for _, info := range contextsOf(t, s) {
-			return strings.TrimSpace(saidOn(t, s, info.ID.String()))
+		for _, info := range exchange.ContextsOf(t, s) {
+			return strings.TrimSpace(exchange.SaidOn(t, s, info.ID.String()))
 		}
 		return ""
 	}
@@ -41,21 +43,21 @@ func TestFollower(t *testing.T) {
 		want  string
 	}{
 		{1, 0, ""}, // not at once: more may come in the same moment
-		{1, pause, "main: what is here"},
+		{1, machine.Pause, "main: what is here"},
 		{2, 5 * time.Second, "main: what is here"},
 		{2, 9 * time.Second, "main: what is here"}, // nothing shows that the answer is finished
-		{2, Still, "main: what is here I look"},
+		{2, exchange.Still, "main: what is here I look"},
 		{3, 5 * time.Second, "main: what is here I look"},
-		{3, pause, "main: what is here I look go on"},
+		{3, machine.Pause, "main: what is here I look go on"},
 		{4, 0, "main: what is here I look go on"},
-		{4, pause, "main: what is here I look go on done"},
-		{5, pause, "main: what is here I look go on done"},
-		{5, Still, "main: what is here I look go on done and more"},
+		{4, machine.Pause, "main: what is here I look go on done"},
+		{5, machine.Pause, "main: what is here I look go on done"},
+		{5, exchange.Still, "main: what is here I look go on done and more"},
 	} {
 		now = now.Add(c.after)
 		text := strings.Join(lines[:c.lines], "")
 		if old, err := os.ReadFile(file); err != nil || string(old) != text {
-			write(t, file, text)
+			exchange.Write(t, file, text)
 			f.Changed(file + map[bool]string{true: "", false: "-wal"}[i%2 == 0])
 		}
 		if err := f.Take(ctx); err != nil {
@@ -69,7 +71,7 @@ func TestFollower(t *testing.T) {
 		t.Errorf("waiting %v, %d reports", waiting, reports)
 	}
 	storetest.Check(t, s)
-	if again := importInto(t, s, file); again.Messages != 0 {
+	if again := exchange.ImportInto(t, s, file); again.Messages != 0 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -78,23 +80,23 @@ func TestFollower(t *testing.T) {
 // TestFollowerAfterAPurge: a followed file that grows does not bring back what was purged here, and says so; with Purged it does.
 func TestFollowerAfterAPurge(t *testing.T) {
 	for _, purged := range []bool{false, true} {
-		s := memoryStore(t)
+		s := exchange.MemoryStore(t)
 		now := time.Unix(1_800_000_000, 0)
-		var said []*Report
-		f := &Follower{Store: s, Options: Options{Purged: purged}, Now: func() time.Time { return now }, Report: func(_ string, r *Report) { said = append(said, r) }}
-		text := ccText("user", "u1", "", "the key is ZZ4411") + ccText("assistant", "a1", "u1", "I look")
-		file := write(t, filepath.Join(t.TempDir(), "session.jsonl"), text)
-		importInto(t, s, file)
-		if _, err := s.Maintenance().PurgeMessages(t.Context(), only(t, s).ID.String(), "", []record.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
+		var said []*exchange.Report
+		f := &machine.Follower{Store: s, Options: exchange.Options{Purged: purged}, Now: func() time.Time { return now }, Report: func(_ string, r *exchange.Report) { said = append(said, r) }}
+		text := exchange.CCText("user", "u1", "", "the key is ZZ4411") + exchange.CCText("assistant", "a1", "u1", "I look")
+		file := exchange.Write(t, filepath.Join(t.TempDir(), "session.jsonl"), text)
+		exchange.ImportInto(t, s, file)
+		if _, err := s.Maintenance().PurgeMessages(t.Context(), exchange.Only(t, s).ID.String(), "", []record.Ref{"@1"}, chatctx.PurgeOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		write(t, file, text+ccText("user", "u2", "a1", "go on"))
+		exchange.Write(t, file, text+exchange.CCText("user", "u2", "a1", "go on"))
 		f.Changed(file)
-		now = now.Add(Still)
+		now = now.Add(exchange.Still)
 		if err := f.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		all := string(exported(t, s, ExportOptions{All: true}))
+		all := string(exchange.Exported(t, s, exchange.ExportOptions{All: true}))
 		if strings.Contains(all, "ZZ4411") != purged || !strings.Contains(all, "go on") {
 			t.Errorf("with Purged %v the store has %s", purged, all)
 		}
@@ -106,22 +108,22 @@ func TestFollowerAfterAPurge(t *testing.T) {
 }
 
 func TestFollowerPassesOver(t *testing.T) {
-	s := memoryStore(t)
+	s := exchange.MemoryStore(t)
 	now := time.Unix(1_800_000_000, 0)
-	f := &Follower{Store: s, Now: func() time.Time { return now }}
+	f := &machine.Follower{Store: s, Now: func() time.Time { return now }}
 	dir := t.TempDir()
-	f.Changed(write(t, filepath.Join(dir, "notes.txt"), "nothing"))
+	f.Changed(exchange.Write(t, filepath.Join(dir, "notes.txt"), "nothing"))
 	f.Changed(filepath.Join(dir, "gone.jsonl"))
-	f.Changed(write(t, filepath.Join(dir, "cut.json"), `[{"mapping":{`))
+	f.Changed(exchange.Write(t, filepath.Join(dir, "cut.json"), `[{"mapping":{`))
 	at, waiting := f.Due()
-	if !waiting || at != now.Add(pause) {
+	if !waiting || at != now.Add(machine.Pause) {
 		t.Error(at, waiting)
 	}
-	now = now.Add(Still)
+	now = now.Add(exchange.Still)
 	if err := f.Take(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if _, waiting := f.Due(); waiting || len(contextsOf(t, s)) != 0 {
+	if _, waiting := f.Due(); waiting || len(exchange.ContextsOf(t, s)) != 0 {
 		t.Error("something is left")
 	}
 }
@@ -135,7 +137,7 @@ func TestPlaces(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, p, "12345")
+		exchange.Write(t, p, "12345")
 	}
 	put(home, ".claude", "projects", "x", "s.jsonl")
 	put(home, ".codex", "sessions", "s.jsonl")
@@ -143,11 +145,11 @@ func TestPlaces(t *testing.T) {
 	put(codex, "sessions", "2026", "b.jsonl")
 	put(home, "conf", "Code", "User", "workspaceStorage", "9f", "chatSessions", "c.json")
 	put(home, "project", ".aider.chat.history.md")
-	m := Machine{Home: home, Config: filepath.Join(home, "conf"), Data: filepath.Join(home, "[data"), Current: filepath.Join(home, "project"),
+	m := machine.Folders{Home: home, Config: filepath.Join(home, "conf"), Data: filepath.Join(home, "[data"), Current: filepath.Join(home, "project"),
 		Getenv: func(name string) string { return map[string]string{"CODEX_HOME": codex}[name] }}
 	got := ""
 	for _, p := range m.Places() {
-		got += p.Tool + " " + filepath.Base(p.Path) + " " + itoa(p.Files) + " " + itoa(int(p.Bytes)) + "\n"
+		got += p.Tool + " " + filepath.Base(p.Path) + " " + strconv.Itoa(p.Files) + " " + strconv.Itoa(int(p.Bytes)) + "\n"
 		if p.Changed.IsZero() {
 			t.Error("no time for", p.Path)
 		}
@@ -155,8 +157,8 @@ func TestPlaces(t *testing.T) {
 	if want := "aider .aider.chat.history.md 1 5\nclaude-code projects 1 5\ncodex sessions 2 10\nvscode-chat chatSessions 1 5\n"; got != want {
 		t.Errorf("%swant\n%s", got, want)
 	}
-	for _, tool := range ToolsWithPlaces() {
-		if tool != "roo-code" && !slices.ContainsFunc(formats, func(f format) bool { return f.name == tool }) { // it is read as cline
+	for _, tool := range machine.Tools() {
+		if tool != "roo-code" && !exchange.Reads(tool) { // it is read as cline
 			t.Errorf("no format is called %q", tool)
 		}
 	}

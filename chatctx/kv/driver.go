@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -95,26 +94,6 @@ func driver(url string) (Driver, error) {
 	return Driver{}, fmt.Errorf("no engine opens %s:// stores; this program has: %s", scheme, have)
 }
 
-// Shown returns a URL without its passwords, to be shown to others.
-func Shown(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return Scheme(text) + "://…"
-	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), "***")
-	}
-	if q := u.Query(); q.Has("password") || q.Has("sslpassword") {
-		for _, key := range []string{"password", "sslpassword"} {
-			if q.Has(key) {
-				q.Set(key, "***")
-			}
-		}
-		u.RawQuery = q.Encode()
-	}
-	return strings.ReplaceAll(u.String(), "%2A%2A%2A", "***")
-}
-
 // Clock is implemented by engines whose users all share one clock.
 type Clock interface {
 	// Now returns the server's time. It seldom asks the server: it is accurate to a tenth of a second or to the time of a round trip, whichever is longer.
@@ -123,17 +102,3 @@ type Clock interface {
 
 // ErrAway means that the server that keeps the database does not answer.
 var ErrAway = errors.New("the store's server cannot be reached")
-
-type laneKey struct{}
-
-// WithLane says that the Updates under ctx mostly meet others of the same lane, for example a conversation. An engine whose writers do not wait for each
-// other runs those of one lane one after the other, so that they need not run again. It does not change the effect of an Update.
-func WithLane(ctx context.Context, lane string) context.Context {
-	return context.WithValue(ctx, laneKey{}, lane)
-}
-
-// Lane returns the lane that WithLane set, or "".
-func Lane(ctx context.Context) string {
-	lane, _ := ctx.Value(laneKey{}).(string)
-	return lane
-}

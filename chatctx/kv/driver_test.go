@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 func TestDrivers(t *testing.T) {
@@ -69,7 +70,7 @@ func TestShown(t *testing.T) {
 		"postgres://me:%zz@h/db":                            "postgres://…",
 		"a.db":                                              "a.db",
 	} {
-		if got := kv.Shown(text); got != want {
+		if got := engine.Shown(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -77,10 +78,10 @@ func TestShown(t *testing.T) {
 
 func TestLane(t *testing.T) {
 	ctx := context.Background()
-	if got := kv.Lane(ctx); got != "" {
+	if got := engine.Lane(ctx); got != "" {
 		t.Errorf("lane of nothing: %q", got)
 	}
-	if got := kv.Lane(kv.WithLane(ctx, "a")); got != "a" {
+	if got := engine.Lane(engine.WithLane(ctx, "a")); got != "a" {
 		t.Errorf("lane: %q", got)
 	}
 }

@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
@@ -66,30 +65,6 @@ const (
 	ByAgent     = "agent" // the agent that asked, in its own way
 )
 
-// ChangedBy returns who approved the call with other arguments, nil if nobody did. Where no decision says it, a file did.
-func (c *CallRecord) ChangedBy() *pool.Decider {
-	if c.Effective == nil {
-		return nil
-	}
-	for _, d := range slices.Backward(c.Decisions) {
-		if d.To == CallState(pool.Approved, pool.NotRun) && d.Arguments != nil {
-			return &d.Decider
-		}
-	}
-	return &pool.Decider{Kind: ByImport, Said: true}
-}
-
-// Open reports whether the call waits, runs, or is uncertain.
-func (c *CallRecord) Open() bool {
-	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
-}
-
-// Listed reports whether the call is in the index of unanswered calls: it is open, or its result waits for a branch.
-func (c *CallRecord) Listed() bool { return c.Open() || c.Result != (pool.ID{}) }
-
-// State returns the call's CallState.
-func (c *CallRecord) State() string { return CallState(c.Status, c.Execution) }
-
 // CallState names a state of a call: pending/none, approved/running, denied/none …
 func CallState(status pool.Status, execution pool.Execution) string {
 	return string(status) + "/" + string(execution)
@@ -120,9 +95,6 @@ type CallStep struct {
 	Origin string `json:"origin,omitempty" after:"program"`
 	Decision
 }
-
-// Ref returns the full reference to the call.
-func (s *CallStep) Ref() CallRef { return CallRefTo(s.Message, s.Index) }
 
 // Ref returns the full reference to the call.
 func (c *Call) Ref() CallRef { return CallRefTo(c.Message, c.Index) }

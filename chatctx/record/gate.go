@@ -48,6 +48,3 @@ const (
 
 // ErrDecider means that a change needs somebody who may decide about an agent's calls (OpenOptions.Decider), and that the one who asked has not shown to be it.
 var ErrDecider = errors.New("only who may decide about an agent's calls may do this")
-
-// Apart reports whether the call came from an agent's hook, and no message of its session has it yet: it is on no branch and in no request.
-func (c *CallRecord) Apart() bool { return c.Gate != nil && c.Home.Segment == 0 }

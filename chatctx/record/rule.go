@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -91,37 +90,12 @@ func (r *Rule) String() string {
 	return strings.Join(words, " ")
 }
 
-// Call returns the reference to the call that the rule is about, "" for none.
-func (r *Rule) Call() CallRef { return CallRefTo(r.Message, r.Index) }
-
 // Broken is an example that the rules no longer satisfy.
 type Broken struct {
 	Rule    *Rule     `json:"-"` // the rule that has the example
 	Example string    `json:"example"`
 	Is      string    `json:"is"`           // what the rules decide
 	At      pool.Time `json:"at,omitempty"` // the time from which it is broken, as rules expire; 0: at once
-}
-
-// ParseExample parses an example of a rule, TOOL ARGUMENTS => EFFECT. The arguments may be missing.
-func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
-	at := strings.LastIndex(s, "=>")
-	if at < 0 {
-		return "", nil, "", invalid("the example %q cannot be read: write TOOL ARGUMENTS => allow, ask or deny", s)
-	}
-	tool, rest, _ := strings.Cut(strings.TrimSpace(s[:at]), " ")
-	effect = strings.TrimSpace(s[at+2:])
-	if arguments = json.RawMessage(strings.TrimSpace(rest)); len(arguments) == 0 {
-		arguments = nil
-	}
-	switch {
-	case tool == "":
-		return "", nil, "", invalid("the example %q names no tool", s)
-	case arguments != nil && !json.Valid(arguments):
-		return "", nil, "", invalid("the arguments of the example %q are not JSON", s)
-	case effect != Allow && effect != Ask && effect != Deny:
-		return "", nil, "", invalid("the example %q must end with allow, ask or deny", s)
-	}
-	return tool, arguments, effect, nil
 }
 
 // RuleScope says where a rule holds: for a call, else on a branch, else in the context.

@@ -33,12 +33,6 @@ type Task struct {
 	Unknown string `cbor:"-" json:"-"`
 }
 
-// Call returns the reference to the call that started the task, "" if none did.
-func (t *Task) Call() CallRef { return CallRefTo(t.Message, t.Index) }
-
-// Running reports whether the task has not ended.
-func (t *Task) Running() bool { return t.State == TaskRunning || t.State == TaskWaiting }
-
 // The states of a task. A running task whose calls wait is shown as waiting.
 const (
 	TaskRunning   = "running"

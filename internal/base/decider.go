@@ -200,8 +200,8 @@ func (c *changing) guardCall(key, value []byte) error {
 		return err
 	}
 	switch {
-	case was == nil && now == nil, was == nil && now.State() == record.CallState(pool.Pending, pool.NotRun) && len(now.Decisions) == 0 && now.Gate == nil,
-		was != nil && now != nil && was.State() == now.State() && len(was.Decisions) == len(now.Decisions) && was.Expires == now.Expires && bytes.Equal(was.Effective, now.Effective):
+	case was == nil && now == nil, was == nil && StateOf(now) == record.CallState(pool.Pending, pool.NotRun) && len(now.Decisions) == 0 && now.Gate == nil,
+		was != nil && now != nil && StateOf(was) == StateOf(now) && len(was.Decisions) == len(now.Decisions) && was.Expires == now.Expires && bytes.Equal(was.Effective, now.Effective):
 		return nil
 	}
 	return refuse(nil, c.may, "a call of an agent cannot be decided or changed here")

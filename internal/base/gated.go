@@ -25,7 +25,7 @@ func HookName(rec *record.CallRecord) string {
 
 // Outlived sets the state of a hook's call of which its session has a result.
 func Outlived(rec *record.CallRecord, r *pool.Result, now pool.Time) {
-	d := record.Decision{At: now, From: rec.State(), Decider: pool.Decider{Kind: record.ByAgent, Name: rec.Gate.Agent}, ArgsSHA256: rec.Gate.Hash, Reason: "its session has the result"}
+	d := record.Decision{At: now, From: StateOf(rec), Decider: pool.Decider{Kind: record.ByAgent, Name: rec.Gate.Agent}, ArgsSHA256: rec.Gate.Hash, Reason: "its session has the result"}
 	execution := pool.Done
 	if r.IsError {
 		execution = pool.Failed
@@ -42,6 +42,6 @@ func Outlived(rec *record.CallRecord, r *pool.Result, now pool.Time) {
 		rec.Status, rec.Execution, rec.Gate.Past, d.Reason = pool.Left, execution, true, "it ran without an answer from here"
 	}
 	rec.Gate.Waiter = nil
-	d.To = rec.State()
+	d.To = StateOf(rec)
 	rec.Decisions = append(rec.Decisions, d)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Guard returns the record that changes with a range, for engines whose Updates avoid scans (kv.Guarded); nil if there is none. What belongs to a context
+// Guard returns the record that changes with a range, for engines whose Updates avoid scans (engine.Guarded); nil if there is none. What belongs to a context
 // changes with the context's record, what belongs to the store with its journal's. The set of contexts, their parents and the trash also change with that
 // journal; their titles may be a moment old, as when they were looked up first, and
 // so may be the messages that a part of an id is compared with: of these a few are stored without a change of their context.

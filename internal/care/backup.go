@@ -37,7 +37,7 @@ func Backup(ctx context.Context, s *base.Store, w io.Writer) error {
 
 // notKept returns the error for an engine that keeps no file. It says what to do instead.
 func notKept(s *base.Store, of kv.Care, otherwise string) error {
-	if h, is := s.Engine.(kv.Hosted); is {
+	if h, is := s.Engine.(engine.Hosted); is {
 		otherwise = h.Instead(of)
 	}
 	return base.Invalid("%s", otherwise)

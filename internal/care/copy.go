@@ -45,7 +45,7 @@ func Reopen(ctx context.Context, path string, o record.OpenOptions) (to string, 
 		format, err := tx.Get(base.MetaBucket, base.MetaFormat)
 		place, moved := bytes.CutPrefix(format, []byte(moveMark))
 		if err == nil && !moved {
-			err = base.Conflict("%s has not moved", kv.Shown(path))
+			err = base.Conflict("%s has not moved", engine.Shown(path))
 		}
 		if err != nil {
 			return err
@@ -164,10 +164,10 @@ func (c *copying) begin() error {
 			return err
 		}
 		if bytes.HasPrefix(format, []byte(copyMark)) {
-			return base.Conflict("%s holds the beginning of a copy of another store: remove it first", kv.Shown(c.to))
+			return base.Conflict("%s holds the beginning of a copy of another store: remove it first", engine.Shown(c.to))
 		}
 		if err := untouched(tx); err != nil {
-			return base.Conflict("%s holds something already (%v): a copy goes into what is empty", kv.Shown(c.to), err)
+			return base.Conflict("%s holds something already (%v): a copy goes into what is empty", engine.Shown(c.to), err)
 		}
 		return tx.Put(base.MetaBucket, base.MetaFormat, mark)
 	})
@@ -183,7 +183,7 @@ func (c *copying) markMoved() error {
 		if err := base.BringUp(tx, base.OldestVersion); err != nil {
 			return err
 		}
-		return tx.Put(base.MetaBucket, base.MetaFormat, []byte(moveMark+kv.Shown(c.to)))
+		return tx.Put(base.MetaBucket, base.MetaFormat, []byte(moveMark+engine.Shown(c.to)))
 	})
 }
 
@@ -223,7 +223,7 @@ func (c *copying) run() error {
 			return nil
 		}
 		if round == mostRounds {
-			return base.Conflict("%s is still written to by a program that had opened it before: end that, and copy again", kv.Shown(c.from))
+			return base.Conflict("%s is still written to by a program that had opened it before: end that, and copy again", engine.Shown(c.from))
 		}
 	}
 }
@@ -363,7 +363,7 @@ func (c *copying) end(o record.OpenOptions) (*record.Copied, error) {
 		return nil, err
 	}
 	if sum != c.sum {
-		return nil, base.Damaged("the copy in %s has another digest than %s: copy again", kv.Shown(c.to), kv.Shown(c.from))
+		return nil, base.Damaged("the copy in %s has another digest than %s: copy again", engine.Shown(c.to), engine.Shown(c.from))
 	}
 	w := &base.Warnings{}
 	s := newStore(c.target, o, base.NewFormat(w), w)
@@ -374,7 +374,7 @@ func (c *copying) end(o record.OpenOptions) (*record.Copied, error) {
 		}
 	})
 	if err == nil && problem != nil {
-		err = base.Damaged("the copy is as %s, and a check finds in it: %s: %s", kv.Shown(c.from), problem.Where, problem.Text)
+		err = base.Damaged("the copy is as %s, and a check finds in it: %s: %s", engine.Shown(c.from), problem.Where, problem.Text)
 	}
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func findClaims(c *conversation) error {
 	})
 	for _, s := range c.calls {
 		if runs := s.Execution == pool.Running; runs != claims[string(s.key)] {
-			f := c.fault(5, s.name(), "is %s, and claimed: %t", s.State(), !runs)
+			f := c.fault(5, s.name(), "is %s, and claimed: %t", base.StateOf(s.CallRecord), !runs)
 			if !runs {
 				f.causedBy(base.ClaimBucket, s.key).then = "the claim is removed"
 			}
@@ -127,11 +127,11 @@ func mendClaims(c *conversation, found []fault) error {
 		if claim != nil || s.Execution != pool.Running {
 			continue
 		}
-		from := s.State()
+		from := base.StateOf(s.CallRecord)
 		s.Execution = pool.Uncertain
 		by := c.store.Program
-		s.Decisions = append(s.Decisions, record.Decision{At: c.store.Now(), From: from, To: s.State(), Decider: pool.Decider{Kind: record.ByProgram, Name: by}, Program: by, Reason: "repair: nobody runs it"})
-		c.say(5, s.name(), "nobody runs it: it is %s", s.State())
+		s.Decisions = append(s.Decisions, record.Decision{At: c.store.Now(), From: from, To: base.StateOf(s.CallRecord), Decider: pool.Decider{Kind: record.ByProgram, Name: by}, Program: by, Reason: "repair: nobody runs it"})
+		c.say(5, s.name(), "nobody runs it: it is %s", base.StateOf(s.CallRecord))
 		if err := c.putCall(s); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func mendClaims(c *conversation, found []fault) error {
 // misfits calls fn for each thing in a call's record that does not fit, with what makes it fit.
 func (c *conversation) misfits(s *storedCall, fn func(wrong string, fit func())) {
 	for i := range s.Decisions {
-		next := s.State()
+		next := base.StateOf(s.CallRecord)
 		if i+1 < len(s.Decisions) {
 			next = s.Decisions[i+1].From
 		}
@@ -158,8 +158,8 @@ func (c *conversation) misfits(s *storedCall, fn func(wrong string, fit func()))
 	}
 	if _, there := c.messages[s.Result]; !there {
 		fn(fmt.Sprintf("its result %s is not there", s.Result), func() { s.Result = pool.ID{} })
-	} else if onBranch := holds(c.living(), s.Home); s.Open() || onBranch {
-		fn(fmt.Sprintf("is %s, on a branch: %t, and its result waits for a branch", s.State(), onBranch), func() { s.Result = pool.ID{} })
+	} else if onBranch := holds(c.living(), s.Home); base.IsOpen(s.CallRecord) || onBranch {
+		fn(fmt.Sprintf("is %s, on a branch: %t, and its result waits for a branch", base.StateOf(s.CallRecord), onBranch), func() { s.Result = pool.ID{} })
 	}
 }
 
@@ -177,7 +177,7 @@ func mendCallFit(c *conversation, _ []fault) error {
 		if !changed {
 			continue
 		}
-		c.say(5, s.name(), "its record is made to fit: it is %s", s.State())
+		c.say(5, s.name(), "its record is made to fit: it is %s", base.StateOf(s.CallRecord))
 		if err := c.putCall(s); err != nil {
 			return err
 		}
@@ -194,8 +194,10 @@ type callList struct {
 }
 
 var callLists = []callList{
-	{base.UnansweredBucket, func(s *storedCall) string { return fmt.Sprintf("is %s, and among the unanswered: false", s.State()) }, "is among the unanswered and does not belong there", func(c *conversation, s *storedCall) (key, value []byte) {
-		if !s.Listed() {
+	{base.UnansweredBucket, func(s *storedCall) string {
+		return fmt.Sprintf("is %s, and among the unanswered: false", base.StateOf(s.CallRecord))
+	}, "is among the unanswered and does not belong there", func(c *conversation, s *storedCall) (key, value []byte) {
+		if !base.IsListed(s.CallRecord) {
 			return nil, nil
 		}
 		return base.UnansweredKey(c.id, s.Home, s.index), append(s.message[:], s.CallID...)
@@ -239,12 +241,12 @@ func (c *conversation) eachListed(fn func(bucket string, key, value []byte, wher
 			return err
 		}
 		at := base.HomeBytes(s.Home)
-		switch wanted := s.Open() && (s.Apart() || holds(c.living(), s.Home)); {
+		switch wanted := base.IsOpen(s.CallRecord) && (base.IsApart(s.CallRecord) || holds(c.living(), s.Home)); {
 		case wanted != (open != nil):
 			if !wanted {
 				at = nil
 			}
-			fn(base.OpenBucket, key, at, s.name(), fmt.Sprintf("is %s, and in the list of open calls: %t", s.State(), open != nil))
+			fn(base.OpenBucket, key, at, s.name(), fmt.Sprintf("is %s, and in the list of open calls: %t", base.StateOf(s.CallRecord), open != nil))
 		case wanted && !bytes.Equal(open, at):
 			fn(base.OpenBucket, key, at, s.name(), "is listed as open at another place than it stands")
 		}

@@ -191,10 +191,10 @@ func newStore(db kv.DB, o record.OpenOptions, format *base.Format, w *base.Warni
 		local = strings.ToValidUTF8(u.Username, "\uFFFD")
 	}
 	s.Person = cmp.Or(s.Person, local)
-	if h, is := db.(kv.Hosted); is {
+	if h, is := db.(engine.Hosted); is {
 		s.User = h.User() + "/" + local
 	}
-	if g, is := db.(kv.Guarded); is {
+	if g, is := db.(engine.Guarded); is {
 		g.Guard(base.Guard)
 	}
 	if s.Clock == nil {

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/machine"
 	"github.com/chatctx/chatctx/internal/watch"
 )
 
 // machine says where programs keep their files on this machine.
-func (r *run) machine() exchange.Machine {
-	m := exchange.Machine{Getenv: os.Getenv}
+func (r *run) machine() machine.Folders {
+	m := machine.Folders{Getenv: os.Getenv}
 	m.Home, _ = os.UserHomeDir() // "" if there is none: nothing is found in it
 	m.Config, _ = os.UserConfigDir()
 	m.Current, _ = os.Getwd()
@@ -44,7 +45,7 @@ func (in *importIn) places(found []exchange.Place) ([]string, error) {
 	for _, arg := range in.Paths {
 		switch {
 		case slices.ContainsFunc(found, func(p exchange.Place) bool { return p.Tool == arg }):
-		case slices.Contains(exchange.ToolsWithPlaces(), arg):
+		case slices.Contains(machine.Tools(), arg):
 			return nil, &usageError{"nothing of " + arg + " is on this machine, in the places where it keeps its files by itself", "give its file or folder instead: chatctx import PATH"}
 		case in.Watch:
 			if _, err := os.Stat(arg); err != nil {
@@ -52,7 +53,7 @@ func (in *importIn) places(found []exchange.Place) ([]string, error) {
 			}
 			paths = append(paths, arg)
 		default:
-			return nil, usagef("import --scan knows no tool %q: it knows %s", arg, strings.Join(exchange.ToolsWithPlaces(), ", "))
+			return nil, usagef("import --scan knows no tool %q: it knows %s", arg, strings.Join(machine.Tools(), ", "))
 		}
 	}
 	return paths, nil
@@ -102,7 +103,7 @@ func doWatch(r *run, in *importIn) error {
 	if err != nil {
 		return err
 	}
-	f := &exchange.Follower{Store: st, Options: exchange.Options{Purged: in.Purged}, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
+	f := &machine.Follower{Store: st, Options: exchange.Options{Purged: in.Purged}, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	changed := make(chan string, 1000)

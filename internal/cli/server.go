@@ -45,7 +45,7 @@ func isURL(path string) bool { return kv.Scheme(path) != "" }
 // shownStore returns a store's name as others may see it.
 func shownStore(path string) string {
 	if isURL(path) {
-		return kv.Shown(path)
+		return engine.Shown(path)
 	}
 	return path
 }
@@ -84,11 +84,11 @@ func hasPassword(text string) bool {
 }
 
 // onServer returns the engine of the open store if a server keeps it, else nil.
-func (r *run) onServer() kv.Hosted {
+func (r *run) onServer() engine.Hosted {
 	if r.st == nil {
 		return nil
 	}
-	h, _ := base.Of(r.st).Engine.(kv.Hosted)
+	h, _ := base.Of(r.st).Engine.(engine.Hosted)
 	return h
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/storetest"
 )
@@ -20,7 +21,7 @@ import (
 // countedDB is a server's engine that counts how often Updates ran, and how many there were.
 type countedDB struct {
 	kv.DB
-	kv.Hosted
+	engine.Hosted
 	kv.Clock
 	updates, runs atomic.Int64
 }
@@ -54,7 +55,7 @@ func countedStore(t *testing.T) (*chatctx.Store, *countedDB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &countedDB{DB: db, Hosted: db.(kv.Hosted), Clock: db.(kv.Clock)}
+	c := &countedDB{DB: db, Hosted: db.(engine.Hosted), Clock: db.(kv.Clock)}
 	st, err = chatctx.OpenDB(c, chatctx.Options{Program: "test"})
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ type Origin struct {
 
 // OriginOf returns the JSON of a task's purpose.
 func OriginOf(t *record.TaskInfo) *Origin {
-	return &Origin{Context: t.Parent, Branch: t.BranchName, Call: t.Task.Call(), Goal: t.Goal}
+	return &Origin{Context: t.Parent, Branch: t.BranchName, Call: callOfTask(&t.Task), Goal: t.Goal}
 }
 
 // CallOf returns the JSON of a call.
@@ -118,7 +118,7 @@ type Step struct {
 }
 
 // StepOf returns the JSON of a step in the life of a call.
-func StepOf(s *record.CallStep) Step { return Step{s.Ref(), s} }
+func StepOf(s *record.CallStep) Step { return Step{callOfStep(s), s} }
 
 // Runs is what runs a call.
 type Runs struct {
@@ -165,7 +165,7 @@ type Rule struct {
 }
 
 // RuleOf returns the JSON of a rule.
-func RuleOf(r *record.Rule) Rule { return Rule{Rule: r, Scope: r.ScopeWord(), Call: r.Call()} }
+func RuleOf(r *record.Rule) Rule { return Rule{Rule: r, Scope: r.ScopeWord(), Call: callOfRule(r)} }
 
 // Broken is an example that the rules do not satisfy.
 type Broken struct {

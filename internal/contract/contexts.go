@@ -121,6 +121,6 @@ type Task struct {
 
 // TaskOf returns the JSON of a sub-context.
 func TaskOf(i *record.TaskInfo) Task {
-	return Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Task: &i.Task, Call: i.Task.Call(), Open: i.Open, ParentGone: i.ParentGone, ParentState: i.ParentState,
+	return Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Task: &i.Task, Call: callOfTask(&i.Task), Open: i.Open, ParentGone: i.ParentGone, ParentState: i.ParentState,
 		BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: i.Created, Info: i}
 }

@@ -192,9 +192,9 @@ func (g *graft) holdResults(path []int, grows bool, res *record.Imported) error 
 		if err != nil {
 			return err
 		}
-		if waited && (grows || rec.Open()) {
+		if waited && (grows || base.IsOpen(&rec)) {
 			m.Kind, m.Unsent, g.late[m.ID] = pool.Late, true, true
-			noteImported(res, "the result of the call %q goes to no model: the call is %s here", m.Result.RequestID, rec.State())
+			noteImported(res, "the result of the call %q goes to no model: the call is %s here", m.Result.RequestID, base.StateOf(&rec))
 		}
 	}
 	return nil

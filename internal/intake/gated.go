@@ -55,7 +55,7 @@ func (g *graft) gated() error {
 	waiting := map[string][]gatedCall{} // by the provider's id, or by what tells the calls of agents without ids
 	err := g.t.Tx.Scan(base.CallBucket, kv.Prefix(g.t.ID[:]), func(key, value []byte) error {
 		rec, err := base.DecodeCall(key, value)
-		if err == nil && rec.Apart() {
+		if err == nil && base.IsApart(rec) {
 			name := base.HookName(rec)
 			waiting[name] = append(waiting[name], gatedCall{append([]byte(nil), key...), rec})
 		}

@@ -79,7 +79,7 @@ func (t *Txn) MoveCall(from []byte, message pool.ID, index int, rec *record.Call
 	if err == nil && rec.Execution == pool.Running {
 		err = t.Tx.Put(base.ClaimBucket, to, claim)
 	}
-	if err != nil || !rec.Open() {
+	if err != nil || !base.IsOpen(rec) {
 		return err
 	}
 	holders, err := t.Holders(rec.Home)
@@ -118,23 +118,23 @@ func (t *Txn) callChanged(key, before, after []byte) error {
 	case is == nil:
 		return t.Tx.Delete(base.CallIDBucket, base.CallIDKey(t.ID, was.CallID, key[16:]...))
 	case was == nil:
-		shown = is.Apart()
+		shown = base.IsApart(is)
 		if err := t.Tx.Put(base.CallIDBucket, base.CallIDKey(t.ID, is.CallID, key[16:]...), []byte{}); err != nil {
 			return err
 		}
-	case !was.Open() && is.Open():
+	case !base.IsOpen(was) && base.IsOpen(is):
 		holders, err := t.Holders(is.Home)
 		if err != nil {
 			return err
 		}
-		shown = len(holders) > 0 || is.Apart()
+		shown = len(holders) > 0 || base.IsApart(is)
 	}
 	return t.listCall(key, is, shown)
 }
 
 // unlistCall removes a call from the indexes of waiting calls. It reports whether it was in the open one.
 func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err error) {
-	if rec == nil || !rec.Listed() {
+	if rec == nil || !base.IsListed(rec) {
 		return false, nil
 	}
 	message, index := base.CallOfKey(key)
@@ -152,12 +152,12 @@ func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err er
 
 // listCall puts a waiting call into the indexes. shown says whether a branch holds its message.
 func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
-	if !rec.Listed() {
+	if !base.IsListed(rec) {
 		return nil
 	}
 	message, index := base.CallOfKey(key)
 	value := append(append(make([]byte, 0, 16+len(rec.CallID)), message[:]...), rec.CallID...)
-	if err := t.Tx.Put(base.UnansweredBucket, base.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown || !rec.Open() {
+	if err := t.Tx.Put(base.UnansweredBucket, base.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown || !base.IsOpen(rec) {
 		return err
 	}
 	return t.Tx.Put(base.OpenBucket, base.OpenKey(rec, t.ID, message, index), base.HomeBytes(rec.Home))
@@ -193,7 +193,7 @@ func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 		if err != nil || rec == nil {
 			return err
 		}
-		if !rec.Open() { // its result waits for a branch
+		if !base.IsOpen(rec) { // its result waits for a branch
 			if on {
 				t.returned = append(t.returned, returned{b, u})
 			}
@@ -275,7 +275,7 @@ func (t *Txn) running(message pool.ID, index int, rec *record.CallRecord) error 
 	if err != nil || claim == nil {
 		return err
 	}
-	return base.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, rec.State(), claim.Who())
+	return base.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, base.StateOf(rec), claim.Who())
 }
 
 // noneRuns refuses an undo that removes a whole context while one of its calls runs.
@@ -361,11 +361,11 @@ func (t *Txn) closeCall(u view.Unanswered, r *pool.Result) (late bool, err error
 	if rec.Gate != nil {
 		return false, t.PutCall(u.Message, u.Index, rec)
 	}
-	from := rec.State()
+	from := base.StateOf(rec)
 	rec.Status, rec.Execution = pool.Approved, pool.Done
 	if r.IsError {
 		rec.Execution = pool.Failed
 	}
-	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
+	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: base.StateOf(rec), Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
 	return false, t.PutCall(u.Message, u.Index, rec)
 }

@@ -36,7 +36,7 @@ type keptPlace struct {
 	Position int     `cbor:"2,keyasint"`
 }
 
-// KeyRange holds the record of a key, and nothing else. An engine that does without scans in an Update reads a range aside (kv.Guarded); to read the record by its key, which most often is not
+// KeyRange holds the record of a key, and nothing else. An engine that does without scans in an Update reads a range aside (engine.Guarded); to read the record by its key, which most often is not
 // there, would meet whoever puts another context's key beside it.
 func KeyRange(id pool.ID, key string) kv.Range {
 	at := base.Under(id, []byte(key)...)

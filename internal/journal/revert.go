@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
@@ -14,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/internal/poolstore"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // revert undoes the changes of an operation, the newest first, and puts their inverse on this one's journal entry. Calls come after the histories, since
@@ -149,10 +148,10 @@ func (t *Txn) revertCall(c base.Change) error {
 	if is.Execution != pool.NotRun && !broughtResult(is, back) {
 		return t.revertRun(message, index, is, back)
 	}
-	if back.State() == is.State() && back.Expires == is.Expires {
+	if base.StateOf(back) == base.StateOf(is) && back.Expires == is.Expires {
 		return nil
 	}
-	if back.Open() && !is.Open() {
+	if base.IsOpen(back) && !base.IsOpen(is) {
 		holders, err := t.Holders(is.Home)
 		if err != nil || len(holders) > 1 {
 			return err
@@ -161,18 +160,18 @@ func (t *Txn) revertCall(c base.Change) error {
 	if back.Status == pool.Pending && back.Expires != 0 && back.Expires <= t.Now {
 		back.Expires = t.Now + max(back.Expires-back.Since, shortestTerm)
 	}
-	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), Decider: pool.Decider{Kind: record.ByPerson, Name: t.Store.Person, Claimed: t.Store.Claimed}, User: t.Store.User,
+	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: base.StateOf(is), To: base.StateOf(back), Decider: pool.Decider{Kind: record.ByPerson, Name: t.Store.Person, Claimed: t.Store.Claimed}, User: t.Store.User,
 		Program: t.Store.Program, Reason: "undo"})
 	return t.PutCall(message, index, back)
 }
 
 // broughtResult reports whether a result that was appended led a call that had not run straight to its end.
 func broughtResult(is, was *record.CallRecord) bool {
-	if is.Open() || was.Execution != pool.NotRun || len(is.Decisions) == 0 {
+	if base.IsOpen(is) || was.Execution != pool.NotRun || len(is.Decisions) == 0 {
 		return false
 	}
 	last := is.Decisions[len(is.Decisions)-1]
-	return last.From == was.State() && last.To == is.State()
+	return last.From == base.StateOf(was) && last.To == base.StateOf(is)
 }
 
 // shortestTerm is the least time that an undo gives an expired call: a minute.
@@ -180,7 +179,7 @@ const shortestTerm = pool.Time(60_000_000)
 
 // revertRun restores whether the result of a call that has run is on no branch, and refuses to undo what led to a running call.
 func (t *Txn) revertRun(message pool.ID, index int, is, back *record.CallRecord) error {
-	if is.State() != back.State() {
+	if base.StateOf(is) != base.StateOf(back) {
 		return t.running(message, index, is)
 	}
 	if is.Result == back.Result {

@@ -177,7 +177,7 @@ var bugs = []bug{
 	{"bytes that are no characters are text", `&& !(t.set.strict() && strings.ContainsRune(t.Text, utf8.RuneError))`, ``, []string{"internal/charset"}},
 	{"a member stands where its struct has it, whatever its tag says", `if f.after == "" ||`, `if true ||`, []string{"internal/codec"}},
 	{"a branch is named as a step of a path", `return name == "." || name == ".."`, `return name == ".."`, []string{"chatctx/serve:TestStepsInPaths", "branch"}},
-	{"arguments that an approval changed are not shown", `c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()`, `c.ChangedBy = rec.ChangedBy()`, []string{"chatctx/serve:TestChangedCalls", "internal/cli:TestScripts/changed"}},
+	{"arguments that an approval changed are not shown", `c.Effective, c.ChangedBy = rec.Effective, base.ChangedBy(&rec)`, `c.ChangedBy = base.ChangedBy(&rec)`, []string{"chatctx/serve:TestChangedCalls", "internal/cli:TestScripts/changed"}},
 	{"a list goes by the clock of the last change", `return max(r.Listed, r.Updated)`, `return r.Updated`, []string{"chatctx:TestListGoesByOrderOfChange"}},
 	{"a field of a request is set that the branch has", `row.Group == Own && row.Name != "app." && fromBranch[field]`, `row.Group != Own && fromBranch[field]`, []string{"internal/settings"}},
 	// the order of a command line's words

@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/plural"
 )
 
@@ -250,7 +251,7 @@ type Reopened struct {
 // shownStore returns a store's name as others may see it.
 func shownStore(path string) string {
 	if kv.Scheme(path) != "" {
-		return kv.Shown(path)
+		return engine.Shown(path)
 	}
 	return path
 }

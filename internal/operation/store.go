@@ -146,7 +146,7 @@ func vacuumStore(r *Request, _ *struct{}) (v Rewritten, err error) {
 
 // keptInFile returns the error of an operation that concerns a file if a server keeps the store: it says what to do instead.
 func (r *Request) keptInFile(of kv.Care) error {
-	if on, is := base.Of(r.Store).Engine.(kv.Hosted); is {
+	if on, is := base.Of(r.Store).Engine.(engine.Hosted); is {
 		return base.Invalid("%s", on.Instead(of))
 	}
 	return nil

@@ -356,7 +356,7 @@ func answerTask(t *journal.Txn, child pool.ID, task *record.Task, e *record.Task
 	if err := toolcall.StepCall(t, at, pool.Approved, execution, record.Decision{Decider: pool.Decider{Kind: record.ByProgram, Name: t.Store.Program}, Reason: "its sub-context " + e.State}); err != nil {
 		return false, err
 	}
-	out.CallState = at.Rec.State()
+	out.CallState = base.StateOf(at.Rec)
 	if len(holders) > 0 {
 		m.Result.RequestID, m.Result.Tool = at.Rec.CallID, at.Rec.Tool
 		p, err := toolcall.ResolveOn(t, holders[0], m)

@@ -70,13 +70,13 @@ func (a *callAt) WrongState(done string) error {
 		d := a.Rec.Decisions[n-1]
 		by = fmt.Sprintf(", since %s by %s %s", d.At.Time().Format("2006-01-02 15:04:05"), d.Kind, d.Name)
 	}
-	return base.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
+	return base.Conflict("call %s is %s%s: it cannot be %s", a.name(), base.StateOf(a.Rec), by, done)
 }
 
 // HolderOf returns a branch that holds the call's message; for a call of an agent's hook that is on no branch yet, the active one, after which it stands. It
 // returns ErrConflict if there is none.
 func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
-	if a.Rec.Apart() {
+	if base.IsApart(a.Rec) {
 		return t.Branch(t.Rec.Active.String())
 	}
 	if t.Target != nil && branchstore.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
@@ -96,7 +96,7 @@ func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 // does so only while the call is in the last turn.
 func Decide(t *journal.Txn, a *callAt, v *record.Verdict, denial *pool.Message) (string, error) {
 	takesBack := slices.Contains([]string{record.ByCancel, record.ByRule, record.ByInherited}, v.Kind) // a rule that came after the approval
-	cancels := v.Status == pool.Denied && takesBack && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
+	cancels := v.Status == pool.Denied && takesBack && base.StateOf(a.Rec) == record.CallState(pool.Approved, pool.NotRun)
 	if a.Rec.Status != pool.Pending && !cancels {
 		return "", a.WrongState(map[bool]string{true: "cancelled", false: string(v.Status)}[v.Kind == record.ByCancel])
 	}
@@ -149,7 +149,7 @@ func (a *callAt) arguments() json.RawMessage {
 
 // StepCall changes a call's state and records the step.
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
-	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
+	d.At, d.From, d.To, d.Program = t.Now, base.StateOf(a.Rec), record.CallState(status, execution), t.Store.Program
 	d.User = t.Store.User
 	if d.Kind == record.ByPerson || d.Kind == record.ByCancel {
 		d.Claimed = cmp.Or(d.Claimed, t.Store.Claimed)
@@ -319,7 +319,7 @@ func GiveUp(t *journal.Txn, reason string) error {
 		switch {
 		case a.Rec.Execution == pool.Running:
 			err = uncertain(t, a, reason)
-		case a.Rec.Open() && a.Rec.Execution == pool.NotRun:
+		case base.IsOpen(a.Rec) && a.Rec.Execution == pool.NotRun:
 			v := record.Verdict{Status: pool.Denied, Kind: record.ByCancel, Reason: reason}
 			err = StepCall(t, a, pool.Denied, pool.NotRun, verdictBy(&v, t.Store))
 		}

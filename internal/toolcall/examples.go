@@ -160,7 +160,7 @@ func moments(all view.RuleSet, now pool.Time) []pool.Time {
 
 // read parses the example of a rule and places it: the rule is kept with context id.
 func (t *trial) read(tx kv.Tx, id pool.ID) error {
-	tool, arguments, want, err := record.ParseExample(t.text)
+	tool, arguments, want, err := ParseExample(t.text)
 	if err != nil {
 		return err
 	}

@@ -221,7 +221,9 @@ func (g *gating) title() string {
 // find looks for the call among those of the conversation: by the provider's id and arguments, else by tool, arguments and which of the equal ones it is.
 func (g *gating) find() error {
 	if g.in.CallID == "" {
-		return g.findEqual(func(at *callAt, waited bool) bool { return at.Rec.Open() && at.Rec.Execution == pool.NotRun && !waited })
+		return g.findEqual(func(at *callAt, waited bool) bool {
+			return base.IsOpen(at.Rec) && at.Rec.Execution == pool.NotRun && !waited
+		})
 	}
 	return g.each(base.CallIDKey(g.t.ID, g.in.CallID), func(at *callAt) bool {
 		if gate := at.Rec.Gate; gate == nil || gate.Hash == g.in.Hash {
@@ -487,7 +489,7 @@ func Collect(ctx context.Context, s *base.Store, in *Asked, c *record.Call, end,
 		said = g.said
 		waits := g.at.Rec.Status == pool.Pending
 		switch {
-		case end == EndIsGone && (waits || g.at.Rec.State() == record.CallState(pool.Approved, pool.NotRun)):
+		case end == EndIsGone && (waits || base.StateOf(g.at.Rec) == record.CallState(pool.Approved, pool.NotRun)):
 			g.said.Say, g.said.Reason = SayDeny, reason
 			err = g.step(pool.Withdrawn, pool.NotRun, record.Decision{Decider: g.program(), Reason: reason})
 		case waits && end == EndDeny:
@@ -591,7 +593,7 @@ func (g *gating) close(out Outcome, result *pool.Message) error {
 		status, d.Reason = pool.Left, "it ran without an answer from here"
 		r.Gate.Past, r.Gate.Waiter, g.said.Past = true, nil, true
 	}
-	if r.Apart() {
+	if base.IsApart(r) {
 		result.Result.RequestID, result.Result.Tool = r.CallID, r.Tool
 		r.Result = result.ID
 		if err := g.t.Store1(result); err != nil {

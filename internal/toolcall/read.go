@@ -89,7 +89,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 			return nil, err
 		}
 	}
-	all = narrow(all, func(c *callAt) bool { return c.Rec.Open() })
+	all = narrow(all, func(c *callAt) bool { return base.IsOpen(c.Rec) })
 	switch len(all) {
 	case 0:
 		return nil, base.NotFound("call", id)
@@ -98,7 +98,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	}
 	var words []string
 	for _, c := range all[:min(len(all), view.MaxCandidates)] {
-		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.Message.ID, c.Index+1, c.Rec.Tool, c.Rec.State()))
+		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.Message.ID, c.Index+1, c.Rec.Tool, base.StateOf(c.Rec)))
 	}
 	return nil, base.Ambiguous("call", id, words, len(all)-len(words))
 }
@@ -155,7 +155,7 @@ func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*
 	c := &record.Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
 		Expires: a.Rec.Expires, Decisions: a.Rec.Decisions}
 	c.Gate = a.Rec.Gate
-	c.Effective, c.ChangedBy = a.Rec.Effective, a.Rec.ChangedBy()
+	c.Effective, c.ChangedBy = a.Rec.Effective, base.ChangedBy(a.Rec)
 	d, claim, err := DueIn(r, a.Message.ID, a.Index, a.Rec, now)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
 		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
-	case c.Gate != nil && c.Gate.Waiter != nil && c.Execution == pool.NotRun && c.Open() && base.Dead(c.Gate.Waiter, now):
+	case c.Gate != nil && c.Gate.Waiter != nil && c.Execution == pool.NotRun && base.IsOpen(c) && base.Dead(c.Gate.Waiter, now):
 		return &due{pool.Withdrawn, pool.NotRun, "whoever asked waits no more", record.ByProgram}
 	case c.Status == pool.Approved && c.Execution == pool.Running && (claim == nil || base.Dead(claim, now)):
 		reason := "the program that ran it is gone"
@@ -350,7 +350,7 @@ func matchesTool(pattern, name string) bool {
 
 // holderName is heldOn for a call: one of an agent's hook that is on no branch yet stands after the active one.
 func holderName(tx kv.Tx, ctx pool.ID, rec *record.CallRecord, held map[pool.ID][]*branch.Branch) (string, error) {
-	if !rec.Apart() {
+	if !base.IsApart(rec) {
 		return heldOn(tx, ctx, rec.Home, held)
 	}
 	in, _, err := base.GetContext(tx, ctx)
@@ -535,12 +535,12 @@ func (d *due) step(rec *record.CallRecord, now pool.Time) record.Decision {
 	if d.kind == record.ByExpiry {
 		at = rec.Expires
 	}
-	return record.Decision{At: at, From: rec.State(), To: record.CallState(d.status, d.execution), Decider: pool.Decider{Kind: d.kind}, Reason: d.reason}
+	return record.Decision{At: at, From: base.StateOf(rec), To: record.CallState(d.status, d.execution), Decider: pool.Decider{Kind: d.kind}, Reason: d.reason}
 }
 
 // stepsOf returns the steps of one call.
 func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []timedStep {
-	first := rec.State()
+	first := base.StateOf(rec)
 	if len(rec.Decisions) > 0 {
 		first = rec.Decisions[0].From
 	}
@@ -593,7 +593,7 @@ func callsOf(ctx context.Context, c *base.Conversation, branchName string) (open
 			if err != nil {
 				return err
 			}
-			if call.State() != at.Rec.State() {
+			if call.State() != base.StateOf(at.Rec) {
 				stale = append(stale, callName{c.ID, u.Message, u.Index})
 			}
 			if call.Open() {

@@ -92,7 +92,7 @@ func Reconsider(ctx context.Context, s *base.Store, c *record.Call) (changed boo
 			return err
 		}
 		at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
-		if err != nil || at.Rec.State() != record.CallState(pool.Approved, pool.NotRun) {
+		if err != nil || base.StateOf(at.Rec) != record.CallState(pool.Approved, pool.NotRun) {
 			return err
 		}
 		holder, err := HolderOf(t, at)
@@ -186,8 +186,8 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o record.Clai
 	if at.Rec.Gate != nil {
 		return nil, base.Conflict("call %s is for %s to run: a decision lets it, and nothing else runs it", at.name(), at.Rec.Gate.Agent)
 	}
-	fresh := at.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
-	again := at.Rec.State() == record.CallState(pool.Approved, pool.Uncertain) && o.Again
+	fresh := base.StateOf(at.Rec) == record.CallState(pool.Approved, pool.NotRun)
+	again := base.StateOf(at.Rec) == record.CallState(pool.Approved, pool.Uncertain) && o.Again
 	if !fresh && !again {
 		return nil, at.WrongState("claimed" + map[bool]string{true: " (again is for one whose program died)"}[o.Again])
 	}
@@ -411,7 +411,7 @@ func mayResolve(t *journal.Txn, a *callAt, by *record.CallAnswer) error {
 	case by.Token != (pool.ID{}):
 		return nil
 	}
-	return base.Conflict("call %s is %s by %s: only the holder of the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
+	return base.Conflict("call %s is %s by %s: only the holder of the claim's token can answer it", a.name(), base.StateOf(a.Rec), claim.Who())
 }
 
 // holdOf is how long a claim lasts: ClaimLife where nothing is said.

@@ -6,16 +6,16 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
 	"github.com/chatctx/chatctx/internal/branchstore"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/internal/settings"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
 )
 
 // ClaimOf reads the claim on a branch's reply, nil if there is none.
@@ -58,7 +58,7 @@ func Lane(ctx context.Context, s *base.Store, id pool.ID) context.Context {
 	if s.User == "" {
 		return ctx
 	}
-	return kv.WithLane(ctx, id.String())
+	return engine.WithLane(ctx, id.String())
 }
 
 // Together fetches the record of a context, that of the branch on which this person is, if a Place knows it, and more records, in one trip.

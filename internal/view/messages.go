@@ -64,7 +64,7 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 		if ok && (c.Open() || rec.Gate != nil) {
 			c.Status, c.Execution, c.Reason, c.Later = rec.Status, rec.Execution, rec.Reason, true
 		}
-		c.Effective, c.ChangedBy = rec.Effective, rec.ChangedBy()
+		c.Effective, c.ChangedBy = rec.Effective, base.ChangedBy(&rec)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/record"
 	"github.com/chatctx/chatctx/internal/base"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/stored"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -70,7 +71,7 @@ func Watch(ctx context.Context, s *base.Store) (<-chan record.Change, error) {
 // signals tells when contexts change. Its function returns which contexts changed, if the engine knows; nil if any may have changed, or if missed asks for
 // all.
 func signals(ctx context.Context, s *base.Store) (signal <-chan struct{}, which func(missed bool) ([]pool.ID, bool), err error) {
-	n, is := s.Engine.(kv.Namer)
+	n, is := s.Engine.(engine.Namer)
 	if !is {
 		signal, err = s.DB.Watch(ctx, base.RecentBucket, nil)
 		return signal, func(missed bool) ([]pool.ID, bool) { return nil, missed }, err

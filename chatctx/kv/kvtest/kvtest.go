@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // Run tests an engine. open makes a new and empty database each time; Run closes it.
@@ -627,7 +628,7 @@ func testContext(t *testing.T, db kv.DB) {
 		t.Errorf("a context that has ended: %v, %v, ran %t", err, err2, ran)
 	}
 	// An Update that waits for another one can be given up.
-	inLane := kv.WithLane(ctx, "lane")
+	inLane := engine.WithLane(ctx, "lane")
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- db.Update(inLane, func(tx kv.RwTx) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // An Update avoids scans: PostgreSQL notes each index page that a scan reads, and a transaction that writes there meanwhile has to run again. If a range
-// has a guard (kv.Guarded), the transaction steps aside. In one round trip it ends, a reading transaction scans, and it begins again and reads by key
+// has a guard (engine.Guarded), the transaction steps aside. In one round trip it ends, a reading transaction scans, and it begins again and reads by key
 // everything that it had read, with the guard. If all of that is unchanged, and the guard is as the scan saw it, nothing came between, and the Update goes
 // on as if it had scanned itself.
 //
@@ -30,7 +30,7 @@ const (
 	timesAgain = 4
 )
 
-// Guard implements kv.Guarded.
+// Guard implements engine.Guarded.
 func (d *database) Guard(of func(bucket string, r kv.Range) *kv.Key) { d.guard = of }
 
 // stampOf returns the place of the stamp for changes that leave a guard unchanged.

@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 )
 
 // openGuarded opens a database whose buckets each have a guard: a record of the bucket "meta" named after it, where there is one.
 func openGuarded(t testing.TB, url string) kv.DB {
 	db := open(t, url)
-	db.(kv.Guarded).Guard(func(bucket string, _ kv.Range) *kv.Key {
+	db.(engine.Guarded).Guard(func(bucket string, _ kv.Range) *kv.Key {
 		if bucket == "meta" {
 			return nil
 		}
@@ -50,7 +51,7 @@ func TestScansAside(t *testing.T) {
 		group.Go(func() {
 			for range 15 {
 				var mine uint64
-				ctx := kv.WithLane(ctx, fmt.Sprint(who%3)) // others of another lane come between
+				ctx := engine.WithLane(ctx, fmt.Sprint(who%3)) // others of another lane come between
 				if err := db.Update(ctx, func(tx kv.RwTx) (err error) { mine, err = next(tx, who); return err }); err != nil {
 					t.Error(err)
 					return

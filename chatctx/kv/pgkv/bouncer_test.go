@@ -51,7 +51,7 @@ func TestWrongPgBouncer(t *testing.T) {
 	for mode, want := range map[string]string{"transaction": "default_query_exec_mode=exec", "statement": "pool_mode to session"} {
 		t.Run(mode, func(t *testing.T) {
 			b, schema := bounce(t, mode), pgtest.Name()
-			if err := Init(ctx, server(t).URL(schema), nil); err != nil {
+			if err := initialise(ctx, server(t).URL(schema), nil); err != nil {
 				t.Fatal(err)
 			}
 			refused := 0
@@ -63,9 +63,9 @@ func TestWrongPgBouncer(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			}
-			told(Init(ctx, b.URL(pgtest.Name()), nil))
+			told(initialise(ctx, b.URL(pgtest.Name()), nil))
 			for range 3 { // each on a session that knows statements of the others
-				db, err := Open(ctx, b.URL(schema), Options{})
+				db, err := openDB(ctx, b.URL(schema), options{})
 				if told(err); err != nil {
 					continue
 				}
@@ -90,7 +90,7 @@ func TestPgBouncer(t *testing.T) {
 			b := bounce(t, mode)
 			kvtest.Run(t, func(t *testing.T) kv.DB {
 				url := b.URL(pgtest.Name(), settings...)
-				if err := Init(ctx, url, nil); err != nil {
+				if err := initialise(ctx, url, nil); err != nil {
 					t.Fatal(err)
 				}
 				return open(t, url)

@@ -33,7 +33,7 @@ func durable(t *testing.T) (*pgtest.Cluster, string) {
 	}
 	t.Cleanup(c.Remove)
 	url := c.URL(pgtest.Name())
-	if err := Init(ctx, url, nil); err != nil {
+	if err := initialise(ctx, url, nil); err != nil {
 		t.Fatal(err)
 	}
 	return c, url

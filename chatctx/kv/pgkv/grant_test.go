@@ -9,18 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/jackc/pgx/v5"
 )
 
 // TestRoles tries each statement as each role over a raw connection: the server refuses what the role may not do.
 func TestRoles(t *testing.T) {
 	schema := pgtest.Name()
 	url := server(t).URL(schema)
-	if err := Init(ctx, url, nil); err != nil {
+	if err := initialise(ctx, url, nil); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, url)
@@ -104,7 +103,7 @@ func opensByRole(t *testing.T, db kv.DB, url string, users map[engine.Role]strin
 	defer closeDB(t, reader)
 	for user, owns := range map[kv.DB]bool{db: true, writer: false, reader: false} {
 		if is, err := user.(engine.Granter).Owns(ctx); is != owns || err != nil {
-			t.Errorf("%s owns: %t, %v", user.(kv.Hosted).User(), is, err)
+			t.Errorf("%s owns: %t, %v", user.(engine.Hosted).User(), is, err)
 		}
 	}
 	stored(t, reader, true, 2)

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
+	"github.com/jackc/pgx/v5"
 )
 
-// User implements kv.Hosted.
+// User implements engine.Hosted.
 func (d *database) User() string { return d.user() }
 
-// Instead implements kv.Hosted.
+// Instead implements engine.Hosted.
 func (d *database) Instead(of kv.Care) string {
 	to := d.reached()
 	switch of {
@@ -87,7 +87,7 @@ func (d *database) Space(ctx context.Context) (kv.Space, error) {
 }
 
 var _ interface {
-	kv.Hosted
+	engine.Hosted
 	kv.Sized
 	kv.Clock
 } = (*database)(nil)

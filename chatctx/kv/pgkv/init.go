@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/jackc/pgx/v5"
 )
 
 // version is the version of the tables. It is stored in the table kv, in the bucket without a name, to which nobody else can write.
@@ -100,10 +99,10 @@ func (a *address) tables() []string {
 	}
 }
 
-// Init makes the schema of the URL, if it does not exist, and in it a store's tables, and fill writes the first records; all of it or nothing. Its errors
+// initialise makes the schema of the URL, if it does not exist, and in it a store's tables, and fill writes the first records; all of it or nothing. Its errors
 // are those of kv.Driver.
-func Init(ctx context.Context, url string, fill func(kv.RwTx) error) error {
-	d, err := connect(ctx, url, Options{})
+func initialise(ctx context.Context, url string, fill func(kv.RwTx) error) error {
+	d, err := connect(ctx, url, options{})
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/jackc/pgx/v5"
 )
 
 // sql runs statements on the server as its owner.
@@ -57,7 +56,7 @@ func TestOpenRefuses(t *testing.T) {
 		"create schema "+otherKV, "create table "+otherKV+".kv (id int)",
 		"create schema "+empty)
 	for _, schema := range []string{newer, denied} {
-		if err := Init(ctx, c.URL(schema), nil); err != nil {
+		if err := initialise(ctx, c.URL(schema), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,14 +91,14 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	for _, schema := range []string{foreign, otherKV} {
-		if err := Init(ctx, c.URL(schema), nil); !errors.Is(err, kv.ErrNotOurs) {
+		if err := initialise(ctx, c.URL(schema), nil); !errors.Is(err, kv.ErrNotOurs) {
 			t.Errorf("Init over somebody else's tables: %v", err)
 		}
 	}
-	if err := Init(ctx, c.URL(denied), nil); !errors.Is(err, fs.ErrExist) {
+	if err := initialise(ctx, c.URL(denied), nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Init over a store: %v", err)
 	}
-	if err := Init(ctx, c.URL(empty), nil); err != nil {
+	if err := initialise(ctx, c.URL(empty), nil); err != nil {
 		t.Errorf("Init in an empty schema: %v", err)
 	}
 }
@@ -108,7 +107,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestRightsToRead(t *testing.T) {
 	schema := pgtest.Name()
 	owner := server(t).URL(schema)
-	if err := Init(ctx, owner, nil); err != nil {
+	if err := initialise(ctx, owner, nil); err != nil {
 		t.Fatal(err)
 	}
 	looker := "looker_" + schema
@@ -134,7 +133,7 @@ func TestInitIsWhole(t *testing.T) {
 	url := server(t).URL(pgtest.Name())
 	failed := errors.New("failed")
 	fill := func(tx kv.RwTx) error { return tx.Put("b", []byte("k"), []byte("v")) }
-	err := Init(ctx, url, func(tx kv.RwTx) error { return errors.Join(fill(tx), failed) })
+	err := initialise(ctx, url, func(tx kv.RwTx) error { return errors.Join(fill(tx), failed) })
 	if !errors.Is(err, failed) {
 		t.Errorf("the error of fill: %v", err)
 	}
@@ -335,7 +334,7 @@ func TestSchemaNames(t *testing.T) {
 		}
 	}
 	odd := server(t).URL(url.QueryEscape(`"Odd "" ; drop 'n%"`))
-	if err := Init(ctx, odd, nil); err != nil {
+	if err := initialise(ctx, odd, nil); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, odd)

@@ -19,7 +19,7 @@ func proxied(t testing.TB, settings ...string) (p *pgtest.Proxy, direct, through
 	t.Helper()
 	schema := pgtest.Name()
 	direct = server(t).URL(schema, settings...)
-	if err := Init(ctx, direct, nil); err != nil {
+	if err := initialise(ctx, direct, nil); err != nil {
 		t.Fatal(err)
 	}
 	p, err := server(t).NewProxy()
@@ -147,7 +147,7 @@ func TestUnknownOutcome(t *testing.T) {
 			}
 			return pgtest.Pass
 		}
-		db, err := Open(ctx, url, Options{Outcome: 50 * time.Millisecond, Wait: 3 * time.Second})
+		db, err := openDB(ctx, url, options{Outcome: 50 * time.Millisecond, Wait: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@
 // Beyond the contract of package kv:
 //
 //   - A View sees the state at its first read, as does an Update. Neither makes others wait; an Update runs again if another one came between. Updates of
-//     one lane (kv.WithLane) queue instead.
+//     one lane (engine.WithLane) queue instead.
 //   - Each single read costs a round trip. Writes are kept and sent with the commit.
 //   - If an Update returns nil or an error other than kv.ErrUnknownOutcome, the outcome is certain. After a lost connection it asks a server, for at most
 //     Options.Outcome.
@@ -29,19 +29,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/door"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // MaxKey is the largest size in bytes of a bucket's name and a key together: what fits on an index page.
 const MaxKey = 2600
 
-// Options are options of Open. The zero Options are those of the driver.
-type Options struct {
+// options are options of Open. The zero options are those of the driver.
+type options struct {
 	// ReadOnly refuses every Update with kv.ErrReadOnly.
 	ReadOnly bool
 	// Wait bounds how long a transaction waits for a connection or for a record that another one holds; 0 means 5 seconds.
@@ -59,9 +58,9 @@ type Options struct {
 func init() {
 	d := kv.Driver{
 		Open: func(ctx context.Context, url string, o kv.OpenOptions) (kv.DB, error) {
-			return Open(ctx, url, Options{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: o.Check, Checks: o.Checks})
+			return openDB(ctx, url, options{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: o.Check, Checks: o.Checks})
 		},
-		Init: Init,
+		Init: initialise,
 	}
 	kv.Register("postgres", d)
 	kv.Register("postgresql", d)
@@ -70,7 +69,7 @@ func init() {
 // database is the result of one Open.
 type database struct {
 	*address
-	Options
+	options
 	wait, outcomeWait time.Duration
 	pool              *pgxpool.Pool
 	sql               statements
@@ -86,8 +85,8 @@ type database struct {
 	door door.Door
 }
 
-// Open connects to the database at url. The database is a kv.Clock. For its errors see kv.Driver.
-func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
+// openDB connects to the database at url. The database is a kv.Clock. For its errors see kv.Driver.
+func openDB(ctx context.Context, url string, o options) (kv.DB, error) {
 	d, err := connect(ctx, url, o)
 	if err != nil {
 		return nil, err
@@ -110,13 +109,13 @@ func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
 }
 
 // connect makes the pool, which connects at the first use.
-func connect(ctx context.Context, url string, o Options) (*database, error) {
+func connect(ctx context.Context, url string, o options) (*database, error) {
 	a, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
 	a.introduce(o.Program)
-	d := &database{address: a, Options: o, wait: o.Wait, outcomeWait: o.Outcome, sql: a.statements()}
+	d := &database{address: a, options: o, wait: o.Wait, outcomeWait: o.Outcome, sql: a.statements()}
 	if d.wait <= 0 {
 		d.wait = 5 * time.Second
 	}

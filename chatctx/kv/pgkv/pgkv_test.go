@@ -35,7 +35,7 @@ func server(t testing.TB) *pgtest.Cluster {
 func made(t testing.TB, settings ...string) string {
 	t.Helper()
 	url := server(t).URL(pgtest.Name(), settings...)
-	if err := Init(ctx, url, nil); err != nil {
+	if err := initialise(ctx, url, nil); err != nil {
 		t.Fatal(err)
 	}
 	return url

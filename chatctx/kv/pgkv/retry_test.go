@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/engine"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // conversation appends as a store does: it reads records by key, writes new ones beside those of others, and moves its place in
@@ -73,7 +73,7 @@ func appendsOf(t testing.TB, db kv.DB, conversations []*conversation, n int) flo
 	var group sync.WaitGroup
 	for _, c := range conversations {
 		group.Go(func() {
-			ctx := kv.WithLane(ctx, string(c.id[:]))
+			ctx := engine.WithLane(ctx, string(c.id[:]))
 			for range n {
 				before := c.recent
 				err := db.Update(ctx, func(tx kv.RwTx) error { runs.Add(1); c.recent = before; return c.add(tx) })

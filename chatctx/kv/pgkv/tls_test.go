@@ -101,7 +101,7 @@ func read(t *testing.T, path string) []byte {
 func TestTLSAndPasswords(t *testing.T) {
 	c, port, authority := secured(t)
 	owner := c.URL("store", "port="+port)
-	if err := Init(ctx, owner, nil); err != nil {
+	if err := initialise(ctx, owner, nil); err != nil {
 		t.Fatal(err)
 	}
 	sqlAt(t, owner, "create role ann login superuser password "+literal(secretWord))

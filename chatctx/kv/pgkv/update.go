@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/engine"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const (
@@ -31,7 +30,7 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 		return err
 	}
 	defer d.door.Leave()
-	lane := kv.Lane(ctx)
+	lane := engine.Lane(ctx)
 	leave, err := d.lanes.enter(ctx, lane)
 	if err != nil {
 		return err

@@ -173,7 +173,7 @@ func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (c <
 	return c, err
 }
 
-// WatchNames implements kv.Namer. Changes that only a slow poll or a new connection finds have no names.
+// WatchNames implements engine.Namer. Changes that only a slow poll or a new connection finds have no names.
 func (d *database) WatchNames(ctx context.Context, bucket string, prefix []byte) (c <-chan struct{}, changed func() ([][]byte, bool), err error) {
 	err = d.watch(ctx, func(watched context.Context) (err error) {
 		c, changed, err = d.hub.AddNames(watched, bucket, prefix)
