@@ -71,7 +71,9 @@ var titles = &thing{
 		}),
 		titled("Store.Copy", func(p *place, v string) error { return p.made(p.store.Copy(p.t.Context(), p.c.ID.String(), v, false)) }).but(
 			map[string]string{"empty": "before"}),
-		titled("Store.CopyBranch", func(p *place, v string) error { return p.made(p.store.CopyBranch(p.t.Context(), p.c.ID.String(), "main", v, false)) }).but(
+		titled("Store.CopyBranch", func(p *place, v string) error {
+			return p.made(p.store.CopyBranch(p.t.Context(), p.c.ID.String(), "main", v, false))
+		}).but(
 			map[string]string{"empty": "before"}),
 		titled("Store.Import", func(p *place, v string) error { return p.incoming(&record.Incoming{Title: v}) }).but(map[string]string{"empty": "hello"}),
 		titled("ImportRun.Native", func(p *place, v string) error { return p.native(record.Native{Title: v}) }),
