@@ -763,6 +763,7 @@ var rooms = map[string]map[string]string{
 	},
 	"internal/cli": {
 		"internal/machine":                "finds other programs",
+		"internal/grant":                  "proves who decides",
 		"internal/mcpserver":              "answers agents",
 		"internal/gate":                   "hooks of other agents",
 		"internal/window":                 "fits the window",

@@ -127,6 +127,9 @@ func doCallsReview(r *run, in *byFlag) error {
 	if !r.con.asks() {
 		return r.wantsTerminal("calls review needs a terminal", "decide without one: "+r.again("calls approve CALL")+", "+r.again("calls deny CALL"))
 	}
+	if err := r.prove(st); err != nil {
+		return err
+	}
 	typed := bufio.NewReader(r.con.in)
 	v := &reviewer{r: r, st: st, by: in.By, editor: true, line: func(prompt string) (string, error) {
 		fmt.Fprint(r.con.err, prompt)

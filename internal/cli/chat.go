@@ -74,6 +74,9 @@ func doChat(r *run, _ *chatIn) error {
 		return talkHint(err)
 	}
 	if r.con.inTTY && r.con.tty && !r.con.plain && !r.json() {
+		if err := r.prove(c.Store()); err != nil {
+			return err
+		}
 		return s.atTerminal()
 	}
 	return s.fromPipe()

@@ -156,19 +156,20 @@ back() { cp kept.db "$CHATCTX_STORE"; }
 
 // notRun are the commands of docs/cli.md whose examples are only shown.
 var notRun = map[string]string{
-	"chat":         "it needs a terminal; TestTalkScripts types into one",
-	"ui":           "it needs a terminal; package ui's tests have one",
-	"calls watch":  "it goes on until Ctrl-C; calls.txtar runs it",
-	"calls review": "it needs a terminal; review.txtar types into one",
-	"gate hook":    "an agent starts it; gate.txtar runs it",
-	"gate run":     "it starts an agent; gaterun.txtar runs it",
-	"gate install": "it changes an agent's settings; gateinstall.txtar runs it",
-	"serve":        "it goes on until Ctrl-C; serve.txtar runs it",
-	"mcp":          "it goes on until its input ends; mcp.txtar runs it",
-	"web":          "it goes on until Ctrl-C; serve.txtar runs it",
-	"init":         "it needs a PostgreSQL server of that name",
-	"grant":        "it needs a PostgreSQL server of that name",
-	"copy":         "it needs a PostgreSQL server of that name",
+	"chat":            "it needs a terminal; TestTalkScripts types into one",
+	"ui":              "it needs a terminal; package ui's tests have one",
+	"calls watch":     "it goes on until Ctrl-C; calls.txtar runs it",
+	"calls review":    "it needs a terminal; review.txtar types into one",
+	"gate hook":       "an agent starts it; gate.txtar runs it",
+	"gate run":        "it starts an agent; gaterun.txtar runs it",
+	"gate install":    "it changes an agent's settings; gateinstall.txtar runs it",
+	"serve":           "it goes on until Ctrl-C; serve.txtar runs it",
+	"mcp":             "it goes on until its input ends; mcp.txtar runs it",
+	"web":             "it goes on until Ctrl-C; serve.txtar runs it",
+	"init":            "it needs a PostgreSQL server of that name",
+	"grant":           "it needs a PostgreSQL server of that name",
+	"copy":            "it needs a PostgreSQL server of that name",
+	"gate passphrase": "it asks at a terminal; talk/decider.txtar types into one",
 }
 
 // linesNotRun are lines of other examples that are only shown.

@@ -17,6 +17,9 @@ func gateCommands() []*command {
 				more: "It reads the event from standard input, stores the call, waits while nobody has decided, and prints one JSON object. Of the environment it takes only ids of the agent: the store is what --store names. A failure denies the call.",
 				json: "the answer in the agent's own form", example: "chatctx gate hook claude-code --store chats.db --wait 1h < event.json"},
 			gateRunCommand(),
+			{name: "passphrase", does: "choose the passphrase that says a person decides about agents' calls", scope: onStore, run: in(doGatePassphrase),
+				more: "It asks at a terminal, for the old one first if there is one. calls review, ui and chat ask for it once; other commands refuse what an agent's calls depend on. The store has its Argon2id hash.",
+				json: "{}", example: "chatctx gate passphrase"},
 		}},
 	}
 }

@@ -33,6 +33,9 @@ func doUI(r *run) error {
 		return err
 	}
 	prices, err := r.request().Prices()
+	if err == nil {
+		err = r.prove(st)
+	}
 	if err != nil {
 		return err
 	}

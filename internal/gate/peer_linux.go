@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,24 @@ func agentPID() int {
 		return 0
 	}
 	return pid
+}
+
+// Above returns the agent that started this process, as far as it can be told; "" for none. It is a hint and no wall.
+func Above(env func(string) string) string {
+	for pid, n := os.Getppid(), 0; pid > 1 && n < 64; n++ {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil {
+			break
+		}
+		words := bytes.Split(line, []byte{0})
+		for _, word := range words[:min(2, len(words))] { // a script's name stands behind its interpreter's
+			if a := agentNamed(filepath.Base(string(word))); a != "" {
+				return a
+			}
+		}
+		_, pid = parentOf(pid)
+	}
+	return agentIn(env)
 }
 
 // parentOf returns the name of a process and who started it.
