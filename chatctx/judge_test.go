@@ -97,7 +97,7 @@ func TestADenyRuleStandsAbovePeople(t *testing.T) {
 			"a program's": second(decide(c, "", "x", record.Verdict{Status: pool.Approved, Kind: record.ByProgram})),
 			"a claim":     second(s.ClaimCall(t.Context(), "", "", "y", record.ClaimOptions{})),
 		} {
-			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rules rm "+record.Short(id)+" --store") {
+			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rules rm "+record.Short(id)+" --global") {
 				t.Errorf("%s gives %v", what, err)
 			}
 		}

@@ -135,7 +135,11 @@ func TestTrapStoreOfConfig(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		own := reflect.ValueOf(p.in).Elem().FieldByName("Store").Bool()
+		flag := reflect.ValueOf(p.in).Elem().FieldByName("Default")
+		if !flag.IsValid() {
+			flag = reflect.ValueOf(p.in).Elem().FieldByName("Store")
+		}
+		own := flag.Bool()
 		if p.common.Store != want.store || own != want.own || strings.Join(p.args, "|") != want.args {
 			t.Errorf("%s: the store %q, its own flag %v, the arguments %q", line, p.common.Store, own, p.args)
 		}

@@ -91,8 +91,8 @@ func TestConstantsAreSaid(t *testing.T) {
 		t.Errorf("sub start --depth does not say %q", want)
 	}
 	for _, by := range cost.Grouping() {
-		if !strings.Contains(usage(operation.CostQuery{}, "by"), string(by)) {
-			t.Errorf("cost --by does not say %q", by)
+		if !strings.Contains(usage(operation.CostQuery{}, "per"), string(by)) {
+			t.Errorf("cost --per does not say %q", by)
 		}
 	}
 }

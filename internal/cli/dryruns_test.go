@@ -38,8 +38,9 @@ func dryRuns() map[string][]string {
 	}
 }
 
-// others have figures of another kind: what a provider will take, which tests of what it took hold against it, and which conversations an export has.
-var others = []string{"export", "replay", "send", "title"}
+// others have figures of another kind: what a provider will take, which tests of what it took hold against it, and which conversations an export has, and what
+// changes in an agent's settings, which gateinstall.txtar holds.
+var others = []string{"export", "gate install", "gate uninstall", "replay", "send", "title"}
 
 // dryRunStore makes a store with all that a removal may count: attachments in one and in two conversations, forks, copies, calls, tags, old operations and
 // trash.

@@ -101,7 +101,7 @@ var (
 	// The size of an export in this program's format varies: its times have no last zeros.
 	sizeWords   = lazily(`("bytes":)\d+(,"file":"[^"]*","format":"chatctx")|(wrote .*, chatctx, )[0-9.]+ (?:B|KiB)|(jsonl","size":)\d+`)
 	agoWords    = lazily(`"(since|until)":"[^"]*\.\d+Z"`) // as long before now as the line says
-	handWords   = lazily(`"(next|upload)":"[A-Za-z0-9_-]{20,}"`)
+	handWords   = lazily(`"(next|seen|upload)":"[A-Za-z0-9_-]{20,}"`)
 	secretWords = lazily(`\bchatctx_[A-Za-z0-9_-]{43}`)
 	oldIDWords  = lazily(`\b01[0-9a-f]{6}(?:[0-9a-f]{4}7[0-9a-f]{19,32})?\b`) // as bytes, or shortened at its end
 )

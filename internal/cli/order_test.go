@@ -45,11 +45,11 @@ func TestSplit(t *testing.T) {
 		{"tag|--|--|rm", "tag", "", "", "--|rm"},
 		{"--|log|-n5", "log", "", "--n=5", ""},
 		{"log|-f", "log", "", "--follow=true", ""},
-		{"log|-fn5|--raw", "log", "", "--follow=true|--n=5|--raw=true", ""},
+		{"log|-fn5|--raw", "log", "", "--follow=true|--n=5|--verbatim=true", ""},
 		{"log|-f=false", "log", "", "--follow=false", ""},
-		{"config|--store|a=b", "config", "", "--store=true", "a=b"},
-		{"--store|f|config|--store|a=b", "config", "--store=f", "--store=true", "a=b"},
-		{"op|log|--store", "op log", "", "--store=true", ""},
+		{"config|--store|a=b", "config", "", "--default=true", "a=b"},
+		{"--store|f|config|--store|a=b", "config", "--store=f", "--default=true", "a=b"},
+		{"op|log|--store", "op log", "", "--global=true", ""},
 		{"backup|--yes=false|f", "backup", "", "--yes=false", "f"},
 	} {
 		p, err := split(allCommands(), strings.Split(c.line, "|"))

@@ -31,7 +31,7 @@ var readerLines = []string{
 // writers are the commands that read on no account, and why one writes that one may take for a reader: calls wait lets the rules decide, search and those that count tokens keep what they found out in a file,
 // though never on a server.
 var writers = strings.Fields("new use rename title rm restore add append ask retry chat models fork switch edit take replay bisect ui drop clear interrupt pick merge undo redo import purge redact vacuum " +
-	"serve web init grant copy backup restore-from repair resume template unpin include exclude")
+	"serve web init grant copy backup restore-from repair resume template unpin include exclude shorten")
 
 // TestReadersWriteNothing: what reads changes nothing, also where time and crashes have brought calls and an answer into another state than is on record. That is shown.
 func TestReadersWriteNothing(t *testing.T) {
