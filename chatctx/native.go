@@ -20,5 +20,5 @@ func (c *ChatContext) Stream(ctx context.Context, put func(record.Streamed) erro
 		return base.Invalidf("nothing takes the records of the stream")
 	}
 	at := func(fn func(kv.Tx, *base.ContextRecord) error) error { return view.At(ctx, c.at(), fn) }
-	return view.Stream(c.ID, "", at, put)
+	return view.Stream(c.ID, "", true, at, put)
 }

@@ -12,7 +12,7 @@ import (
 // Guard returns the record that changes with a range, for engines whose Updates avoid scans (engine.Guarded); nil if there is none. What belongs to a context
 // changes with the context's record, what belongs to the store with its journal's. The set of contexts, their parents and the trash also change with that
 // journal; their titles may be a moment old, as when they were looked up first, and
-// so may be the messages that a part of an id is compared with: of these a few are stored without a change of their context.
+// so may be the messages that a part of an id is compared with: of these a few are stored without a change of their context. Token counts are a cache, which is written apart.
 func Guard(bucket string, r kv.Range) *kv.Key {
 	switch bucket {
 	case ContextBucket:
@@ -22,7 +22,7 @@ func Guard(bucket string, r kv.Range) *kv.Key {
 		return &kv.Key{Bucket: MetaBucket, Key: MetaJournal}
 	case RuleBucket, SourceBucket, TokenBucket: // they change seldom and are searched across contexts
 		return &kv.Key{Bucket: bucket}
-	case branchstore.Bucket, branchstore.NameBucket, branchstore.EntryBucket, poolstore.Bucket, UnansweredBucket, QueuedBucket, ToolBucket, TagBucket, MarkBucket, CallIDBucket, OperationBucket, KeyBucket:
+	case branchstore.Bucket, branchstore.NameBucket, branchstore.EntryBucket, poolstore.Bucket, UnansweredBucket, QueuedBucket, ToolBucket, TagBucket, MarkBucket, CallIDBucket, OperationBucket, KeyBucket, CountBucket:
 		id, is := contextOf(r)
 		switch {
 		case !is:

@@ -51,9 +51,29 @@ func (r *run) secret(prompt string) ([]byte, error) {
 	if !is {
 		return nil, r.wantsTerminal("a passphrase is typed at a terminal", "no pipe, no argument and no variable has it")
 	}
+	fd := int(f.Fd())
+	shown, err := term.GetState(fd)
+	if err != nil {
+		return nil, err
+	}
 	fmt.Fprint(r.con.err, prompt)
 	defer fmt.Fprintln(r.con.err)
-	return term.ReadPassword(int(f.Fd()))
+	type line struct {
+		text []byte
+		err  error
+	}
+	typed := make(chan line, 1)
+	go func() { // which a read that never ends keeps until the program does
+		text, err := term.ReadPassword(fd)
+		typed <- line{text, err}
+	}()
+	select {
+	case l := <-typed:
+		return l.text, l.err
+	case <-r.ctx.Done():
+		_ = term.Restore(fd, shown)
+		return nil, r.ctx.Err()
+	}
 }
 
 func doGatePassphrase(r *run, _ *struct{}) error {

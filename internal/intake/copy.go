@@ -60,7 +60,7 @@ func copyContext(st *journal.StoreTxn, from, id pool.ID, name, title string, use
 	}
 	c := &copier{st: st, id: id, title: title, ids: map[pool.ID]pool.ID{}, homes: map[pool.ID]pool.Home{}, loose: map[pool.ID]*pool.Message{}}
 	at := func(fn func(kv.Tx, *base.ContextRecord) error) error { return fn(st.Tx, rec) }
-	if err := view.Stream(from, name, at, c.put); err != nil {
+	if err := view.Stream(from, name, false, at, c.put); err != nil {
 		return err
 	}
 	if err := c.tools(from); err != nil {

@@ -16,8 +16,9 @@ import (
 
 // Stream passes a conversation to put, record by record, as it is at the first look. at runs a function in a reading transaction, which may be another one each
 // time. Between these the caller may take its time. With the name of a branch it passes that one alone, as no fork, with the tags and marks of its messages.
-func Stream(id pool.ID, only string, at func(func(kv.Tx, *base.ContextRecord) error) error, put func(record.Streamed) error) error {
-	s := &streamer{id: id, only: only, at: at, put: put, calls: map[pool.ID][]*record.NativeCall{}, tags: map[string]pool.ID{}, index: map[step]int{}, seen: map[pool.ID]bool{}}
+// Without calls it leaves their records out, of which messages tell enough to make them anew.
+func Stream(id pool.ID, only string, calls bool, at func(func(kv.Tx, *base.ContextRecord) error) error, put func(record.Streamed) error) error {
+	s := &streamer{id: id, only: only, at: at, put: put, withCalls: calls, calls: map[pool.ID][]*record.NativeCall{}, tags: map[string]pool.ID{}, index: map[step]int{}, seen: map[pool.ID]bool{}}
 	var head *record.Native
 	err := at(func(tx kv.Tx, rec *base.ContextRecord) (err error) {
 		head, err = s.look(tx, rec)
@@ -45,17 +46,18 @@ func Stream(id pool.ID, only string, at func(func(kv.Tx, *base.ContextRecord) er
 
 // streamer is the state of Stream. What was passed on is a tree of paths with common beginnings.
 type streamer struct {
-	id       pool.ID
-	only     string // the one branch that is passed on; "" for all
-	at       func(func(kv.Tx, *base.ContextRecord) error) error
-	put      func(record.Streamed) error
-	branches []*BranchInfo
-	calls    map[pool.ID][]*record.NativeCall // by message
-	tags     map[string]pool.ID
-	marks    map[pool.ID]string
-	index    map[step]int // the number of a message after a node of the tree
-	owners   []string     // for each node, the first branch with it
-	seen     map[pool.ID]bool
+	id        pool.ID
+	only      string // the one branch that is passed on; "" for all
+	at        func(func(kv.Tx, *base.ContextRecord) error) error
+	put       func(record.Streamed) error
+	branches  []*BranchInfo
+	calls     map[pool.ID][]*record.NativeCall // by message
+	withCalls bool
+	tags      map[string]pool.ID
+	marks     map[pool.ID]string
+	index     map[step]int // the number of a message after a node of the tree
+	owners    []string     // for each node, the first branch with it
+	seen      map[pool.ID]bool
 }
 
 // step is a message after the node parent; -1 is before the first.
@@ -79,18 +81,10 @@ func (s *streamer) look(tx kv.Tx, rec *base.ContextRecord) (*record.Native, erro
 	if s.marks, err = Marks(tx, s.id); err != nil {
 		return nil, err
 	}
-	clear(s.calls)
-	err = tx.Scan(base.CallBucket, kv.Prefix(s.id[:]), func(key, value []byte) error {
-		call := &record.NativeCall{}
-		if err := stored.Unmarshal(value, &call.CallRecord); err != nil {
-			return base.Damaged("the record of call %x: %v", key, err)
+	if s.withCalls {
+		if err := s.readCalls(tx); err != nil {
+			return nil, err
 		}
-		call.Message, call.Index = base.CallOfKey(key)
-		s.calls[call.Message] = append(s.calls[call.Message], call)
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	clear(s.tags)
 	tagged, err := TagsOf(tx, s.id)
@@ -101,6 +95,20 @@ func (s *streamer) look(tx kv.Tx, rec *base.ContextRecord) (*record.Native, erro
 	}
 	return &record.Native{ID: s.id, Title: rec.Title, Derived: rec.Derived, Renamed: rec.Named(), Gated: rec.Gated, Parent: rec.Parent, Settings: rec.Settings, AppData: rec.AppData,
 		Labels: rec.Labels, Active: active.Name, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}, err
+}
+
+// readCalls reads the records of all calls.
+func (s *streamer) readCalls(tx kv.Tx) error {
+	clear(s.calls)
+	return tx.Scan(base.CallBucket, kv.Prefix(s.id[:]), func(key, value []byte) error {
+		call := &record.NativeCall{}
+		if err := stored.Unmarshal(value, &call.CallRecord); err != nil {
+			return base.Damaged("the record of call %x: %v", key, err)
+		}
+		call.Message, call.Index = base.CallOfKey(key)
+		s.calls[call.Message] = append(s.calls[call.Message], call)
+		return nil
+	})
 }
 
 // chosen returns the branches to pass on.
