@@ -28,12 +28,9 @@ import (
 	"github.com/chatctx/chatctx/subtask"
 )
 
-// TestZeroArguments calls the library with zero values: every method of what a store gives, and the functions of the other packages. Whatever a caller left out, it
-// gets an error or an answer, and no panic.
-func TestZeroArguments(t *testing.T) {
-	ctx := context.Background()
-	functions := map[string]any{
-
+// functionsToCall are the functions of the public packages and of the rooms that take a store or a conversation.
+func functionsToCall() map[string]any {
+	return map[string]any{
 		"approval.Offers": approval.Offers, "approval.Watch": approval.Watch, "approval.Discover": approval.Discover,
 		"compare.Of": compare.Of, "compare.Text": compare.Text, "compare.Words": compare.Words,
 		"cost.Parse": cost.Parse, "cost.Spent": cost.Spent,
@@ -47,7 +44,13 @@ func TestZeroArguments(t *testing.T) {
 		"tokens.NewCounter": tokens.NewCounter, "tokens.ForModel": tokens.ForModel, "tokens.Preview": tokens.Preview,
 		"turn.Ask": turn.Ask, "turn.ReadReplay": turn.ReadReplay, "turn.NamesOf": turn.NamesOf, "turn.Question": turn.Question,
 	}
-	for name, f := range functions {
+}
+
+// TestZeroArguments calls the library with zero values: every method of what a store gives, and the functions of the other packages. Whatever a caller left out, it
+// gets an error or an answer, and no panic.
+func TestZeroArguments(t *testing.T) {
+	ctx := context.Background()
+	for name, f := range functionsToCall() {
 		t.Run(name, func(t *testing.T) {
 			s, c := conversation(t)
 			z := zeros{t: t, ctx: ctx, have: given(t, s, c)}

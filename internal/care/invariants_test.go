@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -536,7 +535,7 @@ func TestPlantedDamages(t *testing.T) {
 			t.Errorf("no damage is planted against the invariant: %s", name)
 		}
 	}
-	compareGolden(t, golden, out.String())
+	storetest.Golden(t, golden, out.String(), *update)
 }
 
 // undo takes a damage back that repair leaves, so that the last check of the store finds none.
@@ -596,31 +595,4 @@ func mendedLines(p *planting, all []record.Mended) (lines []string) {
 	}
 	slices.Sort(lines)
 	return lines
-}
-
-// compareGolden compares a text with a golden file, line by line. With -update it writes the file.
-func compareGolden(t *testing.T, golden, text string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	raw, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, got := strings.Split(string(raw), "\n"), strings.Split(text, "\n")
-	for i := range max(len(want), len(got)) {
-		var a, b string
-		if i < len(want) {
-			a = want[i]
-		}
-		if i < len(got) {
-			b = got[i]
-		}
-		if a != b {
-			t.Fatalf("%s, line %d:\nwant %s\ngot  %s", golden, i+1, a, b)
-		}
-	}
 }

@@ -162,7 +162,7 @@ func TestUpkeep(t *testing.T) {
 			}
 		})
 	}
-	compareGolden(t, golden, out.String())
+	storetest.Golden(t, golden, out.String(), *update)
 }
 
 // age makes something of each kind that upkeep removes, and lets two hours pass.
