@@ -516,12 +516,9 @@ func saidAndNoted(text string) string {
 		`{"parentUuid":"n1","sessionId":"s1","type":"assistant","uuid":"n2","timestamp":"2026-01-01T10:00:01Z","message":{"role":"assistant","content":"noted"}}`+"\n", text)
 }
 
-// TestNoHashOfWordsStays: what an import noted of a message's words, to know it again, goes with the words, by a purge and by a redaction, also of what the same
-// message said in a later file, of titles, and of whole files. Another import of the same files notes none of it again, and what it notes of the rest stays.
-func TestNoHashOfWordsStays(t *testing.T) {
-	first, second := "my secret is ZZ4411", "my secret is ZZ4411, not the other"
-	files := []string{fileWith(t, "s1.jsonl", saidAndNoted(first)), fileWith(t, "s1.jsonl", saidAndNoted(second))}
-	for what, erase := range map[string]func(m *chatctx.Maintenance, id string) error{
+// erasures are the ways in which the words of saidAndNoted go.
+func erasures(t *testing.T) map[string]func(m *chatctx.Maintenance, id string) error {
+	return map[string]func(m *chatctx.Maintenance, id string) error{
 		"purged": func(m *chatctx.Maintenance, id string) error {
 			_, err := m.PurgeMessages(t.Context(), id, "", []record.Ref{"@1"}, chatctx.PurgeOptions{})
 			if err == nil {
@@ -537,7 +534,15 @@ func TestNoHashOfWordsStays(t *testing.T) {
 			_, err := m.Redact(t.Context(), redactZZ)
 			return err
 		},
-	} {
+	}
+}
+
+// TestNoHashOfWordsStays: what an import noted of a message's words, to know it again, goes with the words, by a purge and by a redaction, also of what the same
+// message said in a later file, of titles, and of whole files. Another import of the same files notes none of it again, and what it notes of the rest stays.
+func TestNoHashOfWordsStays(t *testing.T) {
+	first, second := "my secret is ZZ4411", "my secret is ZZ4411, not the other"
+	files := []string{fileWith(t, "s1.jsonl", saidAndNoted(first)), fileWith(t, "s1.jsonl", saidAndNoted(second))}
+	for what, erase := range erasures(t) {
 		for _, undone := range []bool{false, true} {
 			t.Run(fmt.Sprint(what, " undone before ", undone), func(t *testing.T) {
 				db := memkv.New()
